@@ -21,7 +21,7 @@ from codeloop.schema.wire import replace
 from codeloop.server import rate_limit
 from codeloop.server.asgi import make_site
 from codeloop.server.events.hub import Hub
-from codeloop.server.guard import origin_of
+from codeloop.server.guard import parse_origin
 from codeloop.server.operations import ALL_OPERATIONS
 from codeloop.server.rate_limit import Attempts
 from codeloop.server.server import ListenOptions, Unprotected
@@ -268,11 +268,11 @@ async def test_other_machines_are_only_served_with_a_password(tmp_path: Path) ->
 )
 def test_what_is_no_origin_is_refused(text: str) -> None:
     with pytest.raises(CodeloopError, match="is not an origin"):
-        origin_of(text)
+        parse_origin(text)
 
 
 def test_an_origin_is_kept_as_browsers_write_it() -> None:
-    assert origin_of("HTTPS://App.Example:443/") == "https://app.example"
-    assert origin_of("http://localhost:3000") == "http://localhost:3000"
-    assert origin_of("http://[::1]:80") == "http://[::1]"
-    assert origin_of("tauri://localhost") == "tauri://localhost"
+    assert parse_origin("HTTPS://App.Example:443/") == "https://app.example"
+    assert parse_origin("http://localhost:3000") == "http://localhost:3000"
+    assert parse_origin("http://[::1]:80") == "http://[::1]"
+    assert parse_origin("tauri://localhost") == "tauri://localhost"

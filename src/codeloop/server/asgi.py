@@ -34,11 +34,12 @@ def make_site(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path
 
     served_routes = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT, *pages]
     site_app = Starlette(routes=served_routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method})
-    site_app.router.redirect_slashes = False  # a path with a slash at its end is another path
+    site_app.router.redirect_slashes = False  # a path with a slash at its end is another path, and unknown
     return site_app
 
 
 def _load_web_app(folder: Path) -> "WebApp":
+    # Few servers have a web app, so it is not loaded at every start.
     from codeloop.server.web_dir import WebApp
 
     return WebApp(folder)
@@ -46,7 +47,8 @@ def _load_web_app(folder: Path) -> "WebApp":
 
 async def _answer_wrong_method(request: Request, _error: Exception) -> Response:
     response = make_wrong_method(request.url.path, request.method)
-    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
-    same = [route for route in fitting if route.path == fitting[0].path]
-    response.headers["allow"] = ", ".join(sorted({method for route in same for method in route.methods}))
+    # PARTIAL: the path matches, the method does not. The first path counts, as it would for a request.
+    matching = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
+    same_path = [route for route in matching if route.path == matching[0].path]
+    response.headers["allow"] = ", ".join(sorted({method for route in same_path for method in route.methods}))
     return response

@@ -27,17 +27,21 @@ from codeloop.server.rate_limit import Attempts
 log = logging.getLogger("codeloop.server")
 
 METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
-MAX_AGE = "86400"
-RETRY_AFTER = "2"
+PREFLIGHT_SECONDS = "86400"
+"""How long a browser may reuse the answer to a preflight request: a day."""
+RETRY_SECONDS = "2"
+"""When a client with too many wrong passwords may try again: after the longest delay, `SERVER_DELAY`."""
 CHALLENGE = 'Basic realm="Secure Area"'
 KEY = b"x-codeloop-key"
 """The header that holds the key of a browser's session."""
-POLICY = b"content-security-policy"
-_NOTHING = (POLICY, b"default-src 'none'; frame-ancestors 'none'")  # for browsers that show an answer as a page
+CSP_HEADER = b"content-security-policy"
+# An answer that a browser is made to open as a page (an error, a file's text) must not load or run anything.
+_DENY_ALL_CSP = (CSP_HEADER, b"default-src 'none'; frame-ancestors 'none'")
 TICKET_ONLY = "ticketed"
 """Key of `scope["state"]`: True when a WebSocket to a terminal has a ticket instead of a credential.
 
-The route then must check the ticket, and answer 403 if it is not valid. No other route accepts a ticket.
+The route then must check the ticket, since only the project knows its tickets, and answer 403 if it is not valid.
+No other route accepts a ticket.
 """
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
@@ -49,10 +53,11 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class AccessPolicy(Struct, frozen=True, kw_only=True):
-    """The access policy. `names`: the accepted Host names; `origins`: other web pages that may send requests.
+    """Who may send requests.
 
-    `accepts_any_ip`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
-    needs a credential. `pages`: paths that anybody may read, the files of a web page.
+    `names`: the accepted host names of the Host header. `origins`: origins of other sites whose pages may send
+    requests. `accepts_any_ip`: the Host header may be any IP address, for a server that other machines reach.
+    `password` None: no credential is needed. `pages`: paths that need no credential, the files of the browser UI.
     """
 
     port: int
@@ -65,7 +70,7 @@ class AccessPolicy(Struct, frozen=True, kw_only=True):
 
 
 class RequestRefused(Exception):
-    """A refused request. `message` goes to the client; None: an empty body."""
+    """A refused request. `why` is for the log, `message` for the client; None: an empty body."""
 
     def __init__(self, status: HTTPStatus, why: str, message: str | None = None, **headers: str) -> None:
         super().__init__(why)
@@ -76,13 +81,13 @@ class RequestRefused(Exception):
         ]
 
 
-def names_of(host: str, *, is_foreign: bool) -> frozenset[str]:
-    """Return the Host names that a server that listens on `host` accepts."""
+def list_host_names(host: str, *, is_foreign: bool) -> frozenset[str]:
+    """Return the names that the Host header may have, for a server that listens on `host`."""
     names = {"localhost", "127.0.0.1", "[::1]", add_brackets(host).lower()}
     return frozenset(names | {socket.gethostname().lower()} if is_foreign else names)
 
 
-def origin_of(text: str) -> str:
+def parse_origin(text: str) -> str:
     """Return an origin as browsers write it. Raises CodeloopError for anything else, `*` and `null` too."""
     try:
         parts = urlsplit(text.strip().lower())
@@ -96,6 +101,7 @@ def origin_of(text: str) -> str:
             f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
         )
     host_text = add_brackets(host)
+    # Browsers leave the default port out of the Origin header, with which this text is compared.
     is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
     return f"{parts.scheme}://{host_text}" if is_default else f"{parts.scheme}://{host_text}:{port}"
 
@@ -111,7 +117,7 @@ class Guard:
         self._credential = _encode(f"{policy.username}:{policy.password}") if policy.password is not None else None
 
     def end(self) -> None:
-        """End all waiting requests."""
+        """Answer the requests that are being delayed at once, so that they don't hold up a shutdown."""
         self._attempts.end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,6 +132,7 @@ class Guard:
             return
         if origin is not None and origin in self._policy.origins:
             send = _allow_origin(origin, send)
+        # Before the credential is checked: browsers send preflight requests without one.
         if origin is not None and scope["type"] == "http" and scope["method"] == "OPTIONS":
             await _preflight(headers, send)
             return
@@ -139,7 +146,10 @@ class Guard:
         await self._site(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
-        """Check the Host header, against DNS rebinding: a page can make its name resolve to us but must send it."""
+        """Check the Host header, against DNS rebinding.
+
+        A web page can make its own host name resolve to this server, but its browser still sends that name.
+        """
         hosts = _values(headers, b"host")
         if len(hosts) != 1:
             raise RequestRefused(
@@ -157,22 +167,25 @@ class Guard:
             )
 
     def _check_origin(self, headers: Headers) -> str | None:
-        """Return the origin of the web page that sends the request, if one does. Refuses pages of other sites."""
+        """Return the origin of the web page that sends the request; None: no page does.
+
+        Raises RequestRefused for pages of other sites.
+        """
         origins = _values(headers, b"origin")
         if not origins:
             if _is_cross_site(headers):
                 raise RequestRefused(
-                    HTTPStatus.FORBIDDEN, "for another site's page", "Other sites' pages can't ask here."
+                    HTTPStatus.FORBIDDEN, "for another site's page", "Pages of other sites can't send requests here."
                 )
             return None
-        (host,) = _values(headers, b"host")
+        (host,) = _values(headers, b"host")  # `_check_host` made sure that there is exactly one
         origin = origins[0].lower()
         if len(origins) == 1 and (_is_same(origin, host.lower()) or origin in self._policy.origins):
             return origin
         raise RequestRefused(
             HTTPStatus.FORBIDDEN,
             f"from the page {origins[0]}",
-            f"Pages of {origins[0]} can't ask here. `codeloop serve --cors ORIGIN` lets them.",
+            f"Pages of {origins[0]} can't send requests here. `codeloop serve --cors ORIGIN` lets them.",
         )
 
     async def _check_credential(self, scope: Scope) -> None:
@@ -183,7 +196,8 @@ class Guard:
         credentials = [*_from_headers(scope["headers"], self._policy.username), *_from_query(query)]
         links = _from_link(scope)
         address = str((scope.get("client") or ("",))[0])
-        # Not on this machine, where others could lock the owner out; from elsewhere guesses must not run in parallel.
+        # Guesses must not run in parallel, so they are refused before they are compared. Not on loopback, where all
+        # users of the machine share one address and could lock the owner out.
         if (credentials or links) and not is_loopback(address) and self._attempts.is_full(address):
             raise _refuse_attempts()
         matches = [hmac.compare_digest(each, credential) for each in credentials]
@@ -196,17 +210,18 @@ class Guard:
         if credentials and not await self._attempts.slow_down(address):
             raise _refuse_attempts()
         why = "with a wrong credential" if credentials else "without a credential"
-        # Our own page asks for the password itself; after a challenge the browser would ask, at each request.
+        # Our own page shows its own form; after a challenge the browser would open its dialog at each request.
         challenge = {} if _values(scope["headers"], KEY) else {"www_authenticate": CHALLENGE}
         raise RequestRefused(HTTPStatus.UNAUTHORIZED, why, **challenge)
 
     def _is_page(self, scope: Scope) -> bool:
-        """Return whether a file of the web page is requested, which holds no private data."""
+        """Return whether a file of the browser UI is requested; those hold no private data."""
         return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._policy.pages
 
     def _is_signed_in(self, headers: Headers) -> bool:
         """Return whether the request comes from our own page in a browser that has a session."""
         keys, (host,) = _values(headers, KEY), _values(headers, b"host")
+        # The cookie alone proves little: browsers send it with requests of pages on other ports of this host, too.
         is_own = all(_is_same(origin.lower(), host.lower()) for origin in _values(headers, b"origin"))
         return (
             len(keys) == 1 and is_own and self._browsers.is_valid("; ".join(_values(headers, b"cookie")), keys[0], host)
@@ -216,7 +231,7 @@ class Guard:
 def _refuse_attempts() -> RequestRefused:
     message = "Too many wrong passwords. Wait, then ask again with the right one."
     return RequestRefused(
-        HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_AFTER
+        HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_SECONDS
     )
 
 
@@ -237,12 +252,16 @@ def _is_literal(name: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Return whether an origin is that of the host, both lower-case; either may omit the port of http."""
+    """Return whether an origin is that of the host, both lower-case; either may omit the default port, 80."""
     return origin.removesuffix(":80") == "http://" + host.removesuffix(":80")
 
 
 def _is_cross_site(headers: Headers) -> bool:
-    """Return whether a page elsewhere sends the request, for those without Origin: images, frames, scripts."""
+    """Return whether a page of another site sends the request, by the Sec-Fetch headers.
+
+    Browsers send no Origin header with requests for images, frames and scripts.
+    """
+    # A link on another site may open our page. Pages on other ports of one host are "same-site" to a browser.
     is_navigation = _values(headers, b"sec-fetch-mode") == ["navigate"]
     return bool(set(_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
 
@@ -257,7 +276,7 @@ def _from_headers(headers: Headers, username: str) -> list[bytes]:
         elif scheme.lower() == "bearer":
             credentials.append(_encode(username) + b":" + value.strip().encode("latin-1"))
         elif scheme.lower() != "link":
-            credentials.append(b"")
+            credentials.append(b"")  # an unknown scheme counts as a wrong password, so that it is delayed as well
     return credentials
 
 
@@ -270,12 +289,12 @@ def _from_link(scope: Scope) -> list[str]:
 
 
 def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
-    # A plus that was not escaped arrives as a space.
+    # A `+` of base64 that the client did not percent-encode arrives as a space.
     return [_decode_base64(token.replace(" ", "+")) for token in query.get("auth_token", ())[:1]]
 
 
 def _decode_base64(text: str) -> bytes:
-    """Decode base64 of either alphabet, padded or not; anything else can't be right."""
+    """Decode base64 of either alphabet, padded or not; b"" for anything else, which matches no credential."""
     plain = text.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -287,7 +306,7 @@ async def _preflight(headers: Headers, send: Send) -> None:
     """Answer a CORS preflight request."""
     answer: Headers = [
         (b"access-control-allow-methods", METHODS.encode()),
-        (b"access-control-max-age", MAX_AGE.encode()),
+        (b"access-control-max-age", PREFLIGHT_SECONDS.encode()),
     ]
     requests = [value for name, value in headers if name == b"access-control-request-headers"]
     if len(requests) == 1 and _HEADER_NAMES.fullmatch(requests[0]):
@@ -302,8 +321,8 @@ def _add_policy(send: Send) -> Send:
     async def send_restricted(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
             headers: Headers = [*message.get("headers", ())]
-            if all(name.lower() != POLICY for name, _ in headers):
-                message = {**message, "headers": [*headers, _NOTHING]}
+            if all(name.lower() != CSP_HEADER for name, _ in headers):
+                message = {**message, "headers": [*headers, _DENY_ALL_CSP]}
         await send(message)
 
     return send_restricted
@@ -324,11 +343,12 @@ def _allow_origin(origin: str, send: Send) -> Send:
 async def _refuse(scope: Scope, send: Send, refusal: RequestRefused) -> None:
     method = scope.get("method", "WebSocket")
     path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
+    # Guesses beyond the delayed ones are answered at once, as fast as they come; at this level they would fill the log.
     level = logging.DEBUG if refusal.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
     log.log(level, "refused %s: %s %s from %s, %s", int(refusal.status), method, path, who, one_line(str(refusal), 200))
     kind = "http" if scope["type"] == "http" else "websocket.http"
     if scope["type"] == "websocket" and "websocket.http.response" not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": 1008})
+        await send({"type": "websocket.close", "code": 1008})  # policy violation, by RFC 6455
         return
     body = b"" if refusal.message is None else _body(refusal)
     headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]

@@ -18,72 +18,80 @@ from codeloop.schema.bounds.server import (
 )
 
 CUT = "codeloop.cut"
-"""The extension of a request's scope whose `call` cuts the connection: for a client that reads nothing."""
-ADMIT = "codeloop.let_in"
-"""The extension whose `call` says that the client is admitted: its connection is not cut to make room for others."""
-_MAX_FACTOR = 2
-"""Connections that are accepted, as a multiple of those that are served: the surplus gets a 503, more are cut."""
+"""The extension of a request's scope whose `call` closes the connection at once, for a client that reads nothing."""
+ADMIT = "codeloop.admit"
+"""The extension of a request's scope whose `call` marks the client as admitted: it had a valid credential.
+
+Its connection is no longer closed to make room for others.
+"""
+_ACCEPTED_FACTOR = 2
+"""Connections that are accepted, as a multiple of those that are served.
+
+Those in between are answered with a 503, so that a client learns why; further ones are closed without an answer.
+"""
 
 
 class TooLong(Exception):
-    """A request's head has grown beyond its bounds."""
+    """The head of a request exceeds a limit."""
 
 
 class BoundedFlow(FlowControl):
-    """The flow control of one connection. While the client is behind, it must read something in each `SERVER_WRITE`.
+    """The flow control of one connection, which ends it when the client reads nothing for `SERVER_WRITE`.
 
-    A client that reads nothing for longer is gone, and must not fill the memory.
+    Such a client is gone or hostile, and the answers that wait for it must not fill the memory.
     """
 
-    _look: asyncio.TimerHandle | None = None
+    _check_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__(transport)
         self._output = transport
 
     def pause_writing(self) -> None:
-        """Start to watch, since the client is behind."""
+        """Start the timer, since the client reads more slowly than we write."""
         super().pause_writing()
-        self._watch(self._output.get_write_buffer_size())
+        self._start_timer(self._output.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Stop watching: the client has caught up, or the connection has ended."""
+        """Stop the timer: the client has caught up, or the connection has ended."""
         super().resume_writing()
-        if self._look is not None:
-            self._look.cancel()
-            self._look = None
+        if self._check_timer is not None:
+            self._check_timer.cancel()
+            self._check_timer = None
 
-    def _watch(self, idle_checks: int) -> None:
-        self._look = asyncio.get_running_loop().call_later(SERVER_WRITE.seconds, self._check, idle_checks)
+    def _start_timer(self, unread_bytes: int) -> None:
+        self._check_timer = asyncio.get_running_loop().call_later(SERVER_WRITE.seconds, self._check, unread_bytes)
 
-    def _check(self, before: int) -> None:
-        write_buffer_size = self._output.get_write_buffer_size()
-        if write_buffer_size < before:
-            self._watch(write_buffer_size)
+    def _check(self, unread_before: int) -> None:
+        # Nothing is written while writing is paused, so any change of the buffer is what the client has read.
+        unread_bytes = self._output.get_write_buffer_size()
+        if unread_bytes < unread_before:
+            self._start_timer(unread_bytes)
         else:
             self._output.abort()
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. `_unseen` counts bytes since the last that was part of a body or ended a head.
+    """One connection, with limits on the size of a head, on the time that it takes, and on pauses in a body.
 
-    While a request is not answered yet, its body may be silent for `SERVER_BODY_IDLE`; else a head must end within
-    `SERVER_HEADER_TIME`, counted from the connection's or the next request's beginning.
+    While a request is being answered, its body may pause for `SERVER_BODY_IDLE`; at other times a head must be complete
+    within `SERVER_HEADER_TIME` of the start of the connection or of the next request.
 
-    When there are too many, the oldest of those that nobody was let in through is cut: whoever has no credential
-    must not keep out those who have one.
+    When there are too many connections, the oldest one without a valid credential is closed: clients that have no
+    credential must not keep out those that have one.
     """
 
-    _unseen = 0
+    _head_and_trailer_bytes = 0
+    """Received bytes since the last that completed a head or belonged to a body: of a head, or of trailers."""
     _head_bytes = 0
     _is_in_head = True
-    _has_asked = False
+    _has_request = False
     _is_message_over = True
     _refusal: HTTPStatus | None = None
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin."""
+        """Set up the connection, make room for it, and start the deadline of its first head."""
         super().connection_made(transport)
         self.flow = BoundedFlow(transport)
         self.since = self.loop.time()
@@ -98,24 +106,27 @@ class BoundedProtocol(HttpToolsProtocol):
         unauthenticated = [
             each for each in open_connections if isinstance(each, BoundedProtocol) and not each.admitted_event.is_set()
         ]
+        # More than one: this connection is itself among them, and has had no chance yet to send its credential.
         if len(open_connections) >= SERVER_CONNECTIONS.value and len(unauthenticated) > 1:
             min(unauthenticated, key=lambda each: each.since).transport.abort()
-        elif len(open_connections) > SERVER_CONNECTIONS.value * _MAX_FACTOR:
+        elif len(open_connections) > SERVER_CONNECTIONS.value * _ACCEPTED_FACTOR:
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Stop the timers of the connection."""
         self._cancel_deadline()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take received bytes, and check that they are not too many."""
-        self._unseen += len(data)
+        """Parse received bytes, and check that a head or trailers don't go on for ever."""
+        self._head_and_trailer_bytes += len(data)
         super().data_received(data)
+        # A WebSocket handshake has passed the connection to another protocol, which has limits of its own.
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
-        if self._unseen > SERVER_HEADER.value + SERVER_URL.value:
-            if not self._is_in_head:  # what follows a body
+        # httptools hands over a header when it is complete: one that never ends is noticed only here.
+        if self._head_and_trailer_bytes > SERVER_HEADER.value + SERVER_URL.value:
+            if not self._is_in_head:  # trailers: the request is being answered, so no error can be sent any more
                 self.transport.abort()
                 return
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
@@ -127,25 +138,25 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _is_answering(self) -> bool:
-        return self._has_asked and not self.cycle.response_complete and not self._is_in_head
+        return self._has_request and not self.cycle.response_complete and not self._is_in_head
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Start a request."""
         self._is_in_head, self._is_message_over, self._head_bytes = True, False, 0
         super().on_message_begin()
         self.scope["extensions"] = {CUT: {"call": self.transport.abort}, ADMIT: {"call": self.admitted_event.set}}
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of the URL. Raises TooLong, which ends the connection with a 414."""
+        """Add a piece of the URL. Raises TooLong, which ends the connection with a 414."""
         super().on_url(url)
         if len(self.url) > SERVER_URL.value:
             self._refusal = HTTPStatus.REQUEST_URI_TOO_LONG
             raise TooLong
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; those after a body (trailers) are dropped. Raises TooLong, which ends with a 431."""
+        """Add a header. Raises TooLong, which ends the connection with a 431."""
         if not self._is_in_head:
-            return
+            return  # a trailer, after the body: the guard has already judged the headers, so none may be added
         super().on_header(name, value)
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > SERVER_HEADER.value or len(self.headers) > SERVER_HEADERS.value:
@@ -153,43 +164,45 @@ class BoundedProtocol(HttpToolsProtocol):
             raise TooLong
 
     def on_headers_complete(self) -> None:
-        """Answer the request."""
-        self._is_in_head, self._unseen = False, 0
+        """Start to answer the request; its body follows."""
+        self._is_in_head, self._head_and_trailer_bytes = False, 0
         self._cancel_deadline()
         super().on_headers_complete()
-        self._has_asked = True
+        self._has_request = True
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
-        self._unseen = 0
+        """Add a piece of the body."""
+        self._head_and_trailer_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
-        self._unseen, self._is_message_over = 0, True
+        """Note that all of the request has been received."""
+        self._head_and_trailer_bytes, self._is_message_over = 0, True
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over; a handshake that its new owner can't read would hang for ever."""
+        """Pass the connection to the WebSocket protocol."""
+        # uvicorn's `limit_concurrency` covers plain requests only.
         if len(self.connections) > SERVER_CONNECTIONS.value:
             self._refusal = HTTPStatus.SERVICE_UNAVAILABLE
             self.send_400_response("")
             return
         super().handle_websocket_upgrade()
+        # A head that `websockets` finds too long for it is never answered: the connection would stay open for ever.
         owner = self.transport.get_protocol()
         if isinstance(owner, WebSocketsSansIOProtocol) and not owner.handshake_initiated:
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             self.send_400_response("")
 
     def on_response_complete(self) -> None:
-        """Set the deadline of a head for the rest of an answered request's body, which nobody reads."""
+        """Start a deadline for the rest of the request's body: the request is answered, so nobody reads it."""
         self._cancel_deadline()
         super().on_response_complete()
         if not self._is_message_over:
             self._await_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request that is no HTTP, or too long, and close the connection."""
+        """Refuse a request that is not HTTP or exceeds a limit, and close the connection."""
         if self._refusal is None:
             super().send_400_response(msg)
             return
@@ -198,15 +211,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """End the connection: at once if its answer is a stream that has begun, else after the answer.
+        """End the connection: at once if its answer is a stream that has started, else after the answer.
 
-        What still waits for the rest of its own body is cut.
+        A connection whose request has not been received completely is closed without an answer.
         """
         if self._is_answering and not self._is_message_over:
             self.transport.abort()
         elif self._is_answering and self.cycle.response_started:
             if self.cycle.chunked_encoding:
-                self.transport.write(b"0\r\n\r\n")
+                self.transport.write(b"0\r\n\r\n")  # the last chunk: the client sees an end, not an error
             self.transport.close()
         else:
             super().shutdown()
@@ -218,10 +231,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def _await_body(self) -> None:
         self._cancel_deadline()
         if not self._is_message_over:
-            self._deadline = self.loop.call_later(SERVER_BODY_IDLE.seconds, self._body_is_late)
+            self._deadline = self.loop.call_later(SERVER_BODY_IDLE.seconds, self._on_body_timeout)
 
-    def _body_is_late(self) -> None:
-        if self.flow.read_paused:  # it is we who do not read
+    def _on_body_timeout(self) -> None:
+        if self.flow.read_paused:  # the pause is ours, not the client's: the handler has not read on
             self._await_body()
         else:
             self.transport.abort()

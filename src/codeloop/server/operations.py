@@ -1,4 +1,4 @@
-"""The table of all operations of a server, and those answered with something other than JSON."""
+"""The table of all operations of a server, and of those whose answer is not JSON."""
 
 from codeloop.schema.operation import OPERATIONS, AnyOperation
 from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW
@@ -9,4 +9,4 @@ ALL_OPERATIONS: tuple[AnyOperation, ...] = (*OPERATIONS, *SERVER_OPERATIONS, *PR
 PREVIEW: frozenset[str] = frozenset(WRAPS)
 """The ids of the preview's rows."""
 TEXTS = {"v2.fs.read": "application/octet-stream", VCS_DIFF_RAW.id: "text/x-diff; charset=utf-8"}
-"""Answered as text of this kind, not as JSON."""
+"""Operation id -> the media type of its answer, where that is not JSON."""

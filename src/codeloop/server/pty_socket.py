@@ -23,8 +23,11 @@ from codeloop.workspace.terminal.terminals import Terminal
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
 _PATH = "/pty/{ptyID}/connect"
-_CURSOR = b"\0"
-"""The start of the one binary message, after which all output is new."""
+_CURSOR_PREFIX = b"\0"
+"""The first byte of the only binary message, which holds the cursor. Output after it is new, output before it is not.
+
+Clients tell it by this byte from output, which is sent as text.
+"""
 
 
 class CloseReason(Struct, frozen=True):
@@ -34,6 +37,7 @@ class CloseReason(Struct, frozen=True):
     reason: str = ""
 
 
+# Codes of RFC 6455 and its registry: 1000 is a normal end, 1013 "try again later".
 _END = CloseReason(1000)
 _TOO_SLOW = CloseReason(1013, "The output came faster than it was read. Connect again for what is kept.")
 _STUCK = CloseReason(1013, "The program does not read its input.")
@@ -44,14 +48,15 @@ def terminal_routes(app: App) -> list[BaseRoute]:
 
     async def connect(socket: WebSocket) -> None:
         try:
-            terminal = await _terminal(app, socket)
-            viewer = terminal.watch(_cursor(socket))
+            terminal = await _find_terminal(app, socket)
+            viewer = terminal.watch(_read_cursor(socket))
         except CodeloopError as error:
+            # Before the upgrade to a WebSocket, so that the client gets an HTTP error with its body.
             await socket.send_denial_response(refusal(error))
         except ValueError as error:
             await socket.send_denial_response(refusal(OperationError("BadRequest", f"{error}.")))
         else:
-            await _converse(socket, terminal, viewer)
+            await _relay(socket, terminal, viewer)
 
     paths = ((_PATH, "pty.connect"), (f"/api{_PATH}", "v2.pty.connect"))
     return [
@@ -67,7 +72,7 @@ async def _require_upgrade(request: Request) -> Response:
     return response
 
 
-async def _terminal(app: App, socket: WebSocket) -> Terminal:
+async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
     """Return the requested terminal. Raises CodeloopError: a bad ticket, or there is no such terminal.
 
     A client that has only a ticket must not make us open a project, so the ticket counts only in open projects.
@@ -77,7 +82,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     if "ticket" not in socket.query_params and TICKET_ONLY not in socket.scope.get("state", {}):
         return find_terminal(await app.project(directory), pty_id)
     ticket = socket.query_params.get("ticket", "")
-    real = os.path.realpath(directory)
+    real = os.path.realpath(directory)  # the client may name the project by another path to it
     for project in app.projects:
         is_same = os.path.realpath(project.settings.project_root.directory) == real
         if is_same and project.workspace.terminals.tickets.take(ticket, pty_id):
@@ -85,8 +90,8 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")
 
 
-def _cursor(socket: WebSocket) -> int | None:
-    """Return the position that is asked for. Raises ValueError."""
+def _read_cursor(socket: WebSocket) -> int | None:
+    """Return the position from which output is wanted, in characters; -1: only new output. Raises ValueError."""
     cursor = socket.query_params.get("cursor")
     if not cursor:
         return None
@@ -95,8 +100,8 @@ def _cursor(socket: WebSocket) -> int | None:
     return int(cursor)
 
 
-async def _converse(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
-    """Pass output and input on until the terminal ends or the client leaves."""
+async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
+    """Send the terminal's output and type the client's input until the terminal ends or the client disconnects."""
     both: list[asyncio.Task[CloseReason | None]] = []
     try:
         await socket.accept()
@@ -113,7 +118,7 @@ async def _converse(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> No
 
 
 async def _run_side(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
-    """Do the work of one direction; it simply ends if the client leaves or reads nothing."""
+    """Run one direction; return None if the client disconnects or reads nothing: there is nobody to tell why."""
     try:
         return await work
     except (WebSocketDisconnect, TimeoutError):
@@ -123,7 +128,7 @@ async def _run_side(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReaso
 async def _show(socket: WebSocket, viewer: Viewer) -> CloseReason:
     for piece in viewer.replay():
         await _await_send(socket.send_text(piece))
-    await _await_send(socket.send_bytes(_CURSOR + msgspec.json.encode({"cursor": viewer.position})))
+    await _await_send(socket.send_bytes(_CURSOR_PREFIX + msgspec.json.encode({"cursor": viewer.position})))
     try:
         while text := await viewer.wait_for_output():
             await _await_send(socket.send_text(text))

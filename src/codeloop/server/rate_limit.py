@@ -1,4 +1,4 @@
-"""Rate limit of wrong passwords, by address."""
+"""Delays wrong passwords, by the address that they come from."""
 
 import asyncio
 import time
@@ -11,7 +11,10 @@ from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER
 
 @dataclass(slots=True)
 class _Tries:
-    """The wrong passwords of one address. `last`: on the monotonic clock, in seconds."""
+    """The wrong passwords of one address: recent ones, and those whose answers are being delayed.
+
+    `last`: when the last one came, in seconds of the monotonic clock.
+    """
 
     count: int = 0
     waiting: int = 0
@@ -19,25 +22,26 @@ class _Tries:
 
 
 class Attempts:
-    """Counts recent wrong passwords by address."""
+    """The recent wrong passwords, counted by address."""
 
     def __init__(self) -> None:
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
         self._is_over = asyncio.Event()
 
     def is_full(self, address: str) -> bool:
-        """Return whether as many wrong passwords of an address are waiting as is allowed."""
+        """Return whether the largest allowed number of wrong passwords of an address is being delayed."""
         tries = self._tries.get(address)
         return tries is not None and tries.waiting >= SERVER_DELAYED.value
 
     async def slow_down(self, address: str) -> bool:
-        """Wait after a wrong password, longer each time; False at once if too many of this address are waiting."""
+        """Delay the answer to a wrong password, longer each time; False at once if too many are being delayed."""
         tries = self._recent(address)
         if tries.waiting >= SERVER_DELAYED.value:
             return False
         tries.waiting += 1
         try:
             with suppress(TimeoutError):
+                # From a twentieth of the longest delay, twice as long each time; 10: a bound for the power.
                 async with asyncio.timeout(SERVER_DELAY.seconds * min(1.0, 2.0 ** min(tries.count - 1, 10) / 20)):
                     await self._is_over.wait()
         finally:
@@ -45,13 +49,13 @@ class Attempts:
         return True
 
     def end(self) -> None:
-        """End all waits."""
+        """End all delays."""
         self._is_over.set()
 
     def _recent(self, address: str) -> _Tries:
-        """Count one more for an address."""
+        """Count one more wrong password of an address, and return its record."""
         now = time.monotonic()
-        tries = self._tries.pop(address, None) or _Tries()
+        tries = self._tries.pop(address, None) or _Tries()  # taken out and put back: the last of the dict is the newest
         if now - tries.last > SERVER_FORGET.seconds and not tries.waiting:
             tries.count = 0
         tries.count += 1

@@ -15,16 +15,18 @@ from codeloop.schema.wire import Wire
 EVERYWHERE = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
 """Query parameters of every route: they choose the project, and are arguments only if an operation has such a field."""
 
-_MISSING = re.compile(r"Object missing required field `([^`]+)`")
+# What msgspec writes in its messages, which the contract words otherwise.
+_MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _PATH_SUFFIX = re.compile(r" - at `\$([^`]*)`$")
-_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_PATH_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 def _number(text: str) -> float:
-    """Read a number with a point or an exponent; some clients write a whole one as 1.0. Raises ValueError."""
+    """Parse a number with a point or an exponent; some clients write an integer as 1.0. Raises ValueError."""
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"{text} is too large")
+    # From 2**53 on a float can't hold every integer, so what the client meant is no longer certain.
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
@@ -32,7 +34,10 @@ _decode = msgspec.json.Decoder(float_hook=_number).decode
 
 
 class BadArguments(Exception):
-    """A request does not fit its operation; `kind` says which piece of it: Params, Query, Body or Payload."""
+    """A request does not match what its operation takes.
+
+    `kind`: the part of the request that is wrong: Params, Query, Body (not JSON) or Payload (JSON of another shape).
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -49,12 +54,14 @@ async def arguments(operation: AnyOperation, request: Request) -> Wire:
     Raises BadArguments, TooLarge.
     """
     has_body = operation.takes_body
-    values = await _payload(operation, request) if has_body else _query(operation, request)
+    values = await _read_payload(operation, request) if has_body else _read_query(operation, request)
     values.update(request.path_params)
     try:
+        # A query holds only text, so numbers and booleans have to be parsed; in JSON they have types.
         args = msgspec.convert(values, operation.takes, strict=has_body)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadArguments("Payload" if has_body else "Query", explain_error(str(error))) from error
+    # Without `strict`, msgspec also takes the text "null" for None.
     for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
         if not has_body and name in values and getattr(args, field) is None:
             raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
@@ -62,7 +69,7 @@ async def arguments(operation: AnyOperation, request: Request) -> Wire:
 
 
 def directory_of(request: HTTPConnection) -> str | None:
-    """Return the directory that a request names, if it does: query, then header (percent-encoded or plain)."""
+    """Return the directory that a request names: in its query, else in a header, percent-encoded or not; None: none."""
     query = request.query_params
     name = "location[directory]" if request.url.path.startswith("/api/") else "directory"
     directory = query.get(name) or query.get("directory")
@@ -72,35 +79,35 @@ def directory_of(request: HTTPConnection) -> str | None:
     return unquote(header) if header else None
 
 
-def _query(operation: AnyOperation, request: Request) -> dict[str, Any]:
+def _read_query(operation: AnyOperation, request: Request) -> dict[str, Any]:
     fields = operation.takes.__struct_encode_fields__
     query = request.query_params
     return {key: value for key, value in query.items() if key not in EVERYWHERE or key in fields}
 
 
-async def _payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
+async def _read_payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
     raw = await read_body(request)
     try:
         value: Any = _decode(raw) if raw.strip() else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BadArguments("Body", f"The body is not JSON: {error}") from error
     if operation.body is not None:
-        return {_wire_name(operation): value}
+        return {_find_body_field(operation): value}
     try:
         return msgspec.convert(value, dict[str, Any])
     except msgspec.ValidationError as error:
         raise BadArguments("Payload", explain_error(str(error))) from error
 
 
-def _wire_name(operation: AnyOperation) -> str:
-    """Return the wire's name of the field that is the whole body."""
+def _find_body_field(operation: AnyOperation) -> str:
+    """Return the name in JSON of the field that is the whole body."""
     fields = operation.takes.__struct_fields__
     return operation.takes.__struct_encode_fields__[fields.index(operation.body or "")]
 
 
 async def read_body(request: Request) -> bytes:
-    """Read a body. Raises TooLarge as soon as it is, without reading on."""
-    length = request.headers.get("content-length", "")
+    """Read a body. Raises TooLarge without reading the rest of a body that is."""
+    length = request.headers.get("content-length", "")  # missing for a chunked body, so the bytes are counted, too
     if length.isdecimal() and int(length) > SERVER_BODY.value:
         raise TooLarge
     chunks = bytearray()
@@ -114,11 +121,11 @@ async def read_body(request: Request) -> bytes:
 def explain_error(message: str) -> str:
     """Convert msgspec's message to the contract's form: what is wrong, then a line that says where."""
     match = _PATH_SUFFIX.search(message)
-    steps = _STEP.findall(match.group(1)) if match else []
-    what = message[: match.start()] if match else message
-    missing = _MISSING.match(what)
+    steps = _PATH_STEP.findall(match.group(1)) if match else []
+    problem = message[: match.start()] if match else message
+    missing = _MISSING_FIELD.match(problem)
     names = [f'["{name}"]' if name else f"[{index}]" for name, index in steps]
     if missing:
-        what = "Missing key"
+        problem = "Missing key"
         names.append(f'["{missing.group(1)}"]')
-    return what + (f"\n  at {''.join(names)}" if names else "")
+    return problem + (f"\n  at {''.join(names)}" if names else "")

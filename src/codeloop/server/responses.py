@@ -38,7 +38,7 @@ STATUS: dict[Kind, int] = {
     "WorktreeResetFailedError": 400,
     "UnknownError": 500,
 }
-_ID = re.compile(r"\b(?:ses|per|que|pty)_\w+")
+_ID_IN_MESSAGE = re.compile(r"\b(?:ses|per|que|pty)_\w+")
 _ID_FIELDS: dict[Kind, str] = {
     "SessionBusyError": "sessionID",
     "PermissionNotFoundError": "requestID",
@@ -48,7 +48,10 @@ _ID_FIELDS: dict[Kind, str] = {
     "McpUnsupportedOAuthError": "error",
     "ProjectNotFoundError": "projectID",
 }
-"""Errors in the tagged form -> the field with the id that they are about."""
+"""Errors in the tagged form (`_tag`, `message`) -> the field with the id of what is not there.
+
+The contract has two forms of errors; all others have the one with `name` and `data`.
+"""
 _TAGGED_KINDS = {*_ID_FIELDS, "PtyForbiddenError"}
 
 
@@ -60,7 +63,10 @@ def answer(result: Any) -> Response:
 
 
 def refusal(error: Exception) -> Response:
-    """Return the response for an error. An unexpected one is logged under a reference and reported without its text."""
+    """Return the response for an error.
+
+    An unexpected one is logged under a reference, and only the reference is sent: its text may hold private data.
+    """
     match error:
         case BadArguments(kind=kind):
             return _make_error(400, "BadRequest", str(error), kind=kind)
@@ -69,16 +75,15 @@ def refusal(error: Exception) -> Response:
         case SessionNotFound():
             return _make_error(404, "NotFoundError", str(error), cause=type(error).__name__)
         case OperationError(kind=kind):
-            return _operation(kind, str(error), error.data)
+            return _make_operation_error(kind, str(error), error.data)
         case ClientDisconnect():
-            return Response(status_code=400)  # nobody is there to read it
+            return Response(status_code=400)  # nobody is there to read it, and it is not worth an entry in the log
         case StoreError():
             log.error("%s", error)
             return _make_error(500, "UnknownError", str(error))
         case ModelUnavailable():
-            return _make_error(
-                400, "BadRequest", str(error), cause=type(error).__name__
-            )  # so that our own client recognises it
+            # Our own client tells this error apart by its cause.
+            return _make_error(400, "BadRequest", str(error), cause=type(error).__name__)
         case CodeloopError():
             return _make_error(400, "BadRequest", str(error))
         case _:
@@ -87,14 +92,15 @@ def refusal(error: Exception) -> Response:
             return _make_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
 
 
-def _operation(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Response:
+def _make_operation_error(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Response:
     status = STATUS[kind]
     if kind not in _TAGGED_KINDS:
         return _make_error(status, kind, message, **data)
     body: dict[str, Any] = {"_tag": kind, "message": message}
     field = _ID_FIELDS.get(kind)
-    match = _ID.search(message)
+    match = _ID_IN_MESSAGE.search(message)
     if field is not None:
+        # Names of MCP servers and ids of projects have no prefix to find them by: they end the message.
         body[field] = message if field == "error" else match.group() if match else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 

@@ -33,26 +33,34 @@ from codeloop.server.responses import answer, refusal
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 TURNS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
-"""Operations that are answered when the turn is over, a moment after its events."""
+"""Operations that are answered when the turn is over.
+
+The answer waits `SERVER_TURN_ANSWER`, since some clients stop reading the event stream when they have it.
+"""
 
 
 def routes(app: App) -> list[BaseRoute]:
-    """Return a route for each row of the table."""
-    own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _issue_ticket(app)}
+    """Return a route for each row of the table, and those of the preview."""
+    # The answers or requests of these have headers of their own.
+    special: dict[str, Endpoint] = {
+        SESSION_MESSAGES.id: _make_messages_endpoint(app),
+        PTY_TICKET.id: _make_ticket_endpoint(app),
+    }
     routes = [
-        Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
+        Route(row.path, special.get(row.id) or _make_endpoint(app, row), methods=[row.method], name=row.id)
         for row in (*OPERATIONS, *SERVER_OPERATIONS)
     ]
     return [*routes, *preview_routes(app, _answer)]
 
 
-def _operation(app: App, operation: AnyOperation) -> Endpoint:
+def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:
     async def run_operation(request: Request) -> Any:
         args = await arguments(operation, request)
         result = await carry_out(app, operation, args, app.directory(directory_of(request)))
         if operation.id in TURNS:
             await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
         if operation.id in TEXTS:
+            # A diff may hold lone surrogates, from bytes of a file that are not UTF-8.
             return Response(result.encode("utf-8", "replace"), media_type=TEXTS[operation.id])
         return result
 
@@ -62,8 +70,8 @@ def _operation(app: App, operation: AnyOperation) -> Endpoint:
     return endpoint
 
 
-def _messages(app: App) -> Endpoint:
-    """Return messages; if there are older ones, headers say how to get them."""
+def _make_messages_endpoint(app: App) -> Endpoint:
+    """Return the endpoint for a page of messages; if there are older ones, headers say how to get them."""
 
     async def answer_page(request: Request) -> Response:
         args: Any = await arguments(SESSION_MESSAGES, request)
@@ -75,6 +83,7 @@ def _messages(app: App) -> Endpoint:
             older = request.url.include_query_params(before=cursor)
             response.headers["x-next-cursor"] = cursor
             response.headers["link"] = f'<{older}>; rel="next"'
+            # Scripts of other origins read only the headers that this one lists.
             response.headers["access-control-expose-headers"] = "Link, X-Next-Cursor"
         return response
 
@@ -84,9 +93,9 @@ def _messages(app: App) -> Endpoint:
     return endpoint
 
 
-def _issue_ticket(app: App) -> Endpoint:
-    """Return a terminal's ticket, only if a header is set, for which pages of other origins need a preflight."""
-    issue = _operation(app, PTY_TICKET)
+def _make_ticket_endpoint(app: App) -> Endpoint:
+    """Return the endpoint for a terminal's ticket, which needs a header that makes browsers send a preflight first."""
+    issue = _make_endpoint(app, PTY_TICKET)
 
     async def endpoint(request: Request) -> Response:
         if request.headers.get("x-opencode-ticket") != "1":
@@ -97,7 +106,10 @@ def _issue_ticket(app: App) -> Endpoint:
 
 
 async def _answer(work: Callable[[], Awaitable[Any]], refuse: Callable[[Exception], Response] = refusal) -> Response:
-    """Return a response for a result as for any error."""
+    """Run an operation, and return the response for its result or its error. `refuse`: makes the response of an error.
+
+    It catches every error, so that a client gets one form of answer and no error ends the server.
+    """
     try:
         result = await work()
     except Exception as error:

@@ -28,13 +28,13 @@ from codeloop.server.asgi import make_site
 from codeloop.server.browser.pages import find_paths, page_routes
 from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.events.hub import Hub
-from codeloop.server.guard import AccessPolicy, Guard, names_of
+from codeloop.server.guard import AccessPolicy, Guard, list_host_names
 from codeloop.server.http_protocol import BoundedProtocol
 
 log = logging.getLogger("codeloop.server")
 
 HEADERS = [
-    ("vary", "Origin"),
+    ("vary", "Origin"),  # the CORS headers depend on it, so a cached answer must not serve another page
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 ]
@@ -45,11 +45,11 @@ class Unprotected(CodeloopError):
 
 
 class ListenOptions(Struct, frozen=True, kw_only=True):
-    """The address and access of a server. Port 0: a free one. `password` None: none needed.
+    """The address of a server, and who may use it. Port 0: a free one. `password` None: none is needed.
 
-    `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
-    `guard.origin_of` gives them. `pages`: a folder whose files are offered at `/`, the browser UI.
-    `web_dir`: the same for a web app of others.
+    `is_port_free`: another port is used when that one is taken. `origins`: origins of other sites whose pages may send
+    requests, as `guard.parse_origin` returns them. `pages`: the folder of the browser UI, served at `/`.
+    `web_dir`: the folder of another web app, served at `/` instead.
     """
 
     host: str = "127.0.0.1"
@@ -63,10 +63,10 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
 
 
 class Address(Struct, frozen=True):
-    """The address of a host name. `is_foreign`: other machines may reach it."""
+    """The address of a host name. `sockaddr`: as `socket.bind` takes it. `is_foreign`: other machines may reach it."""
 
     family: socket.AddressFamily
-    where: Any
+    sockaddr: Any
     is_foreign: bool
 
 
@@ -78,9 +78,10 @@ def find_address(host: str, port: int) -> Address:
         addresses = []
     if not addresses:
         raise CodeloopError(f"Can't listen on {host!r}: there is no such host. Choose another --hostname.")
-    family, _, _, _, where = min(addresses, key=lambda row: row[0] != socket.AF_INET)
+    # A name such as localhost has addresses of both families, and one socket listens on one of them.
+    family, _, _, _, sockaddr = min(addresses, key=lambda row: row[0] != socket.AF_INET)
     is_foreign = not all(is_loopback(str(row[4][0])) for row in addresses)
-    return Address(family, where, is_foreign)
+    return Address(family, sockaddr, is_foreign)
 
 
 class Server:
@@ -101,7 +102,7 @@ class Server:
         self.browsers = BrowserSessions(listening.password, port)
         policy = AccessPolicy(
             port=port,
-            names=names_of(listening.host, is_foreign=address.is_foreign),
+            names=list_host_names(listening.host, is_foreign=address.is_foreign),
             accepts_any_ip=address.is_foreign,
             origins=frozenset(listening.origins),
             username=listening.username,
@@ -119,7 +120,7 @@ class Server:
             log_level=logging.WARNING,  # lower levels log full URLs, with tokens
             access_log=False,
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=False,  # a client could forge its address, by which wrong passwords are counted
             headers=HEADERS,
             limit_concurrency=SERVER_CONNECTIONS.value,
             backlog=SERVER_BACKLOG.value,
@@ -137,14 +138,16 @@ class Server:
         """Begin to serve; when this returns, requests are answered."""
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
         started_event = asyncio.create_task(self._server.started_event.wait())
+        # uvicorn may also fail before it has started.
         await asyncio.wait([self._serving, started_event], return_when=asyncio.FIRST_COMPLETED)
         started_event.cancel()
         if self._serving.done():
-            self._serving.result()
+            self._serving.result()  # raises what it failed with
         log.info("listening on %s", self.url)
 
     async def stop(self) -> None:
         """End every turn and connection, within `SERVER_GRACE`, and close the projects."""
+        # Streams and delayed answers would not end by themselves, and uvicorn waits for every answer.
         await self.hub.close()
         self._guard.end()
         self._server.should_exit = True
@@ -167,7 +170,7 @@ def _find_manifests(web_dir: Path | None) -> frozenset[str]:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to its caller. `end` is awaited when it begins to shut down."""
+    """uvicorn's server, which leaves signals to its caller. `end` is awaited when it begins to shut down."""
 
     def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
@@ -185,12 +188,12 @@ class _Uvicorn(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, end the streams, then the other answers."""
         closing = asyncio.create_task(super().shutdown(sockets))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # lets it stop listening first, so that no request starts a new turn
         await self._end()
         await closing
 
     async def cut_off(self) -> None:
-        """Cut the connections that have not ended."""
+        """Close the connections that have not ended in time."""
         for connection in list(self.server_state.connections):
             connection.transport.abort()
         tasks = set(self.server_state.tasks)
@@ -201,26 +204,27 @@ class _Uvicorn(uvicorn.Server):
 def _bind(listening: ListenOptions, address: Address) -> socket.socket:
     """Bind the socket. Raises CodeloopError when the address can't be used."""
     try:
-        return _open_socket(address.family, address.where)
+        return _open_socket(address.family, address.sockaddr)
     except OSError as error:
         if error.errno == errno.EADDRINUSE and listening.is_port_free:
-            return _bind(replace(listening, port=0, is_port_free=False), replace(address, where=_any_port(address)))
+            free_port = replace(address, sockaddr=_choose_any_port(address))
+            return _bind(replace(listening, port=0, is_port_free=False), free_port)
         where = f"{listening.host}:{listening.port}"
         raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
 
 
-def _any_port(address: Address) -> Any:
-    host, _, *more = address.where
+def _choose_any_port(address: Address) -> Any:
+    host, _, *more = address.sockaddr  # IPv6 addresses have a flow label and a scope after the port
     return (host, 0, *more)
 
 
-def _open_socket(family: socket.AddressFamily, where: Any) -> socket.socket:
+def _open_socket(family: socket.AddressFamily, sockaddr: Any) -> socket.socket:
     """Return a socket that listens, so that no other process can get the port any more. Raises OSError."""
-    # The loop sets TCP_NODELAY only where the protocol is named; without it an answer takes 44 ms.
+    # asyncio sets TCP_NODELAY only on sockets with an explicit protocol; without it an answer takes 44 ms.
     listener = socket.socket(family, proto=socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
+        listener.bind(sockaddr)
         listener.listen()
     except OSError:
         listener.close()

@@ -1,4 +1,4 @@
-"""The files of a web app that the user names: served at `/` where no route of ours fits."""
+"""The files of a web app that the user names: served at `/` where no route of ours matches."""
 
 import base64
 import re
@@ -29,9 +29,9 @@ _KINDS = {
     ".woff": "font/woff",
     ".woff2": "font/woff2",
 }
-"""Media types by suffix, since the tables of machines differ."""
+"""Suffix -> media type. Not by `mimetypes`, which reads tables that differ from machine to machine."""
 _HASHED_NAME = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
-"""A file name that changes with its content, as bundlers make it."""
+"""A file name with a hash of the content, as bundlers make it; at least one digit tells it from a long word."""
 _INLINE = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
 _POLICY = (
     "default-src 'self' data: blob:",
@@ -46,9 +46,10 @@ _POLICY = (
 
 
 class WebApp:
-    """A folder with an `index.html`, which is the page of every path that a browser opens and no file has.
+    """A folder with an `index.html`, which is also served for every path that a browser opens and that has no file.
 
-    Links are followed only within the folder. Scripts and requests are the page's own: nothing comes from other hosts.
+    Symbolic links are followed only within the folder. Scripts are loaded from this server only, and requests go only
+    to it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,14 +57,15 @@ class WebApp:
         self._index = folder / INDEX
 
     async def find_response(self, request: Request) -> Response | None:
-        """Return a file, or the page for a path that a browser opens; None: there is neither."""
+        """Return a file, or the index for a path that a browser opens; None: there is neither."""
         if request.method not in {"GET", "HEAD"}:
             return None
+        # Apps with routes of their own keep the route in the path, so reloading opens a path that is no file.
         path = request.url.path.strip("/") or INDEX
         for name in (path, INDEX) if _is_navigation(request) else (path,):
             try:
                 response = await self._files.get_response(name, request.scope)
-            except (HTTPException, OSError, ValueError):  # ValueError: it is no path
+            except (HTTPException, OSError, ValueError):  # ValueError: a NUL character in the path
                 continue
             return self._with_headers(response, name)
         return None
@@ -72,20 +74,21 @@ class WebApp:
         kind = _KINDS.get(Path(name).suffix.lower())
         if kind is not None and response.status_code != 304:
             response.headers["content-type"] = kind
+        # A year stands for "always"; with "no-cache" a browser keeps a copy, but asks each time whether it is current.
         caching = "private, max-age=31536000, immutable" if _HASHED_NAME.search(name) else "no-cache"
         response.headers["cache-control"] = caching
-        state = self._index.stat()
+        state = self._index.stat()  # part of the cache's key below, so that a new build gets a new policy
         response.headers["content-security-policy"] = _policy(self._index, state.st_mtime_ns, state.st_size)
         return response
 
 
 def _is_navigation(request: Request) -> bool:
-    """Return whether a browser opens a page (rather than a program that requests something)."""
+    """Return whether a browser opens a page, rather than a script requesting data."""
     return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
 
 
 @lru_cache(maxsize=4)
 def _policy(index: Path, _mtime: int, _size: int) -> str:
-    """Return the content security policy: the app's own scripts, and those that its index holds, by their hashes."""
+    """Return the content security policy: scripts in files of the app, and those inside its index, by their hashes."""
     digests = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
     return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))

@@ -23,7 +23,7 @@ from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER
 from codeloop.schema.permission import Profile
-from codeloop.server.guard import origin_of
+from codeloop.server.guard import parse_origin
 from codeloop.server.server import ListenOptions, Server, find_address
 from codeloop.web import FILES
 from codeloop.workspace.files.process_log import log_to_file
@@ -208,11 +208,11 @@ def _origins(origins: Sequence[str], config_origins: Sequence[str], stderr: Outp
     allowed_origins: list[str] = []
     for text in config_origins:
         try:
-            allowed_origins.append(origin_of(text))
+            allowed_origins.append(parse_origin(text))
         except CodeloopError as error:
             stderr.write(f"codeloop: server.cors: {escape_controls(str(error))} Ignored.\n")
     try:
-        return (*allowed_origins, *(origin_of(text) for text in origins))
+        return (*allowed_origins, *(parse_origin(text) for text in origins))
     except CodeloopError as error:
         raise UsageProblem(f"--cors: {error}") from error
 

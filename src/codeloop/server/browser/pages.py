@@ -72,7 +72,7 @@ def page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: str, po
     """Return the routes of the page. `host`: what the server listens on."""
 
     async def start_session(request: Request) -> Response:
-        """Begin a session for a browser: the guard has seen its link or the password, if there is one."""
+        """Start a session for a browser; the guard has checked its link or the password, if there is one."""
         session = sessions.create_session(request.headers["host"])
         response = answer({"key": session.key})
         age = BROWSER_SESSION.value // 1000
@@ -96,6 +96,7 @@ def _send_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
         file = _read(path)
         headers = HEADERS | {"etag": file.etag, "vary": "Accept-Encoding, Origin"}
         if path.name == _WORKER:
+            # By default a worker controls only pages below its own folder, and the page is at `/`.
             headers["service-worker-allowed"] = "/"
         if request.headers.get("if-none-match") == file.etag:
             return Response(status_code=304, headers=headers)
@@ -110,6 +111,7 @@ def _send_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
 def _read(path: Path) -> PageFile:
     body = path.read_bytes()
     kind = _KINDS.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    # Without a time in it, the compressed file is the same at every start.
     return PageFile(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:20]}"', kind)
 
 
@@ -117,11 +119,12 @@ def _find_hosts(host: str) -> list[str]:
     """Return the addresses under which other devices reach a server that listens on `host`; none on loopback."""
     if is_loopback(host):
         return []
-    if host.strip("0.:"):
+    if host.strip("0.:"):  # not a name for all interfaces, such as 0.0.0.0 or ::
         return [host]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent: the kernel only chooses the address that it would use
+            # Nothing is sent: the kernel only chooses our address. 192.0.2.1 is reserved for documentation.
+            probe.connect(("192.0.2.1", 9))
         except OSError:
             return []
         return [str(probe.getsockname()[0])]

@@ -24,18 +24,20 @@ class BrowserSession(Struct, frozen=True):
 class BrowserSessions:
     """Makes links and sessions, and checks them. A session is signed, not stored: it outlives a restart of the server.
 
-    It counts for the host that it was made for, until it expires or the server has another password.
+    It is valid for the host that it was made for, until it expires or the server has another password.
     """
 
     def __init__(self, password: str | None, port: int) -> None:
+        # Browsers send a host's cookies to all of its ports: two servers on one host need two names.
         self.cookie_name = f"codeloop_{port}"
+        # Derived from the password, so that a new password ends all sessions.
         self._secret = sha256(b"codeloop browser session\0" + (password or secrets.token_hex()).encode()).digest()
         self._links: dict[str, float] = {}
 
     def create_link(self) -> str:
-        """Return a token that `use_link` takes once, for `BROWSER_LINK` from now on."""
+        """Return the token of a link, which `use_link` accepts once within `BROWSER_LINK`."""
         now = time.monotonic()
-        self._links = {token: end for token, end in self._links.items() if end > now}
+        self._links = {token: expiry for token, expiry in self._links.items() if expiry > now}
         while len(self._links) >= BROWSER_LINKS.value:
             del self._links[next(iter(self._links))]
         token = secrets.token_urlsafe(24)
@@ -43,7 +45,7 @@ class BrowserSessions:
         return token
 
     def use_link(self, token: str) -> bool:
-        """Return whether a link is valid; it can be used only once."""
+        """Return whether a link is valid, and forget it: it can be used only once."""
         return self._links.pop(token, 0.0) > time.monotonic()
 
     def create_session(self, host: str) -> BrowserSession:
@@ -60,6 +62,7 @@ class BrowserSessions:
             return False
         claim, _, signature = (cookie.value if cookie else "").rpartition(".")
         expires = claim.rpartition(".")[2]
+        # Bounded before `int`, since the signature is not checked yet and Python refuses very long numbers.
         if not (expires.isascii() and expires.isdecimal() and len(expires) < 16) or int(expires) < time.time():
             return False
         is_cookie = hmac.compare_digest(signature.encode(), self._sign("cookie", claim, host).encode())

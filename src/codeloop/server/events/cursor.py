@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 from codeloop.schema.bounds.server import SERVER_POSITION
 
+# 18 digits: every such number fits into a 64-bit integer, which is what SQLite compares with.
 _SEQ = re.compile(r"[0-9]{1,18}")
-_ONE = re.compile(r"([0-9]{1,18})@([0-9A-Za-z_][0-9A-Za-z_.-]{0,99})")
+_SEQ_AT_PROJECT = re.compile(r"([0-9]{1,18})@([0-9A-Za-z_][0-9A-Za-z_.-]{0,99})")
 START = "0"
 """The position before every event."""
 
 Position = dict[str, int]
-"""By project id the sequence number of the last event that was seen."""
+"""Project id -> the sequence number of the last event that a client has seen."""
 
 
 def format_cursor(position: Mapping[str, int]) -> str:
@@ -20,14 +21,15 @@ def format_cursor(position: Mapping[str, int]) -> str:
 
 
 def parse_cursor(text: str) -> Position | None:
-    """Parse what `format_cursor` wrote; None: it is something else."""
+    """Parse the text that `format_cursor` returns; None: it is not a cursor."""
     if text == START:
         return {}
-    matches = [_ONE.fullmatch(each) for each in text.split(",", SERVER_POSITION.value)]
+    # Split no further than the limit: a longer cursor then has a last piece that does not match.
+    matches = [_SEQ_AT_PROJECT.fullmatch(each) for each in text.split(",", SERVER_POSITION.value)]
     position = {one[2]: int(one[1]) for one in matches if one}
     return position if len(position) == len(matches) else None
 
 
 def parse_sequence_number(text: str, project: str) -> Position | None:
-    """Parse the position in one project, a sequence number; None: it is something else."""
+    """Parse the position in one project, a sequence number; None: it is not one."""
     return {project: int(text)} if _SEQ.fullmatch(text) else None

@@ -29,12 +29,12 @@ from codeloop.store.store import Store
 log = logging.getLogger("codeloop.server")
 
 _encode = msgspec.json.Encoder().encode
-_YIELD_EVERY = 500
-"""Events that are passed on before other tasks get to run."""
+_EVENTS_PER_TURN = 500
+"""Events that are delivered before other tasks of the event loop get to run."""
 
 
 class Source:
-    """An open store that is followed. `seq`: the last stored event that the live readers were given."""
+    """An open store that is followed. `seq`: the last stored event that was delivered to the live readers."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -43,16 +43,17 @@ class Source:
 
 
 class Directories:
-    """Finds the directory of an event: that of its session, which is cached."""
+    """Finds the directory of an event: that of its session. Caches the directories of sessions."""
 
     def __init__(self) -> None:
         self._directories: dict[str, str] = {}
 
-    def of(self, store: Store, stamped: Stamped) -> str | None:
-        """Return the directory; None: the session is gone. Raises StoreError."""
+    def find(self, store: Store, stamped: Stamped) -> str | None:
+        """Return the directory of an event; None: its session no longer exists. Raises StoreError."""
         if stamped.directory is not None:
             return stamped.directory
         match stamped.event:
+            # These hold the session, which after a deletion is no longer in the store.
             case SessionCreated(properties=p) | SessionUpdated(properties=p) | SessionDeleted(properties=p):
                 return self._remember(p.session_id, p.info.directory)
             case event:
@@ -65,7 +66,7 @@ class Directories:
     def _remember(self, session_id: str, directory: str) -> str:
         self._directories[session_id] = directory
         if len(self._directories) > SERVER_SESSIONS.value:
-            del self._directories[next(iter(self._directories))]
+            del self._directories[next(iter(self._directories))]  # the oldest; it can be looked up again
         return directory
 
 
@@ -75,10 +76,10 @@ def project_of(store: Store) -> str:
 
 
 class Hub:
-    """Hands the events of an App's projects to their readers. Close it before the App.
+    """Delivers the events of an App's projects to readers, one for each open stream. Close it before the App.
 
-    Stores are followed, and kept open, only while somebody reads. `heartbeat`: seconds from one to the next;
-    `patience`: seconds after which a client that takes nothing is given up.
+    Stores are followed, and kept open, only while there are readers. `heartbeat`: seconds from one to the next;
+    `patience`: seconds after which the stream of a client that reads nothing ends.
     """
 
     def __init__(self, app: App) -> None:
@@ -104,17 +105,17 @@ class Hub:
     def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
         """Add a reader, which gets all events from now on.
 
-        `position`: the last events that it has seen; None: it starts now. `is_lost`: what it sent is no position.
-        Raises StoreError.
+        `position`: the last events that its client has seen; None: it starts now. `is_lost`: the client sent a
+        position that can't be parsed. Raises StoreError.
         """
-        self._readers.add(reader)
+        self._readers.add(reader)  # first, so that a store that is opened below is followed
         with ExitStack() as on_failure:
             on_failure.callback(self.remove, reader)
             for store in self._app.stores.all():
                 self._attach(store)
             reason = self._open_position(position or {})
             if is_lost:
-                reason = "What was sent is no position in the events. Read the state again."
+                reason = "The position that was sent is not a position in the events. Read the state again."
             if position is None or reason:
                 position = self._position_of(reader)
             reader.at = position
@@ -122,7 +123,7 @@ class Hub:
             reader.add(ServerConnected(), reader.format_position(reader.at))
             if reason:
                 self._resync(reader, reason)
-            reader.is_live = ahead is None
+            reader.is_live = ahead is None  # else `chunks` first replays what the reader has missed
             on_failure.pop_all()
         self._app.look_at_followers()
 
@@ -151,24 +152,29 @@ class Hub:
         beating = asyncio.create_task(reader.beat(self.heartbeat))
         try:
             yield await reader.take()
-            # Events for a live reader go to its queue, so that they are not read from the store again.
+            # A loop, since new events are stored during a replay. Events for a live reader go to its queue, so that
+            # they are not read from the store again.
             while not reader.is_live and (source := self._find_source_ahead(reader)):
                 async for chunk in self._replay(reader, source):
                     yield chunk
             reader.is_live = True
             while True:
                 yield await reader.take()
+                # The next chunk then holds all events of this interval: one write in place of many.
                 await asyncio.sleep(SERVER_STREAM_PACE.seconds)
         finally:
             beating.cancel()
 
-    # What was stored before
+    # Events that were stored before a reader entered
 
     def _position_of(self, reader: Reader) -> Position:
         return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
 
     def _find_source_ahead(self, reader: Reader) -> Source | None:
-        """Return a source with events after the reader's position; in a project that is new to it, since our start."""
+        """Return a source with events after the reader's position; None: the reader has seen all of them.
+
+        In a project that the reader's position does not name, it is ahead of all events since this process opened it.
+        """
         for project, source in self._sources.items():
             if reader.follows(project) and reader.at.setdefault(project, self._start_position[project]) < source.seq:
                 return source
@@ -180,6 +186,7 @@ class Hub:
             if project not in self._sources:
                 self._open(project)
             source = self._sources.get(project)
+            # A number beyond the last one is not from this database.
             if source is None or seq > source.store.last_seq():
                 return f"The project {project} has no event {seq}. Read the state again."
         return ""
@@ -188,7 +195,7 @@ class Hub:
         path = find_paths(self._app.startup.environment).project(project) / "codeloop.db"
         if path.exists():
             stores = self._app.stores
-            stores.release(stores.open(path))  # by now it is followed, which keeps it open
+            stores.release(stores.open(path))  # `_on_open` has run by now: the store is followed, which keeps it open
 
     async def _replay(self, reader: Reader, source: Source) -> AsyncGenerator[bytes, None]:
         """Yield the events that a source has stored since the reader's position, in chunks."""
@@ -198,7 +205,7 @@ class Hub:
         try:
             for event in read_range(source.store, reader.at[project], until + 1):
                 reader.at[project] = event.seq or until
-                directory = self._directories.of(source.store, event)
+                directory = self._directories.find(source.store, event)
                 if reader.directory not in {None, directory}:
                     continue
                 data = _encode(event.event)
@@ -211,35 +218,36 @@ class Hub:
                     frames.clear()
                     size = 0
             reader.at[project] = until
-        except GapError as error:
+        except GapError as error:  # events after the position have been deleted from the store
             self._resync(reader, str(error))
         if frames:
             yield b"".join(frames)
 
     def _resync(self, reader: Reader, reason: str) -> None:
-        """Send a reader back to the state, which it reads again; it continues from now."""
+        """Tell a reader's client to read the state again, since it has missed events; the stream continues from now."""
         reader.at = self._position_of(reader)
         reader.add(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.at))
 
-    # What happens
+    # New events
 
     def is_watched(self, directory: Path) -> bool:
-        """Return whether somebody reads the events of a directory."""
+        """Return whether a reader follows the events of a directory."""
         return any(reader.directory in {None, str(directory)} for reader in self._readers)
 
     def _on_open(self, store: Store) -> None:
         """Follow a store that has just been opened."""
+        # The first opening counts: a client that was away while the store was closed must miss nothing of it.
         self._start_position.setdefault(project_of(store), store.last_seq())
         if self._readers:
             self._attach(store)
 
     def _attach(self, store: Store) -> None:
-        """Follow a store, unless it is followed."""
+        """Follow a store, unless it is followed already."""
         if project_of(store) in self._sources:
             return
         source = Source(store)
         self._sources[source.project] = source
-        self._app.stores.open(store.path)
+        self._app.stores.open(store.path)  # counts as a user of the store, until `_on_end` releases it
         task = asyncio.create_task(self._follow(source))
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_end(source, task))
@@ -265,28 +273,30 @@ class Hub:
                     async for event in events:
                         self._deliver(source, event)
                         count += 1
-                        if count % _YIELD_EVERY == 0:
-                            await asyncio.sleep(0)
+                        if count % _EVENTS_PER_TURN == 0:
+                            await asyncio.sleep(0)  # stored events come without a pause
             except GapError as error:
+                # Other processes have written, and deleted, faster than we read: continue with what is there now.
                 source.seq = source.store.last_seq()
                 for reader in self._readers:
                     if reader.is_live and reader.follows(source.project):
                         self._resync(reader, str(error))
 
     def _deliver(self, source: Source, stamped: Stamped) -> None:
-        """Hand an event to every live reader that wants it."""
+        """Add an event to the queue of every live reader that follows its directory."""
         seq, event = stamped.seq, stamped.event
         if seq is not None:
             source.seq = seq
-        directory = self._directories.of(source.store, stamped)
+        directory = self._directories.find(source.store, stamped)
         try:
             data = _encode(event)
-        except UnicodeEncodeError:
+        except UnicodeEncodeError:  # lone surrogates; one event must not end the streams of all clients
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
             return
         own_frame = full_frame = b""  # made when first needed, since an event is seldom read in both forms
         is_repetition = self._is_repetition(event)
         for reader in self._readers:
+            # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.
             if not reader.is_live or (seq is not None and reader.at.get(source.project, 0) >= seq):
                 continue
             if reader.directory is None:

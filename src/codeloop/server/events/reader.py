@@ -1,4 +1,4 @@
-"""A reader: one client's stream, and its queue."""
+"""A reader: the stream of one client, and the queue of what is to be written to it."""
 
 import asyncio
 from collections import deque
@@ -14,15 +14,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Reader:
-    """One stream. `directory` None: of all of them; else of that one, whose project is `project`."""
+    """The stream of one client. `directory` None: events of all directories; `project`: the project of `directory`."""
 
     def __init__(self, directory: str | None = None, project: str | None = None, beat: float | None = None) -> None:
-        """`beat`: seconds between two heartbeats, when its client asked for them more often than others get them."""
+        """`beat`: seconds between two heartbeats; None: as the server sets it."""
         self.directory = directory
         self.project = project
         self._beat = beat
         self.at: Position = {}
-        """Its position when it becomes live."""
+        """The last events that it has been sent, up to when it becomes live."""
         self.is_live = False
         self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._frames: deque[bytes] = deque()
@@ -30,11 +30,11 @@ class Reader:
         self._wake = asyncio.Event()
 
     def follows(self, project: str) -> bool:
-        """Return whether it reads events of a project."""
+        """Return whether it follows the events of a project."""
         return self.project is None or self.project == project
 
     def format_position(self, position: Position) -> str:
-        """Return a position in the form for this reader: a plain number if it follows only one project."""
+        """Return a position as the `id` of an event: a plain number if the reader follows only one project."""
         return format_cursor(position) if self.project is None else str(position.get(self.project, 0))
 
     def add(self, event: Event, position: str | None = None) -> None:
@@ -43,9 +43,10 @@ class Reader:
         self.put(frame(b'{"payload":%b}' % data if self.directory is None else data, position))
 
     def put(self, event: bytes) -> None:
-        """Add a frame to the queue. If that is full, the stream ends, and the client connects again and continues."""
+        """Add a frame to the queue. If it is full, the stream ends; its client connects again and resumes."""
         if self.end_signal.done():
             return
+        # One frame is always accepted, however large: with an empty queue the client is not behind.
         if len(self._frames) >= SERVER_STREAM_EVENTS.value or (
             self._frames and self._size + len(event) > SERVER_STREAM_BYTES.value
         ):
@@ -64,8 +65,8 @@ class Reader:
             self.end_signal.set_result(None)
 
     async def take(self) -> bytes:
-        """Wait for events, and take those in the queue, up to a chunk."""
-        while not self._frames:
+        """Wait for events, and return those in the queue, `SERVER_STREAM_CHUNK` bytes at most unless one is larger."""
+        while not self._frames:  # `end` may have emptied the queue between the signal and this task's turn
             self._wake.clear()
             await self._wake.wait()
         frames = [self._frames.popleft()]
@@ -77,18 +78,18 @@ class Reader:
         return b"".join(frames)
 
     async def beat(self, seconds: float) -> None:
-        """Send heartbeats for ever."""
+        """Add a heartbeat to the queue at intervals, for ever. `seconds`: the longest interval."""
         while True:
             await asyncio.sleep(seconds if self._beat is None else min(seconds, self._beat))
             self.add(ServerHeartbeat())
 
 
 def frame(data: bytes, position: str | None) -> bytes:
-    """Return one event of a stream in its wire form; `position`: its id."""
+    """Return an event as Server-Sent Events write it. `position`: its `id`; None: it is not stored and has none."""
     return b"data: %b\n\n" % data if position is None else b"id: %b\ndata: %b\n\n" % (position.encode(), data)
 
 
 def wrap_event(directory: str | None, project: str, data: bytes) -> bytes:
-    """Wrap an event for the stream of all directories."""
+    """Return the JSON of an event with its directory and project, for the stream of all directories."""
     where = b"" if directory is None else b'"directory":%b,' % _encode(directory)
     return b'{%b"project":%b,"payload":%b}' % (where, _encode(project), data)

@@ -28,24 +28,24 @@ log = logging.getLogger("codeloop.server")
 
 HEADERS = {
     "content-type": "text/event-stream",
-    "cache-control": "no-cache, no-transform",
-    "x-accel-buffering": "no",
+    "cache-control": "no-cache, no-transform",  # a proxy that compresses would hold events back
+    "x-accel-buffering": "no",  # so does nginx, by default
 }
 HEARTBEAT = "x-codeloop-heartbeat"
-"""Says in a request how many ms there should be between heartbeats, and in the answer how many there are at most."""
-_AGAIN = "5"
-"""Seconds after which a client may try again."""
+"""Header of a request: the wanted ms between heartbeats; of the answer: the ms between them at most."""
+_RETRY_SECONDS = "5"
+"""Time after which a client may try again when all streams are taken."""
 
 
 class EventStream(Response):
-    """The answer that lasts until its client leaves or its reader is ended. The reader has entered the hub.
+    """The answer that lasts until its client disconnects or the hub ends its reader, which has entered the hub before.
 
     `translate`: converts complete frames into another form.
     """
 
     def __init__(self, hub: Hub, reader: Reader, beat: float | None, translate: Translate | None = None) -> None:
         super().__init__(headers=HEADERS if beat is None else HEADERS | {HEARTBEAT: str(int(beat * 1000))})
-        del self.headers["content-length"]
+        del self.headers["content-length"]  # set by Starlette for an empty body
         self._hub = hub
         self._reader = reader
         self._translate = translate or bytes
@@ -75,7 +75,7 @@ class EventStream(Response):
             await _stop(leaving)
 
     async def _write(self, send: Send) -> None:
-        """Write until the client takes nothing any more."""
+        """Write until the client has read nothing for `patience`."""
         with suppress(TimeoutError):
             async with aclosing(self._hub.chunks(self._reader)) as chunks:
                 async for chunk in chunks:
@@ -83,7 +83,7 @@ class EventStream(Response):
                         await send({"type": "http.response.body", "body": self._translate(chunk), "more_body": True})
 
     async def _finish(self, scope: Scope, send: Send) -> None:
-        """End the answer in order, or else cut the connection."""
+        """End the answer, or close the connection of a client that reads nothing."""
         try:
             async with asyncio.timeout(SERVER_STREAM_END.seconds):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -114,7 +114,7 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
         return _open_stream(request, hub, None, None)
 
     async def preview(request: Request) -> Response:
-        from codeloop.server.preview.events import translate
+        from codeloop.server.preview.events import translate  # the preview is loaded when it is first used
 
         return _open_stream(request, hub, None, None, translate)
 
@@ -138,18 +138,19 @@ def _with_error_responses(endpoint: Endpoint) -> Endpoint:
 def _open_stream(
     request: Request, hub: Hub, directory: str | None, project: str | None, translate: Translate | None = None
 ) -> Response:
-    """Open a stream after the request's `Last-Event-ID`, else after its `after`, else from now on."""
+    """Open a stream that starts after the event of the header `Last-Event-ID`, or of the query's `after`, or now."""
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
     position = _position(text, project) if text else None
+    # A browser's EventSource sends the header by itself, and a refusal would end it for good: it gets a resync instead.
     if text and position is None and not last_event_id:
-        raise BadArguments("Query", 'This is no position in the events: send the `id` of one.\n  at ["after"]')
+        raise BadArguments("Query", 'This is not a position in the events: send the `id` of one.\n  at ["after"]')
     if request.method == "HEAD":
         return Response(headers=HEADERS)
     if hub.is_full:
         error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
         body = msgspec.json.encode({"name": "UnknownError", "data": error})
-        return Response(body, 503, {"retry-after": _AGAIN}, media_type="application/json")
+        return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
     beat = _beat(request.headers.get(HEARTBEAT, ""))
     reader = Reader(directory, project, beat)
     hub.enter(reader, position, is_lost=bool(text) and position is None)
@@ -157,8 +158,8 @@ def _open_stream(
 
 
 def _beat(text: str) -> float | None:
-    """Return the seconds between two heartbeats that a client asks for in ms; None: it does not."""
-    is_number = text.isascii() and text.isdigit() and len(text) < 10
+    """Return the seconds between two heartbeats that a client asks for in ms; None: it asks for none."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 10  # `isdigit` alone accepts "²"
     return max(int(text), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
 
 

@@ -55,14 +55,14 @@ _PARAMETERS: dict[str, Schema] = {
 }
 _GLOBAL_EVENT: Schema = {
     "type": "object",
-    "description": "An event and the directory and project that it is of; those of the server itself have neither.",
+    "description": "An event with its directory and project; events of the server itself have neither.",
     "properties": {"directory": _STRING, "project": _STRING, "payload": reference("Event")},
     "required": ["payload"],
 }
 
 _PREVIEW_EVENT: Schema = {
     "type": "object",
-    "description": "Preview: an event, its properties under `data`, and the directory that it is of.",
+    "description": "Preview: an event with its properties under `data`, and its directory under `location`.",
     "properties": {"id": _STRING, "type": _STRING, "data": {"type": "object"}, "location": {"type": "object"}},
     "required": ["id", "type", "data"],
 }
@@ -79,6 +79,7 @@ DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
 def document() -> bytes:
     """Return the document as JSON; it is made when it is first requested."""
     shape_table = make_shapes([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
+    # Arguments become parameters and bodies, so the document has no use for them as components.
     takes = {row.takes.__name__ for row in ALL_OPERATIONS}
     components = {name: schema for name, schema in shape_table.components.items() if name not in takes}
     paths: dict[str, Schema] = {}
@@ -103,7 +104,7 @@ def document() -> bytes:
 
 
 def _operation(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
-    """Return one operation: its fields come from the path, then from the body or else the query."""
+    """Return the description of an operation. Fields that are not in its path are in its body or else its query."""
     in_path = re.findall(r"\{(\w+)\}", row.path)
     fields: dict[str, Schema] = takes.get("properties", {})
     required_names: list[str] = takes.get("required", [])
@@ -135,7 +136,7 @@ def _describe_operation(operation_id: str, description: str) -> Schema:
 
 def _answer(row: AnyOperation, schema: Schema) -> Schema:
     if row.gives is type(None):
-        return {"204": {"description": "It is taken up."}}
+        return {"204": {"description": "The request is accepted."}}
     if row.id in PREVIEW:
         schema = _wrap(row.id, schema)
     kind = TEXTS.get(row.id, "application/json").partition(";")[0]
@@ -145,7 +146,7 @@ def _answer(row: AnyOperation, schema: Schema) -> Schema:
 
 
 def _wrap(name: str, schema: Schema) -> Schema:
-    """Return the schema of a preview's full answer."""
+    """Return the schema of an answer of the preview, with what it is wrapped in."""
     data: Schema = {"type": "array", "items": schema} if name in LISTS else schema
     match WRAPS[name]:
         case "data":
@@ -197,7 +198,7 @@ def _upgrade() -> Schema:
 
 
 def _parameter(name: str, location: str, schema: Schema, *, required: bool) -> Schema:
-    """Return a parameter; one that is left out is not sent, so none is null."""
+    """Return a parameter. A query can only leave a parameter out, so the schema does not allow null."""
     match schema:
         case {"anyOf": [only, {"type": "null"}]}:
             schema = only

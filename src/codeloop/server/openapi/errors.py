@@ -12,7 +12,7 @@ def _object(**fields: Schema) -> Schema:
 
 
 def _define_error(name: str, **more: Schema) -> Schema:
-    """Return an error that has a name and data; `more` of its data may be left out."""
+    """Return the schema of an error with a name and data. `more`: fields of the data that may be missing."""
     data = _object(message=_STRING)
     return _object(name={"const": name}, data=data | {"properties": data["properties"] | more})
 
@@ -49,7 +49,7 @@ ERRORS: dict[str, Schema] = {
     "ServiceUnavailableError": _define_tagged_error("ServiceUnavailableError"),
     "WorktreeError": _object(name={"type": "string", "enum": _WORKTREE}, data=_object(message=_STRING)),
 }
-"""What errors hold; a stored message's own `UnknownError` is that of the status 500."""
+"""Schemas of errors by name. `UnknownError`, of status 500, is not here: it is the one that stored messages have."""
 
 
 def _response(description: str, *names: str) -> Schema:
@@ -64,15 +64,15 @@ def _response(description: str, *names: str) -> Schema:
 RESPONSES: dict[str, Schema] = {
     "BadRequest": _response("The request does not fit, or can't be carried out as it is.", "BadRequestError"),
     "Unauthorized": _response("The credential is missing or wrong."),
-    "Forbidden": _response("A web page from elsewhere asked.", "Refused"),
-    "TooMany": _response("Too many wrong passwords from there.", "Refused"),
-    "TooManyStreams": _response("As many streams as may be are open. Try again later.", "UnknownError"),
+    "Forbidden": _response("The request comes from a web page of another site.", "Refused"),
+    "TooMany": _response("Too many wrong passwords from this address.", "Refused"),
+    "TooManyStreams": _response("Too many event streams are open. Try again later.", "UnknownError"),
     "TooLarge": _response(f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"),
     "Misdirected": _response("The request was meant for another host.", "Refused"),
-    "Failed": _response("Something unforeseen; `ref` finds it in the server's log.", "UnknownError"),
+    "Failed": _response("An unexpected error; `ref` is in its entry of the server's log.", "UnknownError"),
 }
 """Responses that many operations share."""
-_EVERYWHERE = {
+_COMMON_RESPONSES = {
     "400": "BadRequest",
     "401": "Unauthorized",
     "403": "Forbidden",
@@ -80,7 +80,7 @@ _EVERYWHERE = {
     "429": "TooMany",
     "500": "Failed",
 }
-_MISSING = (
+_NOT_FOUND_ERRORS = (
     ("/permission/grant", "NotFoundError"),
     ("/permission/rules", "NotFoundError"),
     ("/permission", "PermissionNotFoundError"),
@@ -88,36 +88,39 @@ _MISSING = (
     ("/pty/", "PtyNotFoundError"),
     ("/mcp/", "McpServerNotFoundError"),
 )
-"""What the contract calls a thing that is not there, by a piece of its path; else it is a NotFoundError."""
+"""A piece of a path, and the error when what the path names does not exist; for other paths it is a NotFoundError."""
 
-_OWN = {
+_PATH_ERRORS = {
     "/experimental/worktree": "WorktreeError",
     "/experimental/project/{projectID}/copy": "ProjectCopyError",
     "/vcs/apply": "VcsApplyError",
 }
-"""The errors of these paths that say why something can't be done."""
+"""The start of a path -> the error that says why an operation can't be carried out."""
 
 
 def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
-    """Return the error responses of an operation by status. `names_things`: its query or body does, too."""
+    """Return the error responses of an operation by status.
+
+    `names_things`: its query or body may name something that does not exist, as a path may.
+    """
     if path.startswith("/api/") and path not in _OF_VERSION_1:
-        return _fail_preview(path, method)
-    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
+        return _describe_preview_failures(path, method)
+    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _COMMON_RESPONSES.items()}
     if method in {"POST", "PUT", "PATCH"}:
         responses["413"] = {"$ref": "#/components/responses/TooLarge"}
     if "{" in path or names_things:
-        names = [name for piece, name in _MISSING if piece in path]
+        names = [name for piece, name in _NOT_FOUND_ERRORS if piece in path]
         if not names or "{sessionID}" in path:
             names.append("NotFoundError")
-        responses["404"] = _response("What the request names is not there.", *names)
+        responses["404"] = _response("The request names something that does not exist.", *names)
     if method == "POST" and path.startswith("/mcp/{name}/auth") and not path.endswith("/callback"):
         responses["400"] = _response(
-            "Nobody signs in at that server, or that failed.", "McpUnsupportedOAuthError", "BadRequestError"
+            "The server does not support OAuth, or signing in failed.", "McpUnsupportedOAuthError", "BadRequestError"
         )
-    for start, name in _OWN.items():
+    for start, name in _PATH_ERRORS.items():
         if method != "GET" and path.startswith(start):
             responses["400"] = _response("It can't be done; the message says why.", name, "BadRequestError")
-            responses["409"] = _response("A turn of a session runs there.", "SessionBusyError")
+            responses["409"] = _response("A turn of a session is running in the work tree.", "SessionBusyError")
     if method == "PATCH" and path == "/project/{projectID}":
         responses["404"] = _response("There is no such project.", "ProjectNotFoundError")
     if method != "GET" and path.startswith("/session/{"):
@@ -130,19 +133,25 @@ def failures(path: str, method: str, *, names_things: bool = False) -> dict[str,
 
 
 _OF_VERSION_1 = frozenset(("/api/location", "/api/fs/find"))
-_NOT_THERE = ("ThingNotFoundError", "SessionNotFoundError", "MessageNotFoundError", "ProviderNotFoundError")
-_NOT_THERE_V1 = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
+"""Paths below `/api` whose errors have the form of version 1."""
+_PREVIEW_NOT_FOUND = ("ThingNotFoundError", "SessionNotFoundError", "MessageNotFoundError", "ProviderNotFoundError")
+_SHARED_NOT_FOUND = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
+"""Errors that have the same form in both versions."""
 
 
-def _fail_preview(path: str, method: str) -> dict[str, Schema]:
+def _describe_preview_failures(path: str, method: str) -> dict[str, Schema]:
     """Return the error responses of an operation of the preview by status."""
-    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
-    responses["400"] = _response("It does not fit, or is not offered.", "InvalidRequestError", "InvalidCursorError")
+    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _COMMON_RESPONSES.items()}
+    responses["400"] = _response(
+        "The request is not valid, or not supported.", "InvalidRequestError", "InvalidCursorError"
+    )
     if path.endswith("/connect-token"):
         responses["403"] = _response("The header that asks for a ticket is missing.", "ForbiddenError", "Refused")
-    responses["404"] = _response("What the request names is not there.", *_NOT_THERE, *_NOT_THERE_V1)
+    responses["404"] = _response(
+        "The request names something that does not exist.", *_PREVIEW_NOT_FOUND, *_SHARED_NOT_FOUND
+    )
     if method in {"POST", "PUT", "PATCH"}:
-        responses["409"] = _response("A turn runs.", "ConflictError")
+        responses["409"] = _response("A turn is running.", "ConflictError")
         responses["413"] = _response("The body is too large.", "InvalidRequestError")
         responses["503"] = _response("It takes longer than the server waits.", "ServiceUnavailableError")
     return dict(sorted(responses.items()))

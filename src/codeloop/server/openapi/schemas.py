@@ -1,4 +1,4 @@
-"""The JSON schemas of the document: made from the structs, under the contract's names where there are any."""
+"""The JSON schemas of the OpenAPI document: made from the structs, under the contract's names where it has some."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -33,11 +33,11 @@ _UNIONS: dict[str, Any] = {
     "ToolState": ToolState,
     "TuiEvent": TuiEvent,
 }
-"""Unions with a name of their own."""
+"""Unions that are components of the document under these names."""
 
 
 class Shapes(msgspec.Struct, frozen=True):
-    """Schemas of what requests hold, of what answers hold (both in the order of their types), and all components."""
+    """Schemas of requests and of answers, each in the order of their types, and all components by name."""
 
     request_schemas: list[Schema]
     answer_schemas: list[Schema]
@@ -45,16 +45,17 @@ class Shapes(msgspec.Struct, frozen=True):
 
 
 def make_shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
-    """Return the schemas of types.
+    """Return the schemas of what operations take and give.
 
-    A field that may be left out of a request may also be null there; an answer leaves it out. So null is only allowed
-    in what requests hold, and in the components that they reach.
+    A field that may be left out of a request may also be null there, while an answer leaves it out. So only the schemas
+    of requests, and the components that they refer to, allow null.
     """
     types = [*takes, *gives, *_UNIONS.values()]
     schemas, definitions = msgspec.json.schema_components(types, ref_template="{name}")
     unions = dict(zip(_UNIONS, schemas[-len(_UNIONS) :], strict=True))
     components = {**definitions, **unions}
     reachable = _find_reachable(schemas[: len(takes)], components)
+    # msgspec writes a union out in full instead of referring to it, so requests reach one by its members.
     reachable |= {name for name, schema in unions.items() if _members(schema) <= reachable}
     tidy = _SchemaNormalizer(
         {name: _public(name, schema) for name, schema in components.items()},
@@ -73,7 +74,10 @@ def reference(name: str) -> Schema:
 
 
 class _SchemaNormalizer(msgspec.Struct, frozen=True):
-    """Puts schemas into the document's form. `names`: of components; `unions`: the name of one, by its members."""
+    """Puts schemas into the document's form.
+
+    `names`: msgspec's name of a component -> the document's. `unions`: the members of a union -> its name.
+    """
 
     names: dict[str, str]
     unions: dict[frozenset[str], str]
@@ -114,7 +118,8 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
 
 
 def _public(name: str, schema: Schema) -> str:
-    """Return the document's name of a struct: an event's is its type; two empty structs of one name become one."""
+    """Return the document's name of a struct; an event is named after its type."""
+    # msgspec qualifies names that two modules share. Where such structs are equal, they become one component.
     base = name.rpartition(".")[2]
     fields = schema.get("properties", {})
     if "type" in fields and "properties" in fields:
@@ -128,6 +133,7 @@ def _members(schema: Schema) -> frozenset[str]:
 
 def _references(node: Any) -> list[str]:
     """Return the names that a schema refers to, at any depth."""
+    # A search in the encoded schema is shorter than a walk through nested objects.
     return re.findall(r'"\$ref":"([^"]+)"', msgspec.json.encode(node).decode())
 
 

@@ -14,7 +14,7 @@ class PreviewLocation(Wire):
 
 
 class ListPreviewSessions(Wire):
-    """Preview: sessions of every project by the time of their start. `cursor`: from an earlier answer."""
+    """Preview: sessions of every project by the time of their creation. `cursor`: from an earlier answer."""
 
     limit: Count = 50
     order: Literal["asc", "desc"] = "desc"
@@ -86,7 +86,7 @@ class AdmitPrompt(Wire):
 
 
 class StageRevert(Wire):
-    """Preview: takes back what was said and done from a message on, the files with it."""
+    """Preview: reverts the messages from a message on, and the files that were changed since."""
 
     session_id: str
     message_id: str
@@ -116,7 +116,7 @@ class PreviewProviderId(Wire):
 
 
 class IntegrationId(Wire):
-    """Preview: names a service that one can sign in at: a provider."""
+    """Preview: names a service that users sign in to: a provider."""
 
     integration_id: str
 
@@ -130,7 +130,7 @@ class ConnectKey(Wire):
 
 
 class ConnectOAuth(Wire):
-    """Preview, refused: one signs in at `/provider/{providerID}/oauth/authorize`."""
+    """Preview, refused: users sign in by `/provider/{providerID}/oauth/authorize`."""
 
     integration_id: str
     method_id: str

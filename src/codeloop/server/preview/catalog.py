@@ -13,7 +13,7 @@ from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequ
 from codeloop.server.preview.translate import show_agent, show_command, show_model, show_provider
 
 _NO_ATTEMPTS = (
-    "One signs in at /provider/{providerID}/oauth/authorize and finishes at .../callback; nothing is kept here."
+    "Sign in by /provider/{providerID}/oauth/authorize, and finish by .../callback; the server keeps no attempts."
 )
 HANDLERS: dict[str, Handler] = {}
 """By operation id."""
@@ -21,54 +21,54 @@ answers = answers_in(HANDLERS)
 
 
 @answers("v2.health.get")
-async def health(_it: PreviewRequest, _args: NoArguments) -> JSON:
+async def health(_preview: PreviewRequest, _args: NoArguments) -> JSON:
     """Return that the server answers."""
     return {"healthy": True}
 
 
 @answers("v2.agent.list")
-async def list_agents(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_agents(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the agents."""
-    return [show_agent(each) for each in await it.call(operation.AGENT_LIST, NoArguments())]
+    return [show_agent(each) for each in await preview.call(operation.AGENT_LIST, NoArguments())]
 
 
 @answers("v2.command.list")
-async def list_commands(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_commands(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the commands."""
-    return [show_command(each) for each in await it.call(operation.COMMAND_LIST, NoArguments())]
+    return [show_command(each) for each in await preview.call(operation.COMMAND_LIST, NoArguments())]
 
 
 @answers("v2.skill.list")
-async def list_skills(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_skills(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the skills."""
-    return [msgspec.to_builtins(each) for each in await it.call(operation.SKILL_LIST, NoArguments())]
+    return [msgspec.to_builtins(each) for each in await preview.call(operation.SKILL_LIST, NoArguments())]
 
 
 @answers("v2.reference.list")
-async def list_references(_it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_references(_preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return no references: there is no such setting here."""
     return []
 
 
 @answers("v2.model.list")
-async def list_models(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_models(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the models that can be used, the newest first."""
-    usable = await it.call(operation.CONFIG_PROVIDERS, NoArguments())
+    usable = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
     models = [model for provider in usable.providers for model in provider.models.values()]
     return [show_model(each) for each in sorted(models, key=lambda model: model.release_date, reverse=True)]
 
 
 @answers("v2.provider.list")
-async def list_providers(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_providers(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers that can be used."""
-    usable = await it.call(operation.CONFIG_PROVIDERS, NoArguments())
+    usable = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
     return [show_provider(each) for each in usable.providers]
 
 
 @answers("v2.provider.get")
-async def get_provider(it: PreviewRequest, args: takes.PreviewProviderId) -> JSON:
+async def get_provider(preview: PreviewRequest, args: takes.PreviewProviderId) -> JSON:
     """Return a provider that can be used."""
-    usable = await it.call(operation.CONFIG_PROVIDERS, NoArguments())
+    usable = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
     for each in usable.providers:
         if each.id == args.provider_id:
             return show_provider(each)
@@ -76,16 +76,16 @@ async def get_provider(it: PreviewRequest, args: takes.PreviewProviderId) -> JSO
 
 
 @answers("v2.integration.list")
-async def list_integrations(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_integrations(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers with the ways to sign in."""
-    known_providers = await it.call(operation.PROVIDER_LIST, NoArguments())
+    known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
     return [_integration(each, known_providers.connected) for each in known_providers.all]
 
 
 @answers("v2.integration.get")
-async def get_integration(it: PreviewRequest, args: takes.IntegrationId) -> JSON:
+async def get_integration(preview: PreviewRequest, args: takes.IntegrationId) -> JSON:
     """Return a provider with the ways to sign in."""
-    known_providers = await it.call(operation.PROVIDER_LIST, NoArguments())
+    known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
     for each in known_providers.all:
         if each.id == args.integration_id:
             return _integration(each, known_providers.connected)
@@ -93,38 +93,38 @@ async def get_integration(it: PreviewRequest, args: takes.IntegrationId) -> JSON
 
 
 @answers("v2.integration.connect.key")
-async def connect_key(it: PreviewRequest, args: takes.ConnectKey) -> None:
+async def connect_key(preview: PreviewRequest, args: takes.ConnectKey) -> None:
     """Store a key."""
-    await it.call(operation.AUTH_SET, SetAuth(provider_id=args.integration_id, auth=ApiAuth(key=args.key)))
+    await preview.call(operation.AUTH_SET, SetAuth(provider_id=args.integration_id, auth=ApiAuth(key=args.key)))
 
 
 @answers("v2.credential.remove")
-async def remove_credential(it: PreviewRequest, args: takes.CredentialId) -> None:
+async def remove_credential(preview: PreviewRequest, args: takes.CredentialId) -> None:
     """Forget what is stored for a provider."""
-    await it.call(operation.AUTH_REMOVE, ProviderId(provider_id=args.credential_id))
+    await preview.call(operation.AUTH_REMOVE, ProviderId(provider_id=args.credential_id))
 
 
 @answers("v2.credential.update")
-async def label_credential(_it: PreviewRequest, _args: takes.LabelCredential) -> NoReturn:
+async def label_credential(_preview: PreviewRequest, _args: takes.LabelCredential) -> NoReturn:
     """Refuse."""
     raise make_refusal("Credentials have no labels: there is one for each provider.")
 
 
 @answers("v2.integration.connect.oauth")
-async def connect_oauth(_it: PreviewRequest, _args: takes.ConnectOAuth) -> NoReturn:
+async def connect_oauth(_preview: PreviewRequest, _args: takes.ConnectOAuth) -> NoReturn:
     """Refuse."""
     raise make_refusal(_NO_ATTEMPTS)
 
 
 @answers("v2.integration.attempt.status")
 @answers("v2.integration.attempt.cancel")
-async def refuse_attempt(_it: PreviewRequest, _args: takes.AttemptId) -> NoReturn:
+async def refuse_attempt(_preview: PreviewRequest, _args: takes.AttemptId) -> NoReturn:
     """Refuse."""
     raise make_refusal(_NO_ATTEMPTS)
 
 
 @answers("v2.integration.attempt.complete")
-async def complete_attempt(_it: PreviewRequest, _args: takes.CompleteAttempt) -> NoReturn:
+async def complete_attempt(_preview: PreviewRequest, _args: takes.CompleteAttempt) -> NoReturn:
     """Refuse."""
     raise make_refusal(_NO_ATTEMPTS)
 

@@ -7,7 +7,10 @@ from codeloop.schema.wire import JSON, Wire
 from codeloop.server.preview import arguments as takes
 
 Wrap = Literal["located", "data", "plain", "none"]
-"""How an answer is wrapped: with its location, alone under `data`, not at all, or there is none (204)."""
+"""How an answer is wrapped: under `data` with its `location`, under `data` alone, not at all; none: there is no answer.
+
+The contract of version 2 wraps each operation in one of these ways.
+"""
 
 _SESSION = "/api/session/{sessionID}"
 _ROWS: tuple[tuple[Wrap, str, Any, str, type[Wire]], ...] = (
@@ -103,4 +106,4 @@ LISTS = frozenset(
     for row in PREVIEW_OPERATIONS
     if WRAPS[row.id] in {"located", "data"} and (row.id.endswith(".list") or row.id == "v2.session.context")
 )
-"""The rows whose data is a list."""
+"""The ids of the rows whose data is a list."""

@@ -1,4 +1,4 @@
-"""A request of the preview on its way to the handlers of version 1."""
+"""A request of the preview, whose handlers call the operations of version 1."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ Arguments = TypeVar("Arguments", bound=Wire)
 
 
 class PreviewRequest(Struct, frozen=True):
-    """The app, and the directory that a request names."""
+    """A request of the preview: the app, and the directory that the request names."""
 
     app: App
     directory: Path
@@ -35,7 +35,7 @@ class PreviewRequest(Struct, frozen=True):
 
 
 class PreviewRefused(CodeloopError):
-    """A refusal in the form of version 2: its tag, its status and further data."""
+    """An error in the form of version 2: its tag, its HTTP status and further fields of the body."""
 
     def __init__(self, tag: str, status: int, message: str, **data: str) -> None:
         super().__init__(message)
@@ -58,5 +58,5 @@ def answers_in(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler],
 
 
 def make_refusal(message: str) -> PreviewRefused:
-    """Make the refusal of something that is not supported here."""
+    """Return the error for an operation of version 2 that this server does not support."""
     return PreviewRefused("InvalidRequestError", 400, message)

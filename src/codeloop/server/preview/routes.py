@@ -18,19 +18,20 @@ from codeloop.server.requests import BadArguments, TooLarge, arguments, director
 from codeloop.server.responses import answer, refusal
 
 Run = Callable[[Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]]
-_TICKET = "v2.pty.connectToken"
+_TICKET_OPERATION = "v2.pty.connectToken"
 _TAGS: dict[Kind, tuple[str, int]] = {
     "BadRequest": ("InvalidRequestError", 400),
     "NotFoundError": ("NotFoundError", 404),
     "SessionBusyError": ("ConflictError", 409),
     "PtyForbiddenError": ("ForbiddenError", 403),
 }
-"""Tag and status of the errors that have another name in version 2."""
+"""Errors that have another name in version 2 -> their tag and HTTP status there."""
 
 
 def preview_routes(app: App, run: Run) -> list[BaseRoute]:
     """Return a route for each row of the preview. `run` turns results and errors into responses."""
     return [
+        # `{path:path}` of Starlette matches slashes too; OpenAPI has no such form.
         Route(row.path.replace("{path}", "{path:path}"), _endpoint(app, row, run), methods=[row.method], name=row.id)
         for row in PREVIEW_OPERATIONS
     ]
@@ -40,7 +41,8 @@ def _endpoint(app: App, row: AnyOperation, run: Run) -> Callable[[Request], Awai
     wrap = WRAPS[row.id]
 
     async def work(request: Request) -> Response:
-        if row.id == _TICKET and request.headers.get("x-opencode-ticket") != "1":
+        # As in version 1: a header that browsers send only after a preflight.
+        if row.id == _TICKET_OPERATION and request.headers.get("x-opencode-ticket") != "1":
             raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
         args = await arguments(row, request)
         preview_request = PreviewRequest(app, app.directory(directory_of(request)))
@@ -72,8 +74,8 @@ async def _wrap(preview_request: PreviewRequest, wrap: Wrap, result: Any) -> Res
         case "located":
             from codeloop.app.handlers.project.project import get_location
 
-            where = await get_location(await preview_request.project(), NoArguments())
-            return answer({"location": where, "data": result})
+            project_location = await get_location(await preview_request.project(), NoArguments())
+            return answer({"location": project_location, "data": result})
 
 
 def _refuse(error: Exception) -> Response:

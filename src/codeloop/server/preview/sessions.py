@@ -40,13 +40,17 @@ from codeloop.server.preview import arguments as takes
 from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, make_refusal
 from codeloop.server.preview.translate import show_message, show_messages, show_session
 
-_ALL_SESSIONS = 10_000
-_POLL = 0.05
+_MAX_SESSIONS = 10_000
+"""Sessions that are read at most, to filter and sort them here."""
+_POLL_SECONDS = 0.05
 T = TypeVar("T")
 
 
 class _Cursor(msgspec.Struct, frozen=True):
-    """Where a page ends: the id next to it, the order of the list, and whether the page is before it."""
+    """The position of a page: the id of the item beside it, the order of the list, and on which side the page is.
+
+    It names an item, not an index: items that are added while a client pages through the list don't shift the pages.
+    """
 
     id: str
     order: str
@@ -59,9 +63,9 @@ answers = answers_in(HANDLERS)
 
 
 @answers("v2.session.list")
-async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
+async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
     """Return a page of the sessions of all projects."""
-    sessions = await it.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_ALL_SESSIONS))
+    sessions = await preview.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_MAX_SESSIONS))
     matching = [
         each
         for each in sessions
@@ -76,19 +80,20 @@ async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> 
 
 
 @answers("v2.session.create")
-async def create(it: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
+async def create(preview: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
     """Create a session in the given location."""
-    where = it if args.location is None else PreviewRequest(it.app, it.app.directory(args.location.directory))
-    session = await where.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
+    if args.location is not None:
+        preview = PreviewRequest(preview.app, preview.app.directory(args.location.directory))
+    session = await preview.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
     return show_session(session)
 
 
 @answers("v2.session.active")
-async def list_active(it: PreviewRequest, _args: NoArguments) -> JSON:
+async def list_active(preview: PreviewRequest, _args: NoArguments) -> JSON:
     """Return the sessions in which a turn runs."""
     data: JSON = {}
-    for project in it.app.projects:
-        states = await PreviewRequest(it.app, project.settings.project_root.directory).call(
+    for project in preview.app.projects:
+        states = await PreviewRequest(preview.app, project.settings.project_root.directory).call(
             operation.SESSION_STATUS, NoArguments()
         )
         data |= {session: {"type": "running"} for session in states}
@@ -96,31 +101,31 @@ async def list_active(it: PreviewRequest, _args: NoArguments) -> JSON:
 
 
 @answers("v2.session.get")
-async def get(it: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
+async def get(preview: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
     """Return a session."""
-    return show_session(await it.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
+    return show_session(await preview.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
 
 
 @answers("v2.session.switchAgent")
-async def switch_agent(it: PreviewRequest, args: takes.SwitchAgent) -> None:
+async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None:
     """Choose the agent of the next turns."""
-    project = await it.project(args.session_id)
+    project = await preview.project(args.session_id)
     project.engine.agent(args.agent)
     project.store.update_session(args.session_id, lambda session: replace(session, agent=args.agent))
 
 
 @answers("v2.session.switchModel")
-async def switch_model(it: PreviewRequest, args: takes.SwitchModel) -> None:
+async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None:
     """Choose the model of the next turns."""
-    project = await it.project(args.session_id)
+    project = await preview.project(args.session_id)
     check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
     project.store.update_session(args.session_id, lambda session: replace(session, model=args.model))
 
 
 @answers("v2.session.prompt")
-async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
-    """Store a prompt and begin a turn, unless that is not wanted."""
-    project = await it.project(args.session_id)
+async def prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
+    """Store a prompt and start a turn, unless `resume` is false."""
+    project = await preview.project(args.session_id)
     if args.delivery == "queue" and project.runs.is_running(args.session_id):
         message = "A turn is running, and prompts enter it at its next step. Wait for its end, or send it as steer."
         raise PreviewRefused("ConflictError", 409, message, resource=args.session_id)
@@ -130,9 +135,9 @@ async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
     parts += [AgentPartInput(name=each.name) for each in args.prompt.agents]
     prompt = Prompt(session_id=args.session_id, parts=parts, message_id=message_id, no_reply=not args.resume)
     if args.resume:
-        await it.call(operation.PROMPT_ASYNC, prompt)
+        await preview.call(operation.PROMPT_ASYNC, prompt)
     else:
-        await it.call(operation.PROMPT, prompt)
+        await preview.call(operation.PROMPT, prompt)
     count = sum(1 for _ in project.store.conversation(args.session_id).entries)
     return {
         "admittedSeq": count,
@@ -145,63 +150,63 @@ async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
 
 
 @answers("v2.session.compact")
-async def compact(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def compact(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Replace the conversation by a summary, with the session's own model."""
-    session = (await it.project(args.session_id)).store.session(args.session_id)
+    session = (await preview.project(args.session_id)).store.session(args.session_id)
     if session.model is None:
-        raise make_refusal("The session has no model yet: nothing was said in it.")
+        raise make_refusal("The session has no model yet: it has no messages.")
     summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
-    await it.call(operation.SUMMARIZE, summarize)
+    await preview.call(operation.SUMMARIZE, summarize)
 
 
 @answers("v2.session.wait")
-async def wait(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def wait(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
-    project = await it.project(args.session_id)
+    project = await preview.project(args.session_id)
     project.store.session(args.session_id)
     end = time.monotonic() + SHELL_TIMEOUT_MAX.seconds
     while project.runs.is_running(args.session_id):
         if time.monotonic() > end:
             raise PreviewRefused("ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait")
-        await asyncio.sleep(_POLL)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 @answers("v2.session.revert.stage")
-async def stage_revert(it: PreviewRequest, args: takes.StageRevert) -> JSON:
+async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON:
     """Revert messages and files from a message on; the revert can be cleared or committed."""
     if not args.files:
-        raise make_refusal("What was said is taken back together with the files. Leave `files` out.")
-    project = await it.project(args.session_id)
+        raise make_refusal("Messages are reverted together with the files. Leave `files` out.")
+    project = await preview.project(args.session_id)
     if project.store.conversation(args.session_id).entry(args.message_id) is None:
         raise _no_message(args.session_id, args.message_id)
-    session = await it.call(
+    session = await preview.call(
         operation.SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
     )
     return {"messageID": args.message_id} if session.revert is None else msgspec.to_builtins(session.revert)
 
 
 @answers("v2.session.revert.clear")
-async def clear_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
-    """Restore what was undone."""
-    await it.call(operation.SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
+async def clear_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
+    """Restore the messages and files that were reverted."""
+    await preview.call(operation.SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
 
 
 @answers("v2.session.revert.commit")
-async def commit_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Make a revert final, as the next prompt would."""
-    project = await it.project(args.session_id)
+    project = await preview.project(args.session_id)
     project.store.session(args.session_id)
     project.runs.check_free(args.session_id)
-    async with project.runs.lock(args.session_id):
+    async with project.runs.lock(args.session_id):  # no turn may start while messages are removed
         events = discard_reverted(project.store, args.session_id)
         if events:
             project.store.append(*events)
 
 
 @answers("v2.session.context")
-async def show_context(it: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+async def show_context(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the messages since the last compaction, its summary first."""
-    messages = await it.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
+    messages = await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
     last = max(
         (at for at, each in enumerate(messages) if any(isinstance(part, CompactionPart) for part in each.parts)),
         default=0,
@@ -211,34 +216,34 @@ async def show_context(it: PreviewRequest, args: takes.PreviewSessionId) -> list
 
 @answers("v2.session.history")
 @answers("v2.session.events")
-async def refuse_history(it: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
+async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
-    (await it.project(args.session_id)).store.session(args.session_id)
+    (await preview.project(args.session_id)).store.session(args.session_id)
     raise make_refusal("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
 
 
 @answers("v2.session.interrupt")
-async def interrupt(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def interrupt(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """End the turn that runs, if one does."""
-    (await it.project(args.session_id)).store.session(args.session_id)
-    await it.call(operation.ABORT, SessionId(session_id=args.session_id))
+    (await preview.project(args.session_id)).store.session(args.session_id)
+    await preview.call(operation.ABORT, SessionId(session_id=args.session_id))
 
 
 @answers("v2.session.messages")
-async def list_messages(it: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
+async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
-    messages = show_messages(await it.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
+    messages = show_messages(await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
     page, cursor = _page(messages, [each["id"] for each in messages], args.limit, args.order, args.cursor)
     return {"data": list(page), "cursor": cursor}
 
 
 @answers("v2.session.message")
-async def get_message(it: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
+async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
     """Return a message."""
-    (await it.project(args.session_id)).store.session(args.session_id)
+    (await preview.project(args.session_id)).store.session(args.session_id)
     message_id = MessageId(session_id=args.session_id, message_id=args.message_id)
     try:
-        data = show_message(await it.call(operation.MESSAGE_GET, message_id))
+        data = show_message(await preview.call(operation.MESSAGE_GET, message_id))
     except OperationError as error:
         raise _no_message(args.session_id, args.message_id) from error
     if data is None:
@@ -247,7 +252,7 @@ async def get_message(it: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
 
 
 def _guess_mime(file: takes.PromptFile) -> str:
-    """Return the media type of a file by its address, which may hold it, or by its name."""
+    """Return the media type of a file by its URI (a `data:` URI holds the type), or by its name."""
     return mimetypes.guess_type(file.uri)[0] or mimetypes.guess_type(file.name or "")[0] or "text/plain"
 
 
@@ -257,16 +262,19 @@ def _no_message(session_id: str, message_id: str) -> PreviewRefused:
 
 
 def _page(items: Sequence[T], ids: list[str], limit: int, order: str, text: str | None) -> tuple[Sequence[T], Any]:
-    """Return a page of items, oldest first, and the cursors of the pages before and after it. Raises PreviewRefused."""
+    """Return a page of items, and the cursors of the pages before and after it.
+
+    `items`: oldest first, with their `ids`. `text`: the cursor that was sent. Raises PreviewRefused.
+    """
     cursor = None if text is None else _read_cursor(text, ids)
-    order = order if cursor is None else cursor.order
+    order = order if cursor is None else cursor.order  # a client may leave the order out of its next requests
     if order == "desc":
         items, ids = items[::-1], ids[::-1]
     start = 0
     if cursor is not None:
         at = ids.index(cursor.id)
         start = max(at - limit, 0) if cursor.is_back else at + 1
-        limit = min(limit, at) if cursor.is_back else limit
+        limit = min(limit, at) if cursor.is_back else limit  # the page before may be shorter, but must not overlap
     page = items[start : start + limit]
     if not page:
         return page, {}
@@ -281,7 +289,7 @@ def _read_cursor(text: str, ids: list[str]) -> _Cursor:
     try:
         cursor = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Cursor)
     except (ValueError, msgspec.DecodeError) as error:
-        raise PreviewRefused("InvalidCursorError", 400, "This is no cursor that was given out.") from error
+        raise PreviewRefused("InvalidCursorError", 400, "This is not a cursor of this server.") from error
     if cursor.id not in ids:
-        raise PreviewRefused("InvalidCursorError", 400, "What the cursor names is not in this list any more.")
+        raise PreviewRefused("InvalidCursorError", 400, "The item that the cursor names is no longer in this list.")
     return cursor

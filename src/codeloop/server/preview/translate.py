@@ -144,7 +144,7 @@ def _show_state(state: ToolState) -> JSON:
 def _tool_time(state: ToolState) -> JSON:
     match state:
         case ToolStatePending():
-            return {"created": 0}
+            return {"created": 0}  # version 1 has no time before a tool starts, and version 2 needs one
         case ToolStateRunning():
             return {"created": state.time.start, "ran": state.time.start}
         case ToolStateCompleted() | ToolStateError():
@@ -173,7 +173,7 @@ def show_agent(agent: Agent) -> JSON:
 
 def show_command(command: Command) -> JSON:
     """Return a command in version 2's form."""
-    provider, _, model = (command.model or "").partition("/")
+    provider, _, model = (command.model or "").partition("/")  # ids of models may have further slashes
     return _without_none(
         name=command.name,
         template=command.template,
@@ -224,7 +224,8 @@ def _api(model: Model) -> JSON:
 
 
 def show_provider(provider: ProviderDetails) -> JSON:
-    """Return a provider in version 2's form, without the headers and the body of its requests."""
+    """Return a provider in version 2's form, without the headers and the body of its requests: they may hold keys."""
+    # Version 1 has the API with each model, version 2 with the provider.
     first = next(iter(provider.models.values()), None)
     api: JSON = {"type": "native", "settings": {}} if first is None else _api(first)
     request: JSON = {"headers": {}, "body": {}}

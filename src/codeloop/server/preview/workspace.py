@@ -28,9 +28,9 @@ answers = answers_in(HANDLERS)
 
 
 @answers("v2.fs.read")
-async def read_file(it: PreviewRequest, args: takes.ReadPreviewFile) -> Response:
+async def read_file(preview: PreviewRequest, args: takes.ReadPreviewFile) -> Response:
     """Return a file's bytes."""
-    _, data = await asyncio.to_thread(load_file, await it.project(), args.path)
+    _, data = await asyncio.to_thread(load_file, await preview.project(), args.path)
     if data is None:
         raise OperationError("NotFoundError", f"File not found: {args.path}")
     kind = mimetypes.guess_type(args.path)[0] or "application/octet-stream"
@@ -38,62 +38,62 @@ async def read_file(it: PreviewRequest, args: takes.ReadPreviewFile) -> Response
 
 
 @answers("v2.fs.list")
-async def list_folder(it: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
+async def list_folder(preview: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
     """List the entries of a folder, folders first."""
-    file_nodes = await it.call(operation.FILE_LIST, FileQuery(path=args.path))
+    file_nodes = await preview.call(operation.FILE_LIST, FileQuery(path=args.path))
     return [{"path": each.path, "type": each.type} for each in file_nodes]
 
 
 @answers("v2.pty.list")
-async def list_terminals(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_terminals(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return every terminal."""
-    return [msgspec.to_builtins(each) for each in await it.call(operation.PTY_LIST, NoArguments())]
+    return [msgspec.to_builtins(each) for each in await preview.call(operation.PTY_LIST, NoArguments())]
 
 
 @answers("v2.pty.create")
-async def open_terminal(it: PreviewRequest, args: takes.CreatePreviewPty) -> JSON:
+async def open_terminal(preview: PreviewRequest, args: takes.CreatePreviewPty) -> JSON:
     """Open a terminal."""
     create_pty = CreatePty(
         command=args.command, args=args.args or [], cwd=args.cwd, title=args.title, env=args.env or {}
     )
-    return msgspec.to_builtins(await it.call(operation.PTY_CREATE, create_pty))
+    return msgspec.to_builtins(await preview.call(operation.PTY_CREATE, create_pty))
 
 
 @answers("v2.pty.get")
-async def get_terminal(it: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
+async def get_terminal(preview: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
     """Return a terminal."""
-    return msgspec.to_builtins(await it.call(operation.PTY_GET, PtyId(pty_id=args.pty_id)))
+    return msgspec.to_builtins(await preview.call(operation.PTY_GET, PtyId(pty_id=args.pty_id)))
 
 
 @answers("v2.pty.update")
-async def update_terminal(it: PreviewRequest, args: takes.UpdatePreviewPty) -> JSON:
+async def update_terminal(preview: PreviewRequest, args: takes.UpdatePreviewPty) -> JSON:
     """Rename or resize a terminal."""
     update_pty = UpdatePty(pty_id=args.pty_id, title=args.title, size=args.size)
-    return msgspec.to_builtins(await it.call(operation.PTY_UPDATE, update_pty))
+    return msgspec.to_builtins(await preview.call(operation.PTY_UPDATE, update_pty))
 
 
 @answers("v2.pty.remove")
-async def remove_terminal(it: PreviewRequest, args: takes.PreviewPtyId) -> None:
+async def remove_terminal(preview: PreviewRequest, args: takes.PreviewPtyId) -> None:
     """End a terminal."""
-    await it.call(operation.PTY_REMOVE, PtyId(pty_id=args.pty_id))
+    await preview.call(operation.PTY_REMOVE, PtyId(pty_id=args.pty_id))
 
 
 @answers("v2.pty.connectToken")
-async def give_ticket(it: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
+async def give_ticket(preview: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
     """Return a ticket for a terminal's WebSocket."""
-    return msgspec.to_builtins(await it.call(operation.PTY_TICKET, PtyId(pty_id=args.pty_id)))
+    return msgspec.to_builtins(await preview.call(operation.PTY_TICKET, PtyId(pty_id=args.pty_id)))
 
 
 @answers("v2.permission.request.list")
-async def list_requests(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_requests(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the permission requests that wait."""
-    return [show_permission(each) for each in await it.call(operation.PERMISSION_LIST, NoArguments())]
+    return [show_permission(each) for each in await preview.call(operation.PERMISSION_LIST, NoArguments())]
 
 
 @answers("v2.permission.saved.list")
-async def list_saved_permissions(it: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
+async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
     """List the permissions that are always allowed in the directory's project."""
-    project = await it.project()
+    project = await preview.project()
     project_id = project.settings.project_root.project_id
     if args.project_id not in {None, project_id}:
         return []
@@ -105,90 +105,90 @@ async def list_saved_permissions(it: PreviewRequest, args: takes.ListSavedPermis
 
 
 @answers("v2.permission.saved.remove")
-async def remove_saved_permission(it: PreviewRequest, args: takes.SavedPermissionId) -> None:
+async def remove_saved_permission(preview: PreviewRequest, args: takes.SavedPermissionId) -> None:
     """Revoke a permission that was always allowed."""
-    await it.call(operation.PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
+    await preview.call(operation.PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
 
 
 @answers("v2.session.permission.create")
-async def refuse_request(_it: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
+async def refuse_request(_preview: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
     """Refuse."""
     raise make_refusal("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
 
 
 @answers("v2.session.permission.list")
-async def list_session_requests(it: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+async def list_session_requests(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the permission requests that wait in a session."""
-    return [show_permission(each) for each in await _requests(it, args.session_id)]
+    return [show_permission(each) for each in await _requests(preview, args.session_id)]
 
 
 @answers("v2.session.permission.get")
-async def get_request(it: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
+async def get_request(preview: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
     """Return a permission request that waits."""
-    return show_permission(await _request(it, args.session_id, args.request_id))
+    return show_permission(await _request(preview, args.session_id, args.request_id))
 
 
 @answers("v2.session.permission.reply")
-async def reply_permission(it: PreviewRequest, args: takes.ReplyPermission) -> None:
+async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission) -> None:
     """Answer a permission request."""
-    request = await _request(it, args.session_id, args.request_id)
+    request = await _request(preview, args.session_id, args.request_id)
     answer = AnswerPermission(request_id=request.id, reply=args.reply, message=args.message)
-    await (await _session_request(it, args.session_id)).call(operation.PERMISSION_REPLY, answer)
+    await (await _session_request(preview, args.session_id)).call(operation.PERMISSION_REPLY, answer)
 
 
 @answers("v2.question.request.list")
-async def list_questions(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+async def list_questions(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the questions that wait."""
-    return [msgspec.to_builtins(each) for each in await it.call(operation.QUESTION_LIST, NoArguments())]
+    return [msgspec.to_builtins(each) for each in await preview.call(operation.QUESTION_LIST, NoArguments())]
 
 
 @answers("v2.session.question.list")
-async def list_session_questions(it: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+async def list_session_questions(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the questions that wait in a session."""
-    return [msgspec.to_builtins(each) for each in await _questions(it, args.session_id)]
+    return [msgspec.to_builtins(each) for each in await _questions(preview, args.session_id)]
 
 
 @answers("v2.session.question.reply")
-async def reply_question(it: PreviewRequest, args: takes.ReplyQuestion) -> None:
+async def reply_question(preview: PreviewRequest, args: takes.ReplyQuestion) -> None:
     """Answer a question."""
-    await _check_question(it, args.session_id, args.request_id)
+    await _check_question(preview, args.session_id, args.request_id)
     answer = AnswerQuestion(request_id=args.request_id, answers=args.answers)
-    await (await _session_request(it, args.session_id)).call(operation.QUESTION_REPLY, answer)
+    await (await _session_request(preview, args.session_id)).call(operation.QUESTION_REPLY, answer)
 
 
 @answers("v2.session.question.reject")
-async def reject_question(it: PreviewRequest, args: takes.PreviewRequestId) -> None:
+async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId) -> None:
     """Refuse to answer a question."""
-    await _check_question(it, args.session_id, args.request_id)
-    await (await _session_request(it, args.session_id)).call(
+    await _check_question(preview, args.session_id, args.request_id)
+    await (await _session_request(preview, args.session_id)).call(
         operation.QUESTION_REJECT, RejectQuestion(request_id=args.request_id)
     )
 
 
-async def _session_request(it: PreviewRequest, session_id: str) -> PreviewRequest:
+async def _session_request(preview: PreviewRequest, session_id: str) -> PreviewRequest:
     """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
-    project = await it.project(session_id)
+    project = await preview.project(session_id)
     project.store.session(session_id)
-    return PreviewRequest(it.app, project.settings.project_root.directory)
+    return PreviewRequest(preview.app, project.settings.project_root.directory)
 
 
-async def _requests(it: PreviewRequest, session_id: str) -> list[PermissionRequest]:
-    requests = await (await _session_request(it, session_id)).call(operation.PERMISSION_LIST, NoArguments())
+async def _requests(preview: PreviewRequest, session_id: str) -> list[PermissionRequest]:
+    requests = await (await _session_request(preview, session_id)).call(operation.PERMISSION_LIST, NoArguments())
     return [each for each in requests if each.session_id == session_id]
 
 
-async def _request(it: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
-    for each in await _requests(it, session_id):
+async def _request(preview: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
+    for each in await _requests(preview, session_id):
         if each.id == request_id:
             return each
     raise OperationError("PermissionNotFoundError", f"Permission request not found: {request_id}")
 
 
-async def _questions(it: PreviewRequest, session_id: str) -> list[QuestionRequest]:
-    requests = await (await _session_request(it, session_id)).call(operation.QUESTION_LIST, NoArguments())
+async def _questions(preview: PreviewRequest, session_id: str) -> list[QuestionRequest]:
+    requests = await (await _session_request(preview, session_id)).call(operation.QUESTION_LIST, NoArguments())
     return [each for each in requests if each.session_id == session_id]
 
 
-async def _check_question(it: PreviewRequest, session_id: str, request_id: str) -> None:
-    if all(each.id != request_id for each in await _questions(it, session_id)):
+async def _check_question(preview: PreviewRequest, session_id: str, request_id: str) -> None:
+    if all(each.id != request_id for each in await _questions(preview, session_id)):
         raise OperationError("QuestionNotFoundError", f"Question request not found: {request_id}")
