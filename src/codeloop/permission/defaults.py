@@ -19,23 +19,23 @@ def _make_rules_for_each(action: Action, permissions: str) -> Ruleset:
 
 SECRETS: Ruleset = tuple(_make_rules("read", "ask", "<secret>"))
 PROTECTED_FILES: Ruleset = tuple(_make_rules("edit", "ask", "<protected>"))
-"""Paths that need permission even under a blanket rule; the rows are in `kit/guarded_paths.py`."""
+"""Files that are asked about even under a blanket rule; the rows are in `kit/guarded_paths.py`."""
 
 
 _READ_ONLY_BASH = (*_make_rules("bash", "deny"), *_make_rules("bash", "allow", "<read-only>"))
-_FIXED: dict[str, Ruleset] = {
+_READ_ONLY_AGENTS: dict[str, Ruleset] = {
     "plan": (*_READ_ONLY_BASH, *_make_rules("edit", "deny"), *_make_rules("edit", "allow", ".codeloop/plans/*.md")),
     "explore": (*_READ_ONLY_BASH, *_make_rules("edit", "deny")),
 }
 """Rules of the read-only agents, which rules for all agents can't loosen."""
-_FREE = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
+_ALWAYS_ALLOWED = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
 _STARTS: dict[Profile, Ruleset] = {
-    "ask": (*_make_rules("*", "ask"), *_FREE),
+    "ask": (*_make_rules("*", "ask"), *_ALWAYS_ALLOWED),
     "auto": tuple(_make_rules("*", "allow")),
     "plan": (
         *_make_rules("*", "deny"),
         *_make_rules("*", "allow", "<read-only>"),
-        *_FREE,
+        *_ALWAYS_ALLOWED,
         *_make_rules_for_each("allow", "webfetch websearch"),
     ),
     "yolo": tuple(_make_rules("*", "allow")),
@@ -48,7 +48,7 @@ _ENDS: dict[Profile, Ruleset] = {
         *_make_rules("bash", "ask", REMOTE),
         *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
-    "plan": _FIXED["plan"],
+    "plan": _READ_ONLY_AGENTS["plan"],
     "yolo": (),
 }
 """A profile's rules before and after those that all profiles share."""
@@ -68,6 +68,7 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
         *_make_rules("subagents", "ask"),
         *_make_rules("external_directory", "ask"),
         *_make_rules("external_directory", "allow", *_patterns_inside((scratch, *readable))),
+        # Tools for talking to the user: only the agents that users talk to are allowed them, in `make_agent_rules`.
         *_make_rules("question", "deny"),
         *_make_rules("plan_enter", "deny"),
         *_make_rules("plan_exit", "deny"),
@@ -85,7 +86,10 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
 
 
 def list_named_permissions() -> frozenset[str]:
-    """Return the permissions that our own rules name: an MCP tool with such a name would be judged by those rules."""
+    """Return the permissions that our own rules name, which an MCP tool may not have as a name.
+
+    Otherwise our rules for these permissions would decide about the tool.
+    """
     return frozenset(rule.permission for rule in make_base_rules("auto", Path("/"))) - {"*"}
 
 
@@ -93,9 +97,11 @@ def make_fixed_rules(profile: Profile) -> Ruleset:
     """Return the rules of a profile that a user's rules can't loosen."""
     match profile:
         case "plan":
+            # These start as "deny" in the profile; the other lists of rules, which a call must pass too, decide them.
             elsewhere = "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
-            return (*_STARTS["plan"], *_make_rules_for_each("allow", elsewhere), *_FIXED["plan"])
+            return (*_STARTS["plan"], *_make_rules_for_each("allow", elsewhere), *_READ_ONLY_AGENTS["plan"])
         case "yolo":
+            # Questions are answered with yes, so nothing else would keep a command in the sandbox.
             return (*_make_rules("*", "allow"), *_make_rules("sandbox", "deny"))
         case _:
             return ()
@@ -103,7 +109,7 @@ def make_fixed_rules(profile: Profile) -> Ruleset:
 
 def make_fixed_agent_rules(agent: str) -> Ruleset:
     """Return the rules of a built-in agent that only a rule for this agent can loosen."""
-    return (*_make_rules("*", "allow"), *_FIXED[agent]) if agent in _FIXED else ()
+    return (*_make_rules("*", "allow"), *_READ_ONLY_AGENTS[agent]) if agent in _READ_ONLY_AGENTS else ()
 
 
 EXPLICIT_PERMISSIONS = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
@@ -129,6 +135,7 @@ def _mentions_guarded_file(rule: PermissionRule) -> bool:
     """Return whether a rule names secrets or protected files, instead of matching them by a wildcard."""
     if rule.pattern in FILE_KINDS:
         return True
+    # `config/*.env` names secrets, `*` does not: the fixed text around the wildcards has to be a guarded name.
     return _is_guarded(expand_home(rule.pattern).replace("*", "x").replace("?", "x"))
 
 
@@ -142,7 +149,7 @@ UNATTENDED_RULES: Ruleset = (
     *_make_rules("question", "deny"),
     *_make_rules("plan_exit", "deny"),
 )
-"""Added to a session's rules when nobody can answer: tools that would wait for the user are not offered."""
+"""Added to a session's rules when no user can answer: tools that would wait for one are not offered."""
 
 
 def _patterns_inside(folders: Iterable[Path]) -> list[str]:
@@ -160,8 +167,8 @@ def make_agent_rules(agent: str) -> Ruleset:
             return (
                 *_make_rules("question", "allow"),
                 *_make_rules("plan_exit", "allow"),
-                *_make_rules("task", "deny", "general"),
-                *_FIXED["plan"],
+                *_make_rules("task", "deny", "general"),  # a subagent that may edit files
+                *_READ_ONLY_AGENTS["plan"],
             )
         case "general":
             return tuple(_make_rules("todowrite", "deny"))
@@ -169,7 +176,7 @@ def make_agent_rules(agent: str) -> Ruleset:
             return (
                 *_make_rules("*", "deny"),
                 *_make_rules_for_each("allow", EXPLORE_PERMISSIONS),
-                *_FIXED["explore"],
+                *_READ_ONLY_AGENTS["explore"],
                 *SECRETS,
             )
         case _:

@@ -1,4 +1,4 @@
-"""The gate that every tool call passes: decides its needs by rules, and waits for the answer where a user is asked."""
+"""The gate that every tool call passes: decides its needs by rules, and where a user is asked, waits for the answer."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
@@ -32,21 +32,21 @@ from codeloop.store.permission_records import scope_of
 from codeloop.store.store import Store
 
 ALSO_KEY = "also"
-"""Metadata key: the further needs of the call that the answer decides."""
+"""Metadata key of a question: the further needs of the call, which the answer decides as well."""
 KEPT_KEY = "kept"
-"""Metadata key: once allowed, the same need is not asked about again in the session."""
+"""Metadata key of a question: once allowed, the same need is not asked about again in the session."""
+# Who decided, as stored in decisions.
 BY_USER = "person"
 BY_EXTENSION = "extension"
-"""Who decided, as stored in decisions."""
 DOUBTFUL_KEY = "uncertain"
-"""Metadata key: the effect is not fully known, so no other grant settles the question."""
+"""Metadata key of a question: the effect is not fully known, so the "always" of another question does not settle it."""
 
 
 class Denied(Exception):
-    """A rule or an extension forbids it; nobody was asked. `words`: an extension's own reason."""
+    """A rule or an extension forbids a need; no user was asked. `words`: an extension's own reason."""
 
     advice = "Do not try to achieve the same by other means."
-    """An addition for the model that users are not shown."""
+    """Is added to the message for the model; users don't see it."""
 
     def __init__(self, need: Need, verdict: Verdict, words: str | None = None) -> None:
         self.need = need
@@ -63,7 +63,10 @@ class Denied(Exception):
 
 
 class Rejected(Exception):
-    """The user refused, or nobody was there. With `message` the turn continues; without, it ends after this step."""
+    """The user refused, or no user was there to ask.
+
+    With a `message` the turn continues, so that the model can follow it; without one it ends after this step.
+    """
 
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need
@@ -74,9 +77,9 @@ class Rejected(Exception):
 
 
 class CallRules(Struct, frozen=True):
-    """The rules for a call: its own, then the other lists that it must pass too. The strictest verdict counts.
+    """The rules for a call: lists that it must all pass, its own first. The strictest verdict counts.
 
-    `answers_itself`: every question is answered with yes (the profile yolo).
+    `answers_itself`: every question is answered with yes without asking a user (the profile yolo).
     """
 
     lists: tuple[RuleLayers, ...]
@@ -110,6 +113,7 @@ class Gate(Struct, frozen=True):
         Raises Denied when a rule or an extension forbids one, Rejected when the user does.
         """
         judgements = [self._judge(need, session_id, tool, rules) for need in needs]
+        # All denials before any question: a user must not be asked about a call that can't run anyway.
         for each in judgements:
             if each.verdict.action == "deny":
                 self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
@@ -117,10 +121,12 @@ class Gate(Struct, frozen=True):
         judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
+        # A question that a hook asks for is one for the user, whatever the profile.
         if open_judgements and not (rules.answers_itself and all(each.need.hooked is None for each in open_judgements)):
             answer = await self._ask_user(open_judgements, session_id, tool)
         by = _describe_answer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
+        # After a rejection, what rules allow is not noted: the call does not run.
         for each in open_judgements if is_rejected else judgements:
             is_asked = each.verdict.action == "ask"
             action = "deny" if is_rejected else "allow"
@@ -136,6 +142,7 @@ class Gate(Struct, frozen=True):
     ) -> "_Judgement":
         """Let extensions allow or deny what would be asked; return the judgement after that. Raises Denied."""
         need, verdict, words = judgement.need, judgement.verdict, ""
+        # A hook has already judged the call (`need.hooked`). It can make the rules stricter, or answer their question.
         if verdict.action == "allow" and need.hooked == "ask":
             verdict = replace(verdict, action="ask", patterns=need.patterns)
         status = verdict.action
@@ -145,7 +152,7 @@ class Gate(Struct, frozen=True):
                 try:
                     status = await extensions(_make_request(need, verdict, session_id, tool))
                 except HookRefused as error:
-                    if error.ends:
+                    if error.ends:  # the extension also ends the turn, which the caller has to see
                         self.store.permissions.note(replace(judgement.decision, action="deny", by=BY_EXTENSION))
                         raise
                     status, words = "deny", str(error)
@@ -158,11 +165,11 @@ class Gate(Struct, frozen=True):
         return replace(judgement, verdict=verdict)
 
     def _remember_once(self, judgements: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
-        """Remember allowed needs for the rest of the session, those that are asked about once a session."""
+        """Remember the allowed needs that are asked about only once in a session."""
         for number, each in enumerate(judgements):
             if each.holds_for_session:
                 grant = Grant(
-                    id=f"{answer.request_id}.{number}",
+                    id=f"{answer.request_id}.{number}",  # one answer may allow several needs
                     session_id=answer.session_id,
                     directory="",
                     time=now_ms(),
@@ -186,10 +193,11 @@ class Gate(Struct, frozen=True):
         return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == location]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
-        """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.
+        """Settle a question, and the others that the answer covers, in one transaction; False when it no longer waits.
 
-        "always" settles every other question of the session and of its children that its patterns cover, which are
-        those of `always` if it has any; "reject" without words rejects all others of the session.
+        "always" also allows every other question of the session and of its children that the patterns cover: those of
+        `always`, or else of the question. "reject" without a message, which ends the turn, also rejects all others of
+        the session.
         """
         pending = self.store.pending_permissions()
         answered_request = next((request for request in pending if request.id == answer.request_id), None)
@@ -210,6 +218,7 @@ class Gate(Struct, frozen=True):
         replies = (PermissionReplied(properties=answer), *(_copy_reply(other, answer) for other in others))
 
         def make_events() -> Sequence[StoredEvent]:
+            # Within the transaction: after a crash there is neither a grant without its answer nor the reverse.
             if answer.reply == "always":
                 self.store.permissions.remember(answered_request)
             return replies
@@ -227,7 +236,7 @@ class Gate(Struct, frozen=True):
                 return _covers(request, other) and self._is_within(other.session_id, request.session_id)
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
-        visited: set[str] = set()
+        visited: set[str] = set()  # parents are stored by other processes, too: a cycle must not hang this one
         current: str | None = session_id
         while current is not None and current not in visited:
             if current == ancestor:
@@ -241,7 +250,8 @@ class Gate(Struct, frozen=True):
         self, judgements: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
         need, verdict = judgements[0].need, judgements[0].verdict
-        others = [each for each in judgements[1:] if each.verdict.patterns != ("*",)]  # `uncertain` marks those
+        # A need with only the pattern `*` says nothing to a user; DOUBTFUL_KEY stands for it.
+        others = [each for each in judgements[1:] if each.verdict.patterns != ("*",)]
         also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
         metadata = {**need.metadata, ALSO_KEY: also} if also else need.metadata
         if any(each.holds_for_session for each in judgements):
@@ -255,10 +265,12 @@ class Gate(Struct, frozen=True):
                 try:
                     return await self._wait_for_answer(request, seq)
                 except GapError:
+                    # The answer may be among the events that are gone. What it was is then unknown: not a yes.
                     seq = self.store.last_seq()
                     if not self._is_pending(request):
                         return _make_rejection(request)
         finally:
+            # Still pending: the turn was cancelled, and no client should show the question any more.
             if self._is_pending(request):
                 self.store.append(PermissionReplied(properties=_make_rejection(request)))
 
@@ -279,10 +291,11 @@ class Gate(Struct, frozen=True):
                         pass
         finally:
             await _close(stream)
-        return _make_rejection(request)
+        return _make_rejection(request)  # the stream ends without an answer when the store is closed
 
 
 async def _close(stream: AsyncIterator[Stamped]) -> None:
+    # Leaving `async for` does not close a generator, and the store would go on filling its queue.
     if isinstance(stream, AsyncGenerator):
         await stream.aclose()
 
@@ -310,7 +323,7 @@ def _copy_reply(request: PermissionRequest, answer: PermissionAnswer) -> Permiss
 
 
 def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None) -> Decision:
-    """Make the record of a decision, before it is known who answers."""
+    """Make the record of a decision; `action` and `by` are filled in when it is known who decides."""
     patterns = (verdict.patterns if verdict.action == "deny" else need.patterns)[: DECISION_PATTERNS.value]
     return Decision(
         session_id=session_id,
@@ -328,7 +341,7 @@ def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, t
 
 
 class _Judgement(Struct, frozen=True):
-    """The verdict on a need. `by`: what allows it, if anything."""
+    """The verdict on a need. `by`: what decided it without a question: a rule, an "always" or an extension."""
 
     need: Need
     verdict: Verdict
@@ -337,7 +350,10 @@ class _Judgement(Struct, frozen=True):
 
     @property
     def holds_for_session(self) -> bool:
-        """Return whether a yes holds for the session: when a rule for the kind of file asked, not a general one."""
+        """Return whether a yes holds for the session: when the rule that asked is one for a kind of file.
+
+        A general rule that asks for every edit, for example, goes on asking.
+        """
         rule = self.verdict.rule
         return self.need.once and rule is not None and rule.pattern in FILE_KINDS
 
@@ -352,7 +368,7 @@ def _to_rules(grant: Grant) -> tuple[PermissionRule, ...]:
 
 
 def _find_granting(need: Need, grants: Sequence[Grant]) -> str:
-    """Return the "always" that allowed a need."""
+    """Return the id of the "always" that allowed a need, as decisions store it."""
     for grant in grants:
         if any(find_last_match(need.permission, pattern, _to_rules(grant)) for pattern in need.patterns):
             return f"grant {grant.id}"
@@ -360,7 +376,8 @@ def _find_granting(need: Need, grants: Sequence[Grant]) -> str:
 
 
 def _covers(request: PermissionRequest, other: PermissionRequest) -> bool:
-    """Return whether the "always" of one question answers another, which must offer "always" at the same location."""
+    """Return whether the "always" of one question answers another, which must offer "always" for the same location."""
+    # Neither where the effect is uncertain nor where the answer also decides needs that the user has not seen here.
     if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
         return False
     if scope_of(other.metadata) != scope_of(request.metadata):

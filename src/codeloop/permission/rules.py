@@ -10,9 +10,9 @@ from codeloop.schema.permission import REMOTE, TRAITS, Action, Need, PermissionR
 
 
 class Verdict(Struct, frozen=True):
-    """The answer to a need: the action, the patterns that still have to be asked for, and the rule that decided.
+    """The decision on a need: the action, the patterns that it is about, and the rule that decided.
 
-    `is_doubtful`: its effect may exceed the patterns, so an "always" can't settle it.
+    `is_doubtful`: the effect may go beyond the patterns, so an "always" for them can't allow the need.
     """
 
     action: Action
@@ -22,7 +22,7 @@ class Verdict(Struct, frozen=True):
 
 
 class RuleLayer(Struct, frozen=True):
-    """Rules of one origin, named in words. `locate`: returns where the rule with an index was written, if known."""
+    """Rules of one origin. `name`: the origin in words; `locate`: returns where the rule with an index was written."""
 
     name: str
     rules: Ruleset
@@ -75,24 +75,24 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     grants = () if need.unproven else grants
     if not need.patterns and not need.possible:
         return Verdict("ask", ("*",), ASK)
-    reasons: list[str] = []
+    asked_patterns: list[str] = []
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
-        about = [rule for rule in rules if rule.pattern != REMOTE or pattern in need.remote]
-        rule = _find_last_match(pattern, need.spellings.get(pattern, ()), about) or ASK
+        relevant = [rule for rule in rules if rule.pattern != REMOTE or pattern in need.remote]
+        rule = _find_last_match(pattern, need.spellings.get(pattern, ()), relevant) or ASK
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
         if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
-            reasons.append(pattern)
+            asked_patterns.append(pattern)
             asking = asking or rule
         allowing = rule
     doubt = _find_doubt(need, rules, grants)
     if doubt is not None and doubt.action == "deny":
         return Verdict("deny", need.patterns, doubt, is_doubtful=True)
-    if reasons or doubt is not None:
+    if asked_patterns or doubt is not None:
         is_doubtful = doubt is not None or bool(need.unproven)
-        return Verdict("ask", tuple(reasons) or need.patterns or ("*",), asking or doubt, is_doubtful)
+        return Verdict("ask", tuple(asked_patterns) or need.patterns or ("*",), asking or doubt, is_doubtful)
     return Verdict("allow", (), allowing)
 
 
@@ -102,6 +102,7 @@ def _find_last_match(pattern: str, spellings: Sequence[str], rules: Sequence[Per
         wildcard = _to_wildcard(rule)
         if _is_about(rule, pattern):
             return rule
+        # Only towards strictness: an uncertain spelling may forbid a command, but never allow one.
         if rule.action != "allow" and wildcard != "*" and any(overlaps(text, wildcard) for text in spellings):
             return rule
     return None
@@ -113,6 +114,7 @@ def _counts(rule: PermissionRule, need: Need) -> bool:
         return False
     if rule.pattern in TRAITS:
         return TRAITS[rule.pattern] in need.traits
+    # `rm *: allow` says what a line starts with; where the line is not proved, something else may run as well.
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
 
 
@@ -142,6 +144,7 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
     verdicts = [decide(need, *(layer.rules for layer in layers), grants=grants) for layers in lists]
     verdict = find_strictest(verdicts)
     for layers, each in zip(lists, verdicts, strict=True):
+        # By identity: an equal rule of another list was not the one that decided.
         if each.action == verdict.action and each.rule is verdict.rule:
             return verdict, _find_rule_origin(verdict.rule, layers)
     return verdict, _find_rule_origin(verdict.rule, lists[0])
@@ -150,8 +153,8 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
     """Return the wildcards of the rules that deny a permission for particular patterns, in no order."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
-    about = (rule for rule in rules if matches(permission, rule.permission) and _to_wildcard(rule) != "*")
-    return tuple(dict.fromkeys(map(_to_wildcard, about)))
+    specific = (rule for rule in rules if matches(permission, rule.permission) and _to_wildcard(rule) != "*")
+    return tuple(dict.fromkeys(map(_to_wildcard, specific)))
 
 
 def _find_rule_origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
@@ -167,7 +170,8 @@ _GUARDED_KINDS = {"read": FILE_KINDS["<secret>"], "edit": FILE_KINDS["<protected
 
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
-    """Return whether an "always" covers it. A guarded file needs one for exactly this file."""
+    """Return whether an "always" covers a pattern. A guarded file needs one for exactly this file."""
+    # An "always" for a folder was not given with its secrets in mind.
     if permission in _GUARDED_KINDS and _GUARDED_KINDS[permission](pattern):
         grants = tuple(grant for grant in grants if grant.pattern == pattern)
     granted = find_last_match(permission, pattern, grants)
@@ -182,8 +186,8 @@ def _find_doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) ->
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     asking: PermissionRule | None = None
     for text in need.possible:
-        about = [rule for rule in rules if rule.pattern != REMOTE or _may_act(text, rule, need)]
-        rule = _find_possible_match(text, about, is_granted=any(covers(text, pattern) for pattern in granted))
+        relevant = [rule for rule in rules if rule.pattern != REMOTE or _may_act(text, rule, need)]
+        rule = _find_possible_match(text, relevant, is_granted=any(covers(text, pattern) for pattern in granted))
         if rule is not None and rule.action == "deny":
             return rule
         asking = asking or rule
@@ -200,14 +204,14 @@ def _find_possible_match(text: str, rules: Sequence[PermissionRule], *, is_grant
     asking: PermissionRule | None = None
     for rule in reversed(rules):
         if rule.pattern in FILE_KINDS and rule.action != "deny":
-            continue
+            continue  # an ask for a kind of file counts only where the file is known for certain
         pattern = _to_wildcard(rule)
         if rule.action == "deny" and overlaps(text, pattern):
             return rule
         if rule.action == "ask" and not is_granted and overlaps(text, pattern):
             asking = asking or rule
         if rule.action != "deny" and covers(text, pattern):
-            return asking
+            return asking  # whatever the text turns out to be, this rule matches, so earlier ones never count
     return asking or (None if is_granted else ASK)
 
 

@@ -20,12 +20,15 @@ _VALUELESS = re.compile(
 )
 """Options without a value, so that the word after them is not taken for one."""
 _PYTHON = re.compile(r"python[\d.]*|py|pypy[\d.]*")
-_DEEPEST = 4
+_MAX_RUNNERS = 4
 """How many runners inside one another are followed (`npx`, `uv run`)."""
 
 
 class RemoteRow(Struct, frozen=True):
-    """A parsed row of `command_rows`: `unless` holds its `!`, `required` its `+`, `last` its `>`."""
+    """A parsed row of `command_rows`.
+
+    `unless`: the options after `!`; `required`: those after `+`; `last`: the pattern after `>`; `acts`: not for `not`.
+    """
 
     words: tuple[tuple[str, ...], ...]
     unless: tuple[str, ...]
@@ -39,7 +42,7 @@ def acts_remotely(words: Sequence[str]) -> bool:
 
     `words`: its name first, with the marks of `kit.wildcard` in them.
     """
-    return _acts(tuple(words), _DEEPEST)
+    return _acts(tuple(words), _MAX_RUNNERS)
 
 
 def _acts(words: tuple[str, ...], depth: int) -> bool:
@@ -52,6 +55,7 @@ def _acts(words: tuple[str, ...], depth: int) -> bool:
     rows = _load_table().get(name, ())
     if name == "git" and _hides_alias(arguments):
         return True
+    # `not` rows first: they are exceptions from wider ones (`vercel` deploys, `vercel build` does not).
     if any(not row.acts and _matches(row, words) for row in rows):
         return False
     if any(row.acts and _matches(row, words) for row in rows):
@@ -60,10 +64,10 @@ def _acts(words: tuple[str, ...], depth: int) -> bool:
 
 
 def mentions_act(words: Sequence[str]) -> bool:
-    """Return whether a command that acts remotely occurs in a text that can't be parsed as a shell line."""
+    """Return whether a command that acts remotely occurs in the words of a text that can't be parsed as shell."""
     remote_rows = _load_table()
     return any(
-        _is_program(word, remote_rows) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _DEEPEST)
+        _is_program(word, remote_rows) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _MAX_RUNNERS)
         for at, word in enumerate(words)
     )
 
@@ -81,7 +85,7 @@ def _is_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> boo
 def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command under the program name that the rows use."""
     name = _normalise_name(words[0])
-    if _PYTHON.fullmatch(name):
+    if _PYTHON.fullmatch(name):  # `python -m twine upload` is `twine upload`
         at = next((at for at, word in enumerate(words) if word == "-m"), 0)
         if at and len(words) > at + 1:
             return (_normalise_name(words[at + 1]), *words[at + 2 :])
@@ -95,7 +99,7 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
 @lru_cache(1_000)
 def _normalise_name(word: str) -> str:
     name = word.rpartition("/")[2].lower()
-    name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)
+    name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)  # `npx vercel@latest`
     return ALIASES.get(name, name)
 
 
@@ -140,6 +144,7 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
 def _is_one(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
     """Return whether a word may be one of the names; an unknown one may, unless it can be an option's value."""
     if MARKS.intersection(words[at]):
+        # Only a word of which nothing is known: `pu$X` is not taken for `push`.
         return not words[at].strip("".join(MARKS)) and not words[at - 1].startswith("-")
     return any(fnmatchcase(words[at], name) for name in names)
 
@@ -162,6 +167,7 @@ def _find_operands(words: tuple[str, ...], start: int) -> Iterator[int]:
 def _is_harmless(row: RemoteRow, words: tuple[str, ...]) -> bool:
     """Return whether an option makes the row harmless (and is not another option's value)."""
     end = words.index("--") if "--" in words else len(words)
+    # The opposite of `--dry-run`, however it is written (`--no-dry-run` may be shortened).
     if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
         return False
     for at in range(1, end):

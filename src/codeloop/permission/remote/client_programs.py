@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from codeloop.net.origin import is_loopback
 
-_READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
 _METHOD = re.compile(r"[A-Z]+")
 _ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
 _HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
@@ -53,7 +53,7 @@ def _curl_sends(words: Sequence[str]) -> bool:
                 value = letters[at + 1 :] or (rest.pop(0) if rest else "")
                 method = value if letters[at] == "X" else method
                 sends = sends or letters[at] in _CURL_SENDS
-    writes = method.upper() not in _READING if method else sends and not is_get
+    writes = method.upper() not in _READ_METHODS if method else sends and not is_get
     return writes and not _is_local(urls)
 
 
@@ -67,7 +67,7 @@ def _wget_sends(words: Sequence[str]) -> bool:
             sends, skip = True, not has_value
         elif name == "--method":
             method = value if has_value else "".join(words[at + 1 : at + 2])
-            sends, skip = sends or method.upper() not in _READING, not has_value
+            sends, skip = sends or method.upper() not in _READ_METHODS, not has_value
         elif word.startswith("-"):
             skip = not word.startswith("--") and word[-1] in _WGET_WITH_VALUE
         else:
@@ -82,7 +82,7 @@ def _httpie_sends(words: Sequence[str]) -> bool:
     if not operands or _is_local(urls) or (urls and urls[0].startswith((":", "/"))):
         return False
     if _METHOD.fullmatch(operands[0]):
-        return operands[0] not in _READING
+        return operands[0] not in _READ_METHODS
     return any(_ITEM.match(word) for word in operands[1:])
 
 
@@ -103,7 +103,7 @@ def _api_changes(words: Sequence[str]) -> bool:
     if "graphql" in rest:
         query = next((word for word in rest if re.match(r"query=\s*(query\b|\{)", word)), "")
         return not query or "mutation" in query
-    return method.upper() not in _READING if method else has_fields
+    return method.upper() not in _READ_METHODS if method else has_fields
 
 
 def _ssh_connects(words: Sequence[str]) -> bool:

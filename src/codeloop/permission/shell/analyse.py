@@ -19,10 +19,11 @@ from codeloop.permission.shell.wrappers import NOTHING, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 
-_MOST_SHOWN = 1_000
+_MAX_SHOWN_CHARS = 1_000
 REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
-_MOST_COMPARED = 256
+_MAX_COMPARED_CHARS = 256
+"""Characters of a text that are compared with rules: the time of a comparison grows with text times pattern."""
 _CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
 _BETWEEN = re.compile(r"[\s;|&()<>`'\"]+")
 
@@ -76,7 +77,7 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
     except TooMuch:
         script.is_unknown = is_cut = True
     commands = script.commands
-    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:_MOST_SHOWN].strip() or ":",)
+    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:_MAX_SHOWN_CHARS].strip() or ":",)
     possible = dict.fromkeys(shorten(simple.possible) for simple in commands if simple.possible is not None)
     if script.is_unknown:
         possible = {ANY: None, **possible}
@@ -95,7 +96,10 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
 
 
 def _find_remote(simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
-    """Return the texts of commands that act on other machines; all of them when one is in an unparsed part."""
+    """Return the texts of commands that act on other machines; all of them when one is in an unparsed part.
+
+    `unread`: the line, if it was not parsed to its end.
+    """
     if mentions_act(_BETWEEN.split(unread[: BASH_SIZE.value])):
         return tuple(texts)
     acting = [simple for simple in simple_commands if _acts(simple)]
@@ -110,13 +114,13 @@ def _acts(simple: SimpleCommand) -> bool:
 
 def shorten(text: str) -> str:
     """Cut a text for comparison with rules; the rest becomes unknown."""
-    return text if len(text) <= _MOST_COMPARED else text[:_MOST_COMPARED] + ANY
+    return text if len(text) <= _MAX_COMPARED_CHARS else text[:_MAX_COMPARED_CHARS] + ANY
 
 
 def _make_always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
-    """Return the patterns of an "always": of each command the words that identify it, and any arguments.
+    """Return the patterns of an "always": for each command the words that identify it, and any arguments.
 
-    Nothing at all if the line writes to a file that it redirects to, or if a command in it runs another.
+    None at all if the line redirects to a file, or if a command in it runs another: `sudo *` would allow everything.
     """
     for simple in simple_commands:
         writes = any(redirect.is_file and not _is_harmless(redirect) for redirect in simple.redirects)

@@ -42,9 +42,9 @@ OPTIONS = {
     "uv": Wrapper("--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"),
     "yarn": Wrapper("--cwd", "-s --silent"),
 }
-"""The options of programs with subcommands that may stand before the subcommand."""
-_MOST_SPELLINGS = 8
-_MOST_WORDS = 32
+"""Programs with subcommands -> the options that may stand before the subcommand."""
+_MAX_SPELLINGS = 8
+_MAX_WORDS = 32
 
 
 def find_leading_words(words: list[str]) -> list[str]:
@@ -68,7 +68,7 @@ def list_spellings(command: SimpleCommand) -> tuple[str, ...]:
         SimpleCommand((name, *body), command.redirects) for body in _find_behind_options(name.value, command.words)
     ]
     if runs_later_word(simple_commands[0].words):
-        last = min(len(command.words), _MOST_WORDS)
+        last = min(len(command.words), _MAX_WORDS)
         simple_commands += [_lower_program(command.words[at:], command.redirects) for at in range(1, last)]
     texts = dict.fromkeys(each.possible or each.text for each in simple_commands)
     texts.pop(command.possible or command.text, None)
@@ -91,8 +91,9 @@ def _find_behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word,
         and not words[1].value.startswith("+")
     ):
         return [words[at:]]
+    # The options are unknown: the subcommand may be behind any of them, or behind its value.
     starts = [at for at in range(2, len(words)) if any(map(_may_be_option, words[max(1, at - 2) : at]))]
-    return [words[at:] for at in starts if not words[at].value.startswith("-")][:_MOST_SPELLINGS]
+    return [words[at:] for at in starts if not words[at].value.startswith("-")][:_MAX_SPELLINGS]
 
 
 def _may_be_option(word: Word) -> bool:

@@ -14,7 +14,8 @@ unset wait
 """
 BUILTINS = frozenset(_ALL.split())
 
-_ABOUT_ONE = frozenset(["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S"])
+# Operators of `test`, by their operands.
+_UNARY = frozenset(["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S"])
 _TEXTS = frozenset(["=", "==", "!="])
 _FILES = frozenset(["-nt", "-ot", "-ef"])
 _NUMBERS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
@@ -55,7 +56,7 @@ def _is_certain_test(words: Sequence[Word]) -> bool:
         case [_]:
             return True
         case [operator, _]:
-            return operator in _ABOUT_ONE
+            return operator in _UNARY
         case [_, operator, _] if operator in _TEXTS | _FILES:
             return True
         case [first, operator, right] if operator in _NUMBERS:
@@ -101,7 +102,7 @@ HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
 
 
 def _has_subscript(words: Sequence[Word]) -> bool:
-    """Return whether a word may be a variable's name with something in brackets, which is evaluated."""
+    """Return whether a word may be a variable with a subscript, which bash evaluates: `a[$(cmd)]` runs `cmd`."""
     return any("[" in word.value or word.value[:1] in MARKS for word in words)
 
 
@@ -155,6 +156,6 @@ _EVALUATE: dict[str, Callable[[Sequence[Word]], bool]] = {
 
 
 def evaluates(words: Sequence[Word]) -> bool:
-    """Return whether a builtin may run what its words or variables hold, so that it may run anything."""
+    """Return whether a builtin may evaluate its words, or the values of variables, so that it may run anything."""
     check = _EVALUATE.get(words[0].value)
     return check is not None and check(words[1:])

@@ -17,14 +17,14 @@ RESERVED = frozenset(_RESERVED.split())
 
 
 class Redirect(Struct, frozen=True):
-    """`operator` with its descriptor (`2>`), and where it leads."""
+    """A redirection: its operator, with the descriptor (`2>`), and its target."""
 
     operator: str
     target: Word
 
     @property
     def is_file(self) -> bool:
-        """A file is opened (and not a descriptor duplicated)."""
+        """Whether it opens a file, rather than duplicating a descriptor (`2>&1`)."""
         return not (self.operator.endswith("&") and re.fullmatch(r"[\d-]+", self.target.value))
 
     @property
@@ -39,7 +39,11 @@ class Redirect(Struct, frozen=True):
 
 
 class SimpleCommand(Struct, frozen=True):
-    """A simple command: its words (the name first), its redirections, the script given to its standard input."""
+    """A simple command: its words (the name first), its redirections, and the text of its standard input.
+
+    `is_plain_step`: it is a step of the line itself, in no pipeline, group or substitution, so that `cd` in it lasts.
+    `assigns`: assignments stand before its name.
+    """
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
@@ -55,7 +59,7 @@ class SimpleCommand(Struct, frozen=True):
 
     @property
     def possible(self) -> str | None:
-        """The command with marks where it is not known; None when all of it is known."""
+        """The command with the marks of `kit.wildcard` where it is not known; None when all of it is known."""
         if all(word.is_known for word in self.words) and all(redirect.target.is_known for redirect in self.redirects):
             return None
         parts = [word.possible for word in self.words]

@@ -1,4 +1,4 @@
-"""Whether a command certainly changes nothing, and whether it may delete many files."""
+"""Decides whether a command certainly changes nothing, and whether it may delete many files."""
 
 import re
 from collections.abc import Sequence

@@ -33,8 +33,9 @@ HARMLESS = {
     "TERM": r"(dumb|linux|vt100|ansi|(xterm|screen|tmux)(-[a-z0-9]+)?)",
     "TZ": r"([A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*)?",
 }  # fmt: skip
-"""The variables that a command may be given, and the values that change nothing but how it looks."""
+"""Variables that may be set for a command -> their values that change nothing but how its output looks."""
 
+# `(?<=[ \t])\\\n`: a line may go on after a blank and a backslash; without the blank it would join two words.
 _BLANK = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)*")
 _GAP = re.compile(r"(?:[ \t\n]+|(?<=[ \t])\\\n|#[^\n]*)*")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -50,13 +51,13 @@ _IN_DOUBLE = re.compile(r'\\(["\\$`])')
 _ESCAPE = re.compile(r"\\([ ;()!*?\[\]{}$&|<>'\"\\#~`])")
 _VARIABLE = re.compile(r'"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})"' + _END)
 _WHOLE_WORDS = {'"': _VARIABLE, "~": _HOME, "{": _LONE, "]": _LONE}
-_ENDS = frozenset(" \t\n;|&<>")
+_WORD_ENDS = frozenset(" \t\n;|&<>")
 _FILES = re.compile(r"[*?]+")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _REDIRECT = re.compile(r"([012]?)(&>(?!>)|>>|>|<)(?![<>&|(])")
 _DUPLICATE = re.compile(r"([12]?>&)([12])" + _END)
 _NAME = re.compile(r"~?[A-Za-z0-9_./:][A-Za-z0-9_./:,@%+^-]*")
-_WORDS_OF_BASH = RESERVED | KEYWORDS | {"time"}
+_BASH_WORDS = RESERVED | KEYWORDS | {"time"}
 _DEVICES = frozenset({"/dev/null", "/dev/stderr", "/dev/stdout"})
 
 _REASONS = {
@@ -95,6 +96,7 @@ def read_line(text: str) -> ParsedLine:
     """Read a line. Linear; never fails."""
     if len(text) > BASH_SIZE.value:
         return ParsedLine(refusal="it is too long to be read")
+    # Characters that a user does not see could hide what runs; the marks of `kit.wildcard` are among them.
     if not text.replace("\n", "").replace("\t", "").isprintable():
         return ParsedLine(refusal="it has control characters or invisible ones")
     try:
@@ -124,7 +126,7 @@ class _Reader:
                 self.at += 1
                 self._skip(_GAP)
                 pipeline.append(self._read_simple_command())
-            is_step = len(pipeline) == 1
+            is_step = len(pipeline) == 1  # each part of a pipeline runs in a shell of its own
             commands += [SimpleCommand(c.words, c.redirects, None, is_step, c.assigns) for c in pipeline]
             if len(commands) > BASH_COMMANDS.value:
                 raise _NotInGrammar(f"it has more than {BASH_COMMANDS.value} commands")
@@ -195,7 +197,7 @@ class _Reader:
         word = self._read_word()
         if word.source != word.value or not _NAME.fullmatch(word.value):
             raise _NotInGrammar("the name of a command is not plain")
-        if word.value in _WORDS_OF_BASH:
+        if word.value in _BASH_WORDS:
             raise _NotInGrammar(f"`{word.value}` is a word of the shell's own")
         return word
 
@@ -239,9 +241,10 @@ class _Reader:
         if pattern is not None and (match := pattern.match(text, start)):
             self.at = match.end()
             return Word(ANY if match[0][0] == '"' else match[0], match[0])
-        while self.at < len(text) and text[self.at] not in _ENDS:
+        while self.at < len(text) and text[self.at] not in _WORD_ENDS:
             value += self._read_piece(value)
         source = text[start : self.at]
+        # Digits right before a redirection are its descriptor to bash, not a word.
         if not source or (source.isdigit() and text[self.at : self.at + 1] in {"<", ">"}):
             self._refuse()
         return Word(value, source)
@@ -266,5 +269,8 @@ class _Reader:
 
 
 def _may_expand(before: str) -> bool:
-    """Return whether a file pattern after these characters can't make a word an option, or another one."""
+    """Return whether a file pattern after these characters can't turn the word into an option.
+
+    A file named `-rf` would be one for `*`; in `--file=*` the option is known, and `src/*` is none.
+    """
     return bool(before) and (not before.startswith("-") or "=" in before) and not before.startswith(ANY)

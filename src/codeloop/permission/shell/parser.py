@@ -41,6 +41,7 @@ ONE_LINE = frozenset({"command", "file_redirect", "herestring_redirect", "redire
 ENDS_WORD = ONE_LINE | {"variable_assignment", "variable_assignments", "unset_command", "test_command"}
 BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
 HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
+# Control characters, separators that only some readers take for line ends, and the marks of `kit.wildcard`.
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]")
 LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")
 QUOTING_TYPES = frozenset(
@@ -55,7 +56,7 @@ GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
 class TooMuch(Exception):
-    """The script is too large to parse; the rest is unknown."""
+    """The script exceeds a limit; what follows is unknown."""
 
 
 Variable = tuple[int, tuple[Word, ...]]
@@ -63,9 +64,9 @@ Variable = tuple[int, tuple[Word, ...]]
 
 @dataclass(slots=True)
 class Script:
-    """What has been read so far. `is_unknown`: it may run something that is not among the commands.
+    """The commands that have been read so far. `is_unknown`: the script may run something that is not among them.
 
-    `variables`: what is given to each, with the number of commands before it; None: it can't be known.
+    `variables`: the value of each, with the number of commands before its assignment; None: it can't be known.
     """
 
     commands: list[SimpleCommand] = field(default_factory=list[SimpleCommand])
@@ -114,7 +115,7 @@ class Script:
         if depth > BASH_NESTING.value or len(text) > BASH_SIZE.value:
             raise TooMuch
         reading = read_line(text)
-        if not reading.refusal:
+        if not reading.refusal:  # the small grammar is certain; tree-sitter is loaded for other scripts only
             for simple in reading.commands:
                 if simple.words[0].value != "[" or evaluates(simple.words):
                     self.add(replace(simple, is_plain_step=simple.is_plain_step and depth == 0), depth)
@@ -147,7 +148,7 @@ def _make_parser() -> Parser:
 
 
 class _Walk:
-    """One pass over one tree, in source order."""
+    """One pass over one tree, in source order. Where tree-sitter and bash may differ, the script becomes unknown."""
 
     def __init__(self, script: Script, source: bytes, depth: int) -> None:
         self.script = script
@@ -174,7 +175,7 @@ class _Walk:
             self.script.is_unknown = True
 
     def _check_gap(self, node: Node) -> None:
-        """Check that nothing lies between two tokens that the shell could read otherwise."""
+        """Check that the text between two tokens, which the tree leaves out, can only be blank to the shell."""
         gap = self.source[self.end : node.start_byte]
         joins = gap.startswith(b"\\\n") and not gap.strip(b"\\\n") and gap == b"\\\n" * (len(gap) // 2)
         before = self.source[self.end - 1 : self.end]
@@ -190,7 +191,7 @@ class _Walk:
         self.end = max(self.end, node.end_byte)
 
     def _check_borders(self, node: Node, children: Sequence[Node]) -> None:
-        """Check that a command does not go on where the shell would end it, nor end where the shell would go on."""
+        """Check that each command in the tree starts and ends where it does for the shell."""
         for first, right in pairwise(children):
             gap = self.source[first.end_byte : right.start_byte]
             if gap:
@@ -303,7 +304,7 @@ class _Walk:
         return words, [Redirect("<<", Word(re.sub(r"['\"\\]", "", delimiter), delimiter)), *redirects], stdin
 
     def _check_heredoc(self, node: Node) -> None:
-        """Check what the tree does not show: backquotes in the text, and an earlier end of the document."""
+        """Check for what the tree does not show: backquotes in the text, and an earlier end of the document."""
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         end = next((child for child in node.children if child.type == "heredoc_end"), None)
@@ -375,7 +376,7 @@ def _group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def _calculates(text: str) -> bool:
-    """Return whether an arithmetic place holds more than numbers: the values of variables are evaluated there."""
+    """Return whether an arithmetic expression has variables: bash evaluates their values, which may run commands."""
     for start, end in (("$((", "))"), ("$[", "]"), ("((", "))")):
         if text.startswith(start):
             return not NUMBERS.fullmatch(text[len(start) :].removesuffix(end))

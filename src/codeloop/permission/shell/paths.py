@@ -15,7 +15,7 @@ from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.path_rows import ROWS
 from codeloop.permission.shell.touches.program_readers import ARGUMENT_READERS, WORD_READERS
-from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, expand_word
+from codeloop.permission.shell.touches.spelling import ANYWHERE, MAX_EXPANSIONS, expand_word
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 from codeloop.permission.shell.words import Word
 
@@ -23,21 +23,25 @@ GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
 HARMLESS = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
 _REMOTE = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
-_MOST_FOLDERS = 8
-_MOST_COMMANDS = 4
-_WRITES = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
+_MAX_FOLDERS = 8
+_MAX_COMMANDS = 4
+"""Commands that are looked for among the words of a runner."""
+_WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
 class Touches(Struct, frozen=True):
     """What a line touches. Paths are text: absolute, beginning with `~` or `:/`, or relative to where the line runs.
 
     In them `kit.wildcard.ANY` is a run of one name's characters, and ANYWHERE a path that is only known when the line
-    runs. `reads`: files; `searches`: folders with all that is below them, but for hidden files in `browses`; `writes`:
-    files and folders; `fills`: folders in which anything may be written, `unpacks` those where what comes decides about
-    the names; `wholes`: everything below is changed or gone;
-    `names`: only looked up or entered; `perhaps`: words that name a file to read if there is one. `objects`: places of
-    which git prints what is tracked, `changes` those of which it prints what was changed; `revisions`: words that limit
-    that to a place of this name, if there is one.
+    runs.
+
+    - `reads`: files that are read; `searches`: folders that are read with everything below them; `browses`: the same,
+      without hidden files
+    - `writes`: files and folders that are written; `fills`: folders in which anything may be written; `unpacks`: those
+      in which the input decides the names; `wholes`: folders of which everything is changed or removed
+    - `names`: paths that are only looked up or entered; `perhaps`: words that name a file to read, if it exists
+    - `objects`: paths of which git prints the tracked contents; `changes`: those of which it prints the changes;
+      `revisions`: words that limit either to a path of this name, if it exists
     """
 
     reads: tuple[str, ...] = ()
@@ -54,7 +58,8 @@ class Touches(Struct, frozen=True):
     revisions: tuple[str, ...] = ()
 
 
-_SETS = frozenset(
+# Builtins that may set a variable whose name is among their words.
+_SETS_VARIABLES = frozenset(
     [
         "declare",
         "export",
@@ -72,7 +77,8 @@ _SETS = frozenset(
         "wait",
     ]
 )
-_BELOW = str.maketrans("rwb", "RDM")
+_WITH_ALL_BELOW = str.maketrans("rwb", "RDM")
+"""`find ROOT -exec cmd {}` runs for everything below ROOT."""
 _FIELDS = {
     "r": ("reads",),
     "R": ("searches",),
@@ -108,7 +114,7 @@ def find_touches(script: Script) -> Touches:
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
         command_uses = find_uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
-            command_uses = [(role.translate(_BELOW), path) for role, path in command_uses]
+            command_uses = [(role.translate(_WITH_ALL_BELOW), path) for role, path in command_uses]
         for role, text in (*_find_redirect_uses(command.redirects, variables, number), *command_uses):
             path = variables.check_variables(text)
             for field in _FIELDS.get(role, ()):
@@ -120,10 +126,11 @@ def find_touches(script: Script) -> Touches:
         new_folder = _find_new_folder(name, words)
         if new_folder is not None:
             new_folder = variables.check_variables(new_folder, enters=True)
-            there = [_join_path(place, new_folder) for place in folders]
+            new_folders = [_join_path(folder, new_folder) for folder in folders]
+            # In a pipeline or a subshell `cd` ends with it: later commands may run in either folder.
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
-            folders = there if is_certain else list(dict.fromkeys([*folders, *there]))
-            folders = folders if len(folders) <= _MOST_FOLDERS else [ANYWHERE]
+            folders = new_folders if is_certain else list(dict.fromkeys([*folders, *new_folders]))
+            folders = folders if len(folders) <= _MAX_FOLDERS else [ANYWHERE]
     return Touches(**{field: tuple(paths) for field, paths in touches.items()})
 
 
@@ -131,7 +138,7 @@ class _Variables:
     """The values of a script's variables, where each is assigned once and nothing else can set it."""
 
     def __init__(self, script: Script) -> None:
-        setting = [command for command in script.commands if command.words[0].value in _SETS]
+        setting = [command for command in script.commands if command.words[0].value in _SETS_VARIABLES]
         words = [word for command in setting for word in command.words[1:]]
         self._set = {match[0] for word in words if (match := re.match(r"\w+", word.value))} | set(script.variables)
         self._assignments: list[tuple[int, str, tuple[str, ...]]] = []
@@ -140,7 +147,7 @@ class _Variables:
         for name, variable in script.variables.items():
             if variable is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
                 texts = [text for word in variable[1] for text in expand_word(word)]
-                if texts and ANYWHERE not in texts and len(texts) <= MOST:
+                if texts and ANYWHERE not in texts and len(texts) <= MAX_EXPANSIONS:
                     self._assignments.append((variable[0], name, tuple(texts)))
 
     def expand_word(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
@@ -176,7 +183,7 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
         uses = list(read_unknown_words(words))
         if is_runner(name):  # its command is somewhere among the following words
             indices = [at for at, word in enumerate(words) if _has_row(word)]
-            uses += [use for at in indices[:_MOST_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
+            uses += [use for at in indices[:_MAX_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
     return [(role, path) for role, text in uses if (path := _to_path(text, role))]
 
 
@@ -228,7 +235,7 @@ def _find_redirect_uses(redirects: Sequence[Redirect], variables: _Variables, nu
     for redirect in redirects:
         if not redirect.is_file or redirect.operator.endswith(("<<", "<<-", "<<<")):
             continue
-        role = "w" if _WRITES.match(redirect.operator) else "r"
+        role = "w" if _WRITE_OPERATOR.match(redirect.operator) else "r"
         role = "b" if "<>" in redirect.operator else role
         for path in variables.expand_word(redirect.target, (ANYWHERE,), number):
             if path and not HARMLESS.fullmatch(path):

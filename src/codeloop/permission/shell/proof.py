@@ -25,18 +25,19 @@ from codeloop.permission.shell.wrappers import NOTHING, SPECIAL, STDIN, WRAPPERS
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
 _RUNNERS_FOLLOWED = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
-_READ_ALIKE = frozenset(["bash", "dash", "sh"])
-"""The shells to which a line of the grammar means the same."""
+_EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])
+"""The shells for which a line of the grammar means the same."""
 _SCRIPT_FLAGS = re.compile(r"-[eux]*c")
-_SUDO = re.compile(r"-[nEH]+|--non-interactive")
-_MOST_FOLDERS = 8
+_SUDO_OPTIONS = re.compile(r"-[nEH]+|--non-interactive")
+_MAX_FOLDERS = 8
 
 
 class GitFacts(Struct, frozen=True):
-    """The repository that git would find: why it may not be the project's; which of its settings run programs.
+    """The repository that git would find from a directory.
 
-    "": it is the project's, or there is none; nothing of it runs anything. `is_below`: the directory lies below the top
-    of the work tree, where another repository may come into being.
+    `foreign`: why it may not be the project's own; "": it is, or there is none. `runs`: what in it may run programs;
+    "": nothing. `is_below`: the directory lies below the top of the work tree, so a command could make another
+    repository that git finds first.
     """
 
     foreign: str = ""
@@ -45,9 +46,9 @@ class GitFacts(Struct, frozen=True):
 
 
 class ProgramFacts(Struct, frozen=True):
-    """Where a bare name is found: its path, and why it may not be the program of that name ("": it is).
+    """The program that a bare name runs: its path, and why it may not be the one of that name ("": it is).
 
-    `is_behind`: a folder of the project comes before it on the PATH, in which another one could come into being.
+    `is_behind`: a folder of the project comes before it on the PATH, so a command could put another one there.
     """
 
     path: str = ""
@@ -66,8 +67,8 @@ def _assume_plain_repository(_: str) -> GitFacts:
 class Facts(Struct, frozen=True):
     """What a proof needs to know about the machine.
 
-    `folders`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
-    nothing can be proved at all. `program`: what runs by a bare name. `repository`: what git finds from a directory.
+    `directories`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
+    nothing can be proved at all. `program`: finds the program of a name. `repository`: finds that of a directory.
     """
 
     directories: tuple[str, ...] = ("/",)
@@ -129,8 +130,8 @@ def _expand_home(word: Word, home: str) -> str:
 class _Judge:
     """Judges the commands of one line in order.
 
-    `changes`: the first reason why something may be changed; `is_lost`: where the shell has gone is not certain;
-    `behind`: a name that is found behind a folder of the project.
+    `changes`: the first reason why something may be changed; `is_lost`: the shell's directory is no longer certain;
+    `behind`: a program that is found behind a folder of the project on the PATH.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -151,7 +152,10 @@ class _Judge:
             self._follow_cd(command)
 
     def check_names(self, commands: Sequence[SimpleCommand]) -> None:
-        """Refuse a name whose program the line itself could put in front of it: in a pipeline all run at once."""
+        """Refuse a program that the line itself could put another one in front of.
+
+        `_judge_command` does so for changes before it; in a pipeline those after it count, too, since all run at once.
+        """
         if self.behind and self.changes and not all(command.is_plain_step for command in commands):
             raise _Unproven(_describe_shadowing(self.behind))
 
@@ -201,7 +205,7 @@ class _Judge:
     def _check_variables(self, name: str, words: Sequence[Word]) -> None:
         """Refuse a variable that could be an option: it has to come after `--`."""
         if name in {"echo", "printf"}:
-            return
+            return  # an option of these changes nothing but how they print
         for word in words[1:]:
             if word.value == "--":
                 return
@@ -212,9 +216,10 @@ class _Judge:
         """Follow a program into the commands that it runs."""
         options = [word.value for word in words[1:]]
         if name == "find":
+            # `-execdir` runs in the folder of each file, where a name may mean another program; `-ok` asks first.
             if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
-        elif name in _READ_ALIKE:
+        elif name in _EQUIVALENT_SHELLS:
             self._judge_shell(name, words, depth)
             return
         elif name not in _RUNNERS_FOLLOWED:
@@ -224,7 +229,7 @@ class _Judge:
         if name == "env":
             self._check_env(words)
         if name == "sudo" and any(
-            option.startswith("-") and not _SUDO.fullmatch(option) for option in _take_options(options)
+            option.startswith("-") and not _SUDO_OPTIONS.fullmatch(option) for option in _take_options(options)
         ):
             raise _Unproven("`sudo` is given options that are not followed")
         inner = unwrap(words)
@@ -273,10 +278,12 @@ class _Judge:
         climbs = ".." in target.lstrip("./").split("/") or (
             ".." in target.split("/") and self.folders != self.facts.directories
         )
-        self.is_lost = self.is_lost or climbs  # past a link: the shell tries both ways to go up
+        # `..` behind a link: the shell goes up by the path as it was typed, a program by the folder itself.
+        self.is_lost = self.is_lost or climbs
+        # The old folders stay possible, since `cd` may fail.
         targets = (normpath(join(folder, target)) for folder in self.folders)
         self.folders = tuple(dict.fromkeys((*self.folders, *targets)))
-        if len(self.folders) > _MOST_FOLDERS:
+        if len(self.folders) > _MAX_FOLDERS:
             raise _Unproven("where it runs is not certain")
 
     def _judge_git(self, words: Sequence[Word]) -> None:

@@ -24,7 +24,7 @@ _EXPANDS = re.compile(r"`|\$[\w({@*#?!-]")
 
 
 class Word(Struct, frozen=True):
-    """A word: what it stands for, marks included, and how it was written."""
+    """A word of a shell line: its value, with marks of `kit.wildcard` where that is unknown, and its source text."""
 
     value: str
     source: str
@@ -79,7 +79,7 @@ def read_word(nodes: list[Node], source: bytes) -> Word:
     if _has_braces(nodes, source_text):
         text = WORDS
     if text and not text.strip(ANY + WORDS):
-        text = WORDS
+        text = WORDS  # an unquoted expansion alone may become no word, or several
     return Word(text, source_text)
 
 

@@ -10,7 +10,7 @@ from codeloop.permission.shell.builtins import evaluates
 from codeloop.permission.shell.runners import GIT_RUNS, runs_by_option, runs_script
 from codeloop.permission.shell.words import Word, make_word
 
-MORE = Word(WORDS, "")
+MORE = Word(WORDS, "")  # any number of further words
 STDIN = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
 
 
@@ -276,7 +276,7 @@ LONGEST_SCRIPT = 2_000
 
 
 def _unwrap_sed(words: Sequence[Word]) -> WrappedCommands:
-    """Judge a script that runs a program with `e`."""
+    """Judge a script of `sed`: unknown if it may run a program by `e`."""
     texts = [word.value for word in words[1:]]
     return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
 
@@ -365,7 +365,7 @@ def _refuse_unknown(_: Sequence[Word]) -> WrappedCommands:
 
 
 def _unwrap_shopt(words: Sequence[Word]) -> WrappedCommands:
-    """Options change how later words are read."""
+    """Judge `shopt` and `enable`: an option changes how the shell reads the words after it."""
     return UNKNOWN if len(words) > 1 else NOTHING
 
 

@@ -17,7 +17,7 @@ _SEE_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class CommandOption(Struct, frozen=True):
-    """An option: the roles of its values, whether its value must be attached, and what it changes."""
+    """An option of a row. `roles`: of its values; `is_glued`: its value must be attached; `change`: what `!` names."""
 
     roles: str = ""
     is_glued: bool = False
@@ -25,7 +25,11 @@ class CommandOption(Struct, frozen=True):
 
 
 class CommandRow(Struct, frozen=True):
-    """A parsed row: the roles of the first, the other and the last operands, and the options."""
+    """A parsed row: the roles of the first, the other and the last operands, and the options.
+
+    `default`: the operand when there is none; `always`: one that is always there; `stops`: options end at the first
+    operand.
+    """
 
     first: str
     rest: str
@@ -59,8 +63,8 @@ def parse_row(text: str) -> CommandRow:
 class Arguments:
     """The words behind a command's name, as `row` reads them.
 
-    `operands`: each with whether `--` came before it. `values`: what options name, with their roles. `changes`: what
-    options change. `rest`: where the words that the row does not read begin.
+    `operands`: each with whether `--` came before it. `values`: the roles and paths of options. `changes`: how options
+    change the operands. `rest`: the index of the first word that the row does not describe.
     """
 
     def __init__(self, row: CommandRow, words: Sequence[str]) -> None:
@@ -94,6 +98,7 @@ class Arguments:
         if word.startswith("--"):
             name, equals, value = word.partition("=")
             options_found = [(key, o) for key, o in options.items() if key == name]
+            # GNU programs accept a long option shortened: any that it may be is taken for it.
             options_found = options_found or [
                 (key, o) for key, o in options.items() if key.startswith(name) and key[:2] == "--"
             ]

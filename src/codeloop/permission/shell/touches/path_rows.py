@@ -1,12 +1,12 @@
 """How programs use the files that their words name, as rows of data.
 
-A row is text. It begins with the roles of the operands: `r` is that of all, `-:r` those of the first and of the
-others, `r>w` those of all but the last and of the last. Then come its options: `-o=w` takes a value, `--arg=--` takes
-two, `-i?` one only when it is attached; options that are not listed are flags. After `!` stands how an option changes
-the operands:
+A row is text. It begins with the roles of the operands: `r` is the role of all; `-:r` the roles of the first one and of
+the others; `r>w` the roles of all but the last one, and of the last one. Then come the options, each with the roles of
+its values: `-o=w` takes one value, `--arg=--` two, and `-i?` one only when it is attached. Options that are not listed
+are flags. After `!` stands how an option changes the operands:
 
 - `all`: the first one has the role of the others; `last`: the last one has the role of those before it
-- `deep`: what lies below a folder counts too; `edit`: they are written in place
+- `deep`: everything below a folder counts too; `edit`: they are written in place
 - `see`: they are only read; `none`: they are not paths; `sent`: the input decides the names of the files written;
   `remote`: a download is named after its URL
 
@@ -27,7 +27,7 @@ more nl od paste pr rev sha1sum sha224sum sha256sum sha384sum sha512sum source s
 zmore bzcat zstdcat readelf nm objdump size
 """
 _LOOKED_UP = "basename chroot df dirname exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
-_NOTHING = """
+_NO_PATHS = """
 : [ alias bg break builtin caller clear coproc continue declare dirs echo enable exit expr export false fg
 getopts hash hostname id jobs kill let local logout printenv printf ps pwd read readonly return seq set shift shopt
 sleep test times tput true trap type typeset ulimit umask unalias uname unset wait whereis which whoami yes
@@ -60,7 +60,7 @@ _ZIPPED = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --te
 ROWS = {
     **dict.fromkeys(_READ.split(), "r"),
     **dict.fromkeys(_LOOKED_UP.split(), "n"),
-    **dict.fromkeys(_NOTHING.split(), "-"),
+    **dict.fromkeys(_NO_PATHS.split(), "-"),
     **dict.fromkeys(_RUNNERS.split(), "- ^"),
     **dict.fromkeys(("bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "unxz", "xz", "zstd"), _ZIPPED),
     **dict.fromkeys(("bunzip2", "uncompress", "unzstd", "unlzma"), _ZIPPED),

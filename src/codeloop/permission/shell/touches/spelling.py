@@ -9,8 +9,8 @@ from codeloop.permission.shell.words import Word
 
 ANYWHERE = WORDS
 """A path that is only known at run time. In other paths `ANY` matches characters of one name."""
-MOST, LONGEST, DEEPEST = 64, 4_096, 16
-"""Limits of one word (expansions, characters, braces): beyond them it is ANYWHERE."""
+MAX_EXPANSIONS, MAX_CHARS, MAX_BRACES = 64, 4_096, 16
+"""Limits of one word: beyond them it is ANYWHERE."""
 _OTHER_HOME = re.compile(r"~[-+\d]")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _PLAIN = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
@@ -37,23 +37,22 @@ def expand_word(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values =
     if word.is_known:
         if not word.value.startswith("~"):
             return (word.value,)
-        is_place = word.source.startswith("~")
-        return (
-            ANYWHERE if is_place and _OTHER_HOME.match(word.value) else word.value if is_place else f"./{word.value}",
-        )
+        if not word.source.startswith("~"):
+            return (f"./{word.value}",)  # a quoted `~` is a file of that name
+        return (ANYWHERE if _OTHER_HOME.match(word.value) else word.value,)
     if "{}" in word.source and ANY in word.value:
         return tuple(roots) if word.source == "{}" else (ANYWHERE,)
-    if not word.source or len(word.source) > LONGEST or word.source.count("{") > DEEPEST:
+    if not word.source or len(word.source) > MAX_CHARS or word.source.count("{") > MAX_BRACES:
         return (ANYWHERE,)
     names = dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(word.source))
     choices = [[(name, value) for value in values[name]] for name in names if values.get(name)]
     paths: list[str] = []
     try:
-        for choice in islice(product(*choices), MOST + 1):
+        for choice in islice(product(*choices), MAX_EXPANSIONS + 1):
             paths += _expand_braces(_tokenize(word.source, dict(choice)))
     except _Unknown:
         return (ANYWHERE,)
-    return tuple(dict.fromkeys(paths)) if 0 < len(paths) <= MOST else (ANYWHERE,)
+    return tuple(dict.fromkeys(paths)) if 0 < len(paths) <= MAX_EXPANSIONS else (ANYWHERE,)
 
 
 Token = tuple[str, bool]
@@ -100,6 +99,7 @@ def _read_token(source: str, position: int, tokens: list[Token], values: Mapping
         tokens.append((ANY, False))
         return number.end()
     if (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
+        # Unquoted, a value with blanks or wildcards becomes other words.
         if not _PLAIN.fullmatch(value) or (tokens and value.startswith("~")):
             raise _Unknown
         tokens.append((value, False))
@@ -155,7 +155,7 @@ def _expand_braces(tokens: list[Token]) -> list[str]:
     closed = _find_closing(tokens, open_index) or 0
     inside = tokens[open_index + 1 : closed]
     parts = _split_alternatives(inside)
-    if len(parts) == 1:
+    if len(parts) == 1:  # without a comma it is a sequence (`{1..9}`), or plain text
         if ".." in "".join(text for text, _ in inside):
             return _expand_braces([*tokens[:open_index], (ANY, False), *tokens[closed + 1 :]])
         plain: list[Token] = [("{", False), *inside, ("}", False)]
@@ -163,7 +163,7 @@ def _expand_braces(tokens: list[Token]) -> list[str]:
     words: list[str] = []
     for part in parts:
         words += _expand_braces([*tokens[:open_index], *part, *tokens[closed + 1 :]])
-        if len(words) > MOST:
+        if len(words) > MAX_EXPANSIONS:
             raise _Unknown
     return words
 
