@@ -20,8 +20,8 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import HOME, make_cache
 
 _PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-"""Where it is searched: it may be setuid, so never in a project."""
-_ALONE = ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc", "--unshare-uts")
+"""Paths that are tried. Not by PATH: the program may be setuid, so it must not come from a project."""
+_ISOLATION_OPTIONS = ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc", "--unshare-uts")
 
 
 def find_bubblewrap() -> str:
@@ -46,7 +46,8 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     )
     replaced, layered = (list(map(str, paths)) for paths in (policy.replaced, policy.layered))
     visible = [str(path) for path in policy.visible]
-    command = [find_bubblewrap(), *_ALONE, *(() if policy.network == "on" else ("--unshare-net",))]
+    command = [find_bubblewrap(), *_ISOLATION_OPTIONS, *(() if policy.network == "on" else ("--unshare-net",))]
+    # Options are carried out in order: a later one covers an earlier one, so what is hidden comes last.
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
     for point in TEMPORARY:
         if os.path.realpath(point) == point and Path(point).is_dir():
@@ -123,10 +124,10 @@ def _list_run_options() -> Iterable[str]:
 
 
 def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[str]:
-    """Yield the options that cover a path, but for what is mounted below it. A replica has no such file to cover."""
+    """Yield the options that cover a path, but for paths mounted below it; none in a replica, which lacks the file."""
     if _find_in_replica(path, policy, binds) is not None:
         return
-    # A device that can't be opened where it is bound to: reading says "Permission denied".
+    # bubblewrap binds it with `nodev`, so it can't be opened: reading fails with "Permission denied".
     yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
     for each in sorted(each for each in binds if is_below(each, (path,))):
         yield from _bind_same(binds[each], each)
@@ -135,7 +136,7 @@ def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[s
 
 
 def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable[str]) -> tuple[str, ...]:
-    """Bind a path over itself; in a replica the file that is there, or nothing where there is none."""
+    """Return the options that bind a path over itself; in a replica, the replica's own file, if it has one."""
     source = _find_in_replica(path, policy, binds)
     if source is not None:
         return (option, source, path) if os.path.lexists(source) and os.path.realpath(source) == source else ()

@@ -158,6 +158,9 @@ CLONES = (
     ("bin/internal/engine.version", "packages version engine"),
     ("Cellar", "Cellar Caskroom opt etc share Library Homebrew"),
 )
-"""Tools installed as clones of their repositories: how each is recognised, and what it needs besides WHOLE."""
+"""Tools installed as clones of their repositories: a file that shows which one it is, and entries that it needs.
+
+The entries of INSTALL_MARKERS that it has are visible as well.
+"""
 PROGRAMS = frozenset({"bin", "sbin", "shims", "cmd", "condabin", "Scripts"})
 """Names of folders of programs."""

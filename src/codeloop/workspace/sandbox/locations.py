@@ -9,7 +9,10 @@ TOKEN_FILES = {
     "nuget.config": rb"(?i)ClearTextPassword",
     "gradle.properties": rb"(?im)^[\w.]*(?:password|token|secret|passphrase)\s*[=:]\s*[^\s$]",
 }
-"""Files that tools need: unreadable only when they match this, a token (not the name of a variable)."""
+"""Files that tools need -> a pattern of a token. They are unreadable only when they match it.
+
+A reference to a variable that holds the token does not match.
+"""
 TOOL_SETTINGS = ("pip.conf", ".condarc", "condarc", "rc", "pipx_metadata.json", "uv-receipt.toml", "config")
 """Names of files that installed tools keep beside their programs; unreadable when they hold a token."""
 SYSTEM_SECRETS = (
@@ -51,7 +54,7 @@ SOCKETS = (
 """Variables that point to sockets of other programs: a sandboxed command does not get them."""
 
 OWN_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
-"""Our configuration in a project: read-only where it is, and none may appear."""
+"""Names of our configuration in a project: existing files are read-only, and absent ones may not be created."""
 VCS_NAMES = (
     *(".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".sl/sharedpath", ".jj/repo/config.toml"),
     *(".jj/workspace-config.toml", "_darcs/prefs/defaults", ".pijul/config"),

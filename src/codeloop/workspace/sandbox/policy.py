@@ -26,8 +26,10 @@ from codeloop.workspace.sandbox.surroundings import (
     resolve_links,
 )
 
-_FRESH = 10.0  # seconds
-_NEIGHBOURS = 500  # at most so many neighbours of a granted file are protected
+_SURROUNDINGS_SECONDS = 10.0
+"""How long the surroundings are used without looking for new sockets, which no change time shows."""
+_MAX_NEIGHBOURS = 500
+"""Files beside a granted one that are protected one by one."""
 
 
 class SandboxPolicy(Struct, frozen=True):
@@ -83,9 +85,10 @@ class SandboxPolicy(Struct, frozen=True):
 
 
 class SandboxGrants(Struct, frozen=True):
-    """What the user or a rule allowed for one command: paths to write, secrets to read. All are resolved.
+    """What the user or a rule allowed and denied for one command. All paths are resolved.
 
-    `kept`, `unseen`: what rules deny to write and to read, in the project too.
+    `writable`: paths that it may write; `readable`: secrets that it may read; `kept`: paths that rules deny to write,
+    in the project too; `unseen`: paths that rules deny to read.
     """
 
     writable: tuple[Path, ...] = ()
@@ -98,7 +101,7 @@ NOTHING = SandboxGrants()
 
 
 class PolicyInput(Struct, frozen=True):
-    """The input of a policy. `own`: our folders, of which only `scratch` may be read. `home`: the user's."""
+    """What policies of a work tree are made from. `own`: codeloop's folders, of which only `scratch` may be read."""
 
     root: Path
     directory: Path
@@ -113,12 +116,12 @@ class PolicyInput(Struct, frozen=True):
 
     @property
     def private(self) -> Path:
-        """Our folder for what commands of this work tree write to the home and to caches."""
+        """The folder for what commands of this work tree write to the home and to caches."""
         return self.scratch.with_name(f"{self.scratch.name}.sandbox")
 
 
 class _LastPolicy(NamedTuple):
-    """The policy of commands without grants. `states`: of the paths that it was made from."""
+    """The policy of the last command without grants. `states`: of the paths that it was made from."""
 
     made_from: tuple[Surroundings, frozenset[Path], SandboxGrants, tuple[Path, ...]]
     states: PathStates
@@ -141,11 +144,10 @@ class Policies:
         self._last_policy: _LastPolicy | None = None
 
     def policy(self, grants: SandboxGrants = NOTHING, more: Sequence[Path] = ()) -> SandboxPolicy:
-        """Return the policy of one command. Looks at the disk; makes granted files.
+        """Return the policy of one command. Looks at the disk, and makes granted files that are absent.
 
-        `more`: further protected paths, which may not appear if they are absent. Where nothing is allowed beyond
-        the usual, the policy of the command before is returned while nothing changed that it was made from: that takes
-        a tenth of the time.
+        `more`: further protected paths, which may not be created if they are absent. Without grants, the last policy is
+        returned while nothing has changed that it was made from: that takes a tenth of the time.
         """
         around, secrets, last_policy = self.surroundings(), self._find_secrets(), self._last_policy
         is_usual = not grants.writable and not grants.readable
@@ -238,7 +240,7 @@ class Policies:
     def surroundings(self) -> Surroundings:
         """Find what commands see outside the project; again after a change, and regularly for new sockets."""
         times, now, around = read_change_times(self._watched_paths), time.monotonic(), self._around
-        if around is None or times != self._times or now - self._looked_at > _FRESH:
+        if around is None or times != self._times or now - self._looked_at > _SURROUNDINGS_SECONDS:
             current = find_surroundings(self._surroundings_input)
             if around is None or around != current:
                 around = current
@@ -277,7 +279,7 @@ def _open_paths(
         guard = next((each for each in guarded if path.is_relative_to(each)), None)
         if guard is not None:
             if path == guard or not os.path.lexists(guard):
-                continue  # in the project, where it may change now
+                continue  # it lies in the project, and is no longer protected since it is granted
         elif any(path.is_relative_to(each) for each in writable):
             continue
         if not os.path.lexists(path):
@@ -301,7 +303,7 @@ def _touches(path: Path, free: Iterable[Path]) -> bool:
 
 
 def _is_plain(folder: Path, home: Path) -> bool:
-    """Return whether a folder lies below the home, not below one that is hidden there: where people keep their work."""
+    """Return whether a folder is one for the user's work: below the home, and below no folder with a dot."""
     if folder == home or not folder.is_relative_to(home):
         return False
     return not any(part.startswith(".") for part in folder.relative_to(home).parts)
@@ -311,13 +313,13 @@ def _list_neighbours(folder: Path) -> list[Path]:
     """Return the entries of a folder, as far as they can be protected one by one."""
     try:
         with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in itertools.islice(entries, _NEIGHBOURS)]
+            return [Path(entry.path) for entry in itertools.islice(entries, _MAX_NEIGHBOURS)]
     except OSError:
         return []
 
 
 def _resolve_parents(path: Path) -> Path:
-    """Return a path whose parents are real; a link at its end is itself what must not change."""
+    """Return a path with links in its parents resolved. A link at its end is resolved, too."""
     return resolve_links(path.parent) / path.name if not path.is_symlink() else resolve_links(path)
 
 

@@ -58,7 +58,7 @@ class PrivateFolders:
         private_folder = self._folders.get(policy.private) if policy.private is not None else None
         if private_folder is None:
             return 0
-        os.utime(private_folder.lock)
+        os.utime(private_folder.lock)  # the only way to learn the file system's own clock
         return os.fstat(private_folder.lock).st_mtime_ns
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ def _list_unused(private: Path) -> Iterator[PrivateFolder]:
     for number in itertools.count(1):
         path = private / str(number)
         if (lock := _lock(path)) is not None:
-            os.utime(lock)  # its age is counted from now
+            os.utime(lock)  # `prune_private` counts its age from the time of the lock file
             path.mkdir(mode=0o700, exist_ok=True)
             yield PrivateFolder(path, lock)
 
@@ -102,7 +102,7 @@ def make_cache(private: Path | None, path: str) -> Path:
 
 
 def make_linking_variables(policy: SandboxPolicy) -> dict[str, str]:
-    """Return variables that make tools copy instead of link from a cache, where the home is a private one."""
+    """Return variables that make tools copy files from a cache instead of hard-linking them, where that would fail."""
     return {name: text.format(home=policy.home) for name, text in LINKING.items()} if policy.home is not None else {}
 
 
@@ -114,7 +114,7 @@ def make_cache_variables(folder: Path, policy: SandboxPolicy, environment: Mappi
     maven = environment.get("MAVEN_ARGS", "")
     variables["MAVEN_ARGS"] = f"{maven} -Dmaven.repo.local={own / '.m2/repository'}".strip()
     if policy.network != "on":
-        # Without a registry, what was downloaded before is all that there is.
+        # Go then reads the user's cache: without a registry it can't fill an empty one.
         del variables["GOMODCACHE"]
     return variables
 
@@ -134,7 +134,7 @@ def prune_private(
         with suppress(OSError):
             lock = _lock(path)
             if lock is None:
-                continue
+                continue  # a process uses it
             try:
                 if time.time() - path.with_suffix(_LOCK).stat().st_mtime > age or _measure(path, size) > size:
                     remove_tree(path)
@@ -148,7 +148,7 @@ def _measure(folder: Path, most: int) -> int:
     for top, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                total += os.lstat(f"{top}/{name}").st_blocks * 512
+                total += os.lstat(f"{top}/{name}").st_blocks * 512  # the unit of st_blocks, whatever the file system
         if total > most:
             break
     return total

@@ -1,4 +1,4 @@
-"""The client of the launcher: starts commands through it, awaits and ends them."""
+"""The client of the launcher: starts commands through it, waits for them and ends them."""
 
 import asyncio
 import errno
@@ -30,23 +30,23 @@ _PROGRAM = (
 _ROOT = Path(codeloop.__file__).parents[1]
 MARK = "CODELOOP_CHILD"
 """The variable that marks a command's processes where the system has no subreaper."""
-_ANSWERS = 256  # bytes
-_ROUND = 0.02  # seconds
+_ANSWER_BYTES = 256  # of all answers: they come from a sandbox, so they must not grow for ever
+_KILL_ROUND_SECONDS = 0.02  # between two rounds of killing, for processes that fork meanwhile
 _ANSWER = re.compile(rb"(started|failed|exit|ended|stopped) (-?[0-9]{1,10})(?: (directory|program|memory|processes))?")
 _BOUNDS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
 T = TypeVar("T")
 
 
 def keep_from(environment: Mapping[str, str]) -> None:
-    """Make our memory unreadable when a program's environment leaves out keys of ours, which it could read there."""
+    """Make our memory unreadable when a program's environment lacks variables of ours: it could read them there."""
     if os.environ.keys() - environment.keys():
         make_undumpable()
 
 
 class Launch(Struct, frozen=True):
-    """A program to start: `arguments` with its absolute path first, and which descriptor of ours becomes which of its.
+    """A program to start. `arguments`: its absolute path first.
 
-    Its stdin is empty unless `descriptors` has one for it.
+    `descriptors`: number in the program -> descriptor of ours. Its stdin is empty unless there is one for it.
     """
 
     arguments: Sequence[str]
@@ -86,7 +86,7 @@ class LaunchedProcess:
             raise OSError(failed, os.strerror(failed), at_fault)
 
     async def end(self, grace: float = SHELL_TERM.seconds, *, notice: float = 0) -> int:
-        """End it all: INT, TERM after `notice` seconds, KILL after `grace`. Returns how many processes there were."""
+        """End all its processes: INT, TERM after `notice` seconds, KILL after `grace` more. Returns their number."""
         with suppress(OSError):  # it has ended: the reader gets its exit code
             self._channel.send(f"end {grace * 1000:.0f} {notice * 1000:.0f}\n".encode())
         try:
@@ -103,7 +103,7 @@ class LaunchedProcess:
 
     def _on_readable(self) -> None:
         try:
-            chunk = self._channel.recv(_ANSWERS)
+            chunk = self._channel.recv(_ANSWER_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -111,7 +111,7 @@ class LaunchedProcess:
         *lines, self._answers = (self._answers + chunk).split(b"\n")
         for line in lines:
             self._handle_answer(line)
-        if not chunk or len(self._answers) > _ANSWERS:
+        if not chunk or len(self._answers) > _ANSWER_BYTES:
             self._settle_all()
 
     def _handle_answer(self, line: bytes) -> None:
@@ -136,12 +136,12 @@ class LaunchedProcess:
                 self._settle_all()
 
     async def _give_up(self) -> None:
-        """Kill it from outside: its supervisor does not answer, since it was stopped or starved."""
+        """Kill it without its supervisor, which does not answer: it was stopped, or gets no processor time."""
         await self._abandon()
         self._settle_all()
 
     def _settle_all(self) -> None:
-        """Resolve what is pending: the supervisor has ended, and with it all its processes."""
+        """Resolve the pending futures: the supervisor has ended, and with it all its processes."""
         if self._channel.fileno() >= 0:
             self._loop.remove_reader(self._channel)
             self._channel.close()
@@ -156,7 +156,7 @@ def _settle(future: "asyncio.Future[T]", value: T) -> None:
 
 
 class Forker:
-    """Starts programs, on the machine or in one sandbox. `mark` is the prefix of their marks."""
+    """Starts programs, on the machine or in one sandbox. `mark`: the prefix of their values of `MARK`."""
 
     def __init__(self, mark: str, control: socket.socket | None = None) -> None:
         self.mark = mark
@@ -202,7 +202,7 @@ class Forker:
         try:
             await process.wait_for_start(launch)
         except asyncio.CancelledError:
-            await finish_uncancelled(process.end())
+            await finish_uncancelled(process.end())  # the caller has no process that it could end
             raise
         return process
 
@@ -228,7 +228,7 @@ class Forker:
                 channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(), *descriptors))
             with channel:
                 await _wait_readable(channel)
-                answer = channel.recv(_ANSWERS)
+                answer = channel.recv(_ANSWER_BYTES)
             if answer != b"ready":
                 raise OSError(answer.decode(errors="replace").removeprefix("failed ") or "it ended at once")
             on_failure.pop_all()
@@ -245,7 +245,7 @@ class Forker:
             on_failure.callback(ours.close)
             with theirs, inside:
                 arguments = wrap(make_command("inside", "3", self.mark))
-                # What it says when it fails comes back the same way.
+                # The program's error messages (2) come back on the same socket as the answer.
                 launch = Launch(arguments, Path("/"), {}, {3: inside.fileno(), 2: inside.fileno()})
                 channel.settimeout(0)
                 await self.start(launch)
@@ -254,10 +254,10 @@ class Forker:
             while chunk and not answer.endswith(b"ready"):  # a message of that program may come in pieces
                 await _wait_readable(channel)
                 try:
-                    chunk = channel.recv(_ANSWERS)
+                    chunk = channel.recv(_ANSWER_BYTES)
                 except ConnectionError:  # it ended before it read what was sent
                     chunk = b""
-                answer = (answer + chunk)[-_ANSWERS:]
+                answer = (answer + chunk)[-_ANSWER_BYTES:]
             if answer != b"ready":
                 raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
             on_failure.pop_all()
@@ -269,7 +269,7 @@ class Forker:
         self._end_control()
 
     async def abandon(self) -> None:
-        """End all that runs here without a request: the sandbox's first process notices that its client is gone."""
+        """End all that runs here by closing the socket: the sandbox's first process then ends everything below it."""
         self._end_control()
 
     def _end_control(self) -> None:
@@ -290,7 +290,7 @@ class Forker:
         return ours
 
     def _pass(self, kind: bytes, channel: socket.socket) -> None:
-        """Hand a socket over."""
+        """Pass a socket to the process that serves requests."""
         if self._control is None:
             raise BrokenPipeError(errno.EPIPE, "what starts commands has been ended")
         socket.send_fds(self._control, [kind], [channel.fileno()])
@@ -322,11 +322,11 @@ class ProcessLauncher(Forker):
         until = asyncio.get_running_loop().time() + LAUNCHER_ANSWER.seconds
         while (living := list_descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
             send_signal(living, KILL)
-            await asyncio.sleep(_ROUND)
+            await asyncio.sleep(_KILL_ROUND_SECONDS)
         self._child.kill()
 
     def _pass(self, kind: bytes, channel: socket.socket) -> None:
-        """Hand a socket to the launcher, to a new one when there is none or it was killed."""
+        """Pass a socket to the launcher; a new one is started when there is none or it was killed."""
         try:
             super()._pass(kind, channel)
         except OSError:
@@ -344,7 +344,7 @@ class ProcessLauncher(Forker):
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={},
+                env={},  # commands can read the launcher's environment in /proc: it must hold no key
                 cwd="/",
                 start_new_session=True,
                 pass_fds=(theirs.fileno(),),

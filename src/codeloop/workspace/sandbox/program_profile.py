@@ -13,12 +13,12 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out
 
-_TOPS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
-"""Files that mark the top of a program's code."""
+_TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
+"""Entries that mark the top folder of a program's code."""
 
 
 class ProgramProfile(Struct, frozen=True):
-    """What one program may do: as a sandboxed command, but it may only read the project.
+    """What one program may do: the same as a sandboxed command, except that it may only read the project.
 
     `own`: its data folder; `writable`, `readable`: further absolute paths.
     """
@@ -45,10 +45,10 @@ def widen(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Pat
 
 
 class ProfilePolicies:
-    """Makes the policies of one profile. `config` is that of commands: what it hides is hidden from programs, too.
+    """Makes the policies of one profile. `config`: that of commands; what it hides is hidden from programs, too.
 
-    A program's home and caches are layers of its own: what one program downloads and runs is not what another one, or
-    a command, could have put there. Makes the folders that may be written and are not there; raises OSError.
+    A program has layers of its own over the home and caches, so that no other program and no command can put a file
+    there that it would run. Makes the writable folders that are absent; raises OSError.
     """
 
     def __init__(self, profile: ProgramProfile, policy_input: PolicyInput, config: SandboxConfig) -> None:
@@ -75,9 +75,9 @@ class ProfilePolicies:
     def policy(self) -> SandboxPolicy:
         """Return the policy. Looks at the disk, outside of the project only where something has changed."""
         base, own = self._policies.policy(SandboxGrants(readable=self._free)), self._writable[0]
-        # A folder that is named for a program is named with the keys in it; the project's are named one by one.
+        # A folder that the profile names is readable with the keys in it; secrets of the project are not.
         hidden = [path for path in base.hidden if is_below_any(path, self._roots) or not is_below_any(path, self._free)]
-        # The project's folders, and what of git's lies elsewhere, are read, unless the profile opens them.
+        # The project's folders and its git directories elsewhere are read-only, unless the profile makes them writable.
         paths = [path for path in base.writable if is_below_any(path, self._writable)]
         return replace(
             base,
@@ -107,7 +107,7 @@ def find_paths(values: Iterable[str]) -> tuple[Path, ...]:
 
 def _find_top(file: Path, home: Path) -> Path:
     folder = file if file.is_dir() else file.parent
-    tops = [each for each in (folder, *folder.parents) if any((each / name).exists() for name in _TOPS)]
+    tops = [each for each in (folder, *folder.parents) if any((each / name).exists() for name in _TOP_MARKERS)]
     own = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
     return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), own)
 

@@ -16,16 +16,16 @@ from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
-_LARGEST = 1024 * 1024  # bytes
-_MOST = 500  # files
-_SHOWN = 3
-_LARGEST_LIST = 64 * 1024 * 1024  # bytes
+_MAX_BYTES = 1024 * 1024  # of a file whose content is remembered
+_MAX_FILES = 500  # below one protected path
+_PATHS_SHOWN = 3  # in a note
+_MAX_LIST_BYTES = 64 * 1024 * 1024
 _LISTS = {
     "packed-refs": rb"(?:# pack-refs with:[^\n]*\n)?(?:[0-9a-f]{%d} refs/[^\0- \x7f]+\n(?:\^[0-9a-f]{%d}\n)?)*",
     "shallow": rb"(?:[0-9a-f]{%d}\n)*",
 }
-"""By name, what git reads in a file: with hashes of so many digits."""
-_DIGITS = (40, 64)
+"""File -> a pattern of its content as git writes it, with a place for the number of digits of a hash."""
+_HASH_DIGITS = (40, 64)
 
 
 class SetAside(Struct, frozen=True):
@@ -55,8 +55,8 @@ class _GitList(NamedTuple):
 class ProtectedFiles:
     """The state of a policy's protected files before a command. `folder`: where new ones are moved to.
 
-    `keep`: remember the contents, too, since the sandbox can't keep the files from being written. `repositories`: begun
-    for the command; `warnings`: what was found in them, for the model and the user.
+    `keep`: remember the contents, too, since the sandbox can't keep the files from being written. `repositories`: the
+    check of repositories that was started before the command; `warnings`: its results, for the model and the user.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ProtectedFiles:
         self._lists = {path: _read_list(path) for path in policy.git_lists}
 
     def is_little(self) -> bool:
-        """Return whether `restore` will be quick: no change in the repositories, for example."""
+        """Return whether `restore` will be quick, for example since nothing has changed in the repositories."""
         if self._repositories is not None and self._repositories.count_at_once(-1):
             self._repositories = None
         has_same_lists = all(_read_state(path) == before.state for path, before in self._lists.items())
@@ -98,17 +98,18 @@ class ProtectedFiles:
         paths += [path for path in changed if not _put_back(path, self._before[path])]
         changed += more
         if changed:
-            paths_shown = ", ".join(map(str, changed[:_SHOWN])) + (" ..." if len(changed) > _SHOWN else "")
+            paths_shown = ", ".join(map(str, changed[:_PATHS_SHOWN])) + (" ..." if len(changed) > _PATHS_SHOWN else "")
             notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
         if paths:
-            paths_shown = ", ".join(map(str, paths[:_SHOWN]))
+            paths_shown = ", ".join(map(str, paths[:_PATHS_SHOWN]))
             notes.append(f"{paths_shown} could not be put back: look at it before anything runs in this repository.")
         return notes
 
     def _list_new(self) -> list[Path]:
-        """Return paths that were absent, exist now, and must not; of a folder with allowed entries, the other entries.
+        """Return the paths that were absent and exist now; of a folder with granted entries, the other entries.
 
-        What is protected stays so where it is moved to with a folder above it; what is in its place then is new.
+        A protected file that a command moved, with a folder above it, is still protected. What the command put at its
+        old path is new.
         """
         new = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
         paths = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
@@ -135,7 +136,7 @@ class ProtectedFiles:
         return {path: each for path, each in contents.items() if not any(map(path.is_relative_to, self._free))}
 
     def _move(self, path: Path) -> Path | None:
-        """Move away what appeared; None when that can't be done."""
+        """Move a new file or folder away; None when that can't be done."""
         name = f"{time.time_ns()}-{path.name}"
         if not _is_real(path):
             return None
@@ -144,7 +145,7 @@ class ProtectedFiles:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 path.rename(target)
             except OSError:
-                continue  # on another disk, for one
+                continue  # our folder is on another disk, for example: then beside the file
             else:
                 return target
         return None
@@ -160,7 +161,7 @@ def _identify_folder(folder: Path) -> tuple[int, int]:
 
 
 def _is_real(path: Path) -> bool:
-    """Return whether a path still leads where it did: a folder above it may have become a link to somewhere else."""
+    """Return whether no folder above a path has become a link, through which we would change another file."""
     return os.path.realpath(path.parent) == str(path.parent)
 
 
@@ -169,13 +170,13 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
     contents: dict[Path, tuple[int, bytes]] = {}
     for start in paths:
         below = (Path(top) / name for top, _, names in os.walk(start) for name in names)
-        for path in itertools.islice((start, *below), _MOST):
+        for path in itertools.islice((start, *below), _MAX_FILES):
             try:
                 status = path.lstat()
                 if stat.S_ISLNK(status.st_mode):
                     contents[path] = (status.st_mode, os.fsencode(path.readlink()))
-                elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
-                    contents[path] = (status.st_mode, read_bounded(path, _LARGEST))
+                elif stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES:
+                    contents[path] = (status.st_mode, read_bounded(path, _MAX_BYTES))
             except OSError:
                 continue
     return contents
@@ -193,8 +194,8 @@ def _read_state(path: Path) -> tuple[int, int, int] | None:
 def _read_list(path: Path) -> _GitList:
     state = _read_state(path)
     with suppress(OSError):
-        if state is not None and state[2] <= _LARGEST_LIST and not path.is_symlink():
-            return _GitList(state, read_bounded(path, _LARGEST_LIST))
+        if state is not None and state[2] <= _MAX_LIST_BYTES and not path.is_symlink():
+            return _GitList(state, read_bounded(path, _MAX_LIST_BYTES))
     return _GitList(state, None)
 
 
@@ -204,7 +205,7 @@ def _is_list(name: str, before: bytes | None, now: bytes | None) -> bool:
         return before is None  # git itself removes none
     if not now and before:
         return False
-    patterns = [re.compile(_LISTS[name].replace(b"%d", b"%d" % digits)) for digits in _DIGITS]
+    patterns = [re.compile(_LISTS[name].replace(b"%d", b"%d" % digits)) for digits in _HASH_DIGITS]
     readable = [pattern for pattern in patterns if not before or pattern.fullmatch(before)]
     return b"/.." not in now and (not readable or any(pattern.fullmatch(now) for pattern in readable))
 

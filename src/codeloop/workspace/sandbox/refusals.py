@@ -35,7 +35,7 @@ _NETWORK = re.compile(
 )
 _CONNECTION_REFUSED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
 _PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
-_LISTENS = "0A"  # in /proc/net/tcp
+_LISTENS = "0A"  # the state TCP_LISTEN in /proc/net/tcp
 _SERVICES = (
     (
         r"^error: gpg failed to sign|^gpg: .*\b[Nn]o (?:default )?secret key",
@@ -56,14 +56,14 @@ _SERVICES = (
 )
 """What a tool prints when it lacks a secret or a socket, and what it lacks."""
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
-"""Folders for which private ones stand in the sandbox."""
-_TAIL = 20_000  # characters
-_LINES = 400
-_LONGEST = 2_000  # characters of a line; longer ones (bundled code, for example) may contain anything
+"""Folders that private ones replace in the sandbox."""
+_TAIL_CHARS = 20_000  # of the output: tools print the reason of a failure at the end
+_TAIL_LINES = 400
+_MAX_LINE_CHARS = 2_000  # longer ones (bundled code, for example) may contain anything
 _NOT_EXECUTABLE = 126
 """The shell's exit code where a file is not a program: what the shell prints then is no refusal."""
-_OFF = "the network, which is off for sandboxed commands"
-_DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
+_NETWORK_OFF = "the network, which is off for sandboxed commands"
+_NO_DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
 _NAME_IT = "To write there, name the path in the command itself, or use `outside` with the reason."
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
@@ -79,20 +79,20 @@ def find_refusals(
 ) -> list[str]:
     """Return a note for each thing that the sandbox refused: a path, a host, a port of this machine, a service.
 
-    `code`: the exit code; what a command that succeeded printed is no refusal. None: it runs, or was ended.
+    `code`: the exit code; the output of a command that succeeded is not searched. None: it runs, or was ended.
     `connections`: those that the proxy refused, one line each; None where there is no proxy.
     `command`: the command line, since programs print the paths in it in forms of their own.
     """
     notes = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
     notes += _find_unseen_arguments(command, output, policy, home) if code else []
-    notes += _find_emptied(f"{command}\n{output[-_TAIL:]}", policy, home) if code else []
+    notes += _find_emptied(f"{command}\n{output[-_TAIL_CHARS:]}", policy, home) if code else []
     notes = list(dict.fromkeys(notes))[: SANDBOX_BLOCKED.value]
     notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
-        end = output[-_TAIL:]
+        end = output[-_TAIL_CHARS:]
         notes += [what for words, what in _SERVICES if re.search(words, end, re.MULTILINE)]
         if policy.network != "on" and not connections and _NETWORK.search(end):
-            notes.append(_OFF if connections is None else _DIRECT)
+            notes.append(_NETWORK_OFF if connections is None else _NO_DIRECT)
         ports = _find_unreached_ports(end, policy)
         notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
     return [f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}." for each in notes]
@@ -137,22 +137,22 @@ def _find_refused_paths(
     output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path
 ) -> Iterator[str]:
     """Yield the policy's reasons against the paths in lines about a refusal or a missing file."""
-    for line in output.splitlines()[-_LINES:]:
-        if len(line) >= _LONGEST:
+    for line in output.splitlines()[-_TAIL_LINES:]:
+        if len(line) >= _MAX_LINE_CHARS:
             continue
         if _MISSING.search(line):
             for word in _PATH.findall(line):
                 yield from _explain_missing(word, policy, directory, home)
         if code != _NOT_EXECUTABLE and _REFUSAL.search(line):
             for word in _PATH.findall(line):
-                # git names its own files as seen from the top.
+                # git prints paths relative to the top of the work tree.
                 for folder in (directory, policy.writable[0]):
                     yield from _explain_refusal(word, policy, folder, home)
 
 
 def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
     """Yield a note for each path of a command line that the output calls missing, though it is there outside."""
-    rows = [row for row in output.splitlines()[-_LINES:] if len(row) < _LONGEST and _MISSING.search(row)]
+    rows = [row for row in output.splitlines()[-_TAIL_LINES:] if len(row) < _MAX_LINE_CHARS and _MISSING.search(row)]
     if not rows:
         return
     for quoted, plain in _ARGUMENT.findall(command):
@@ -161,7 +161,7 @@ def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, hom
         if not any(name.search(row) for row in rows):
             continue
         path = _resolve(word, home, home)
-        # The shell leaves a pattern as it is where nothing matches.
+        # The shell leaves a pattern as it is where nothing matches, so look for a match outside of the sandbox.
         if path is not None and plain and re.search(r"[*?\[]", path.name):
             with suppress(OSError):
                 path = next(path.parent.glob(re.sub(r"\*+", "*", path.name)), path)
@@ -195,7 +195,7 @@ def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, st
     if not code or not re.fullmatch(r"127\.0\.0\.1:\d+", address):
         return []
     port = address.rpartition(":")[2]
-    if not re.search(rf"(?<![\d.])127\.0\.0\.1:{port}(?!\d)", output[-_TAIL:]):
+    if not re.search(rf"(?<![\d.])127\.0\.0\.1:{port}(?!\d)", output[-_TAIL_CHARS:]):
         return []
     names = [name for name in PROXY_NAMES if variables.get(name) == f"http://{address}"]
     options = " ".join(f"-u {name}" for name in names)
@@ -208,7 +208,8 @@ def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     """Return the ports of this machine that a command could not reach although a server listens there."""
     if policy.network == "on":
         return []
-    rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _CONNECTION_REFUSED.search(line[:_LONGEST])]
+    lines = (line[:_MAX_LINE_CHARS] for line in output.splitlines()[-_TAIL_LINES:])
+    rows = [line for line in lines if _CONNECTION_REFUSED.search(line)]
     ports = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
     ports = {port: None for port in ports if f"localhost:{port}" not in policy.hosts}
     listening = _list_open_ports() if ports else set[int]()

@@ -20,7 +20,7 @@ _HAS_PROC = sys.platform == "linux"
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt of a sandboxed command; `ok`: it was blocked."""
+    """One attempt of a sandboxed command. `ok`: it was blocked, or for an allowed one, it worked."""
 
     what: str
     ok: bool
@@ -168,7 +168,7 @@ class _Trial:
         descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
-                # A path to a socket may have a hundred bytes: by way of /proc it is short.
+                # A path of a socket is limited to about a hundred bytes; the one through /proc is short.
                 service.bind(f"/proc/self/fd/{descriptor}/socket" if _HAS_PROC else str(self._hidden / "socket"))
                 machine.bind(("127.0.0.1", 0))
                 for each in (service, machine):

@@ -35,16 +35,17 @@ _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
 """Folders that are private to sandboxed commands."""
 _CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _CONTAINER_PROCESSES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
-_LINKS = 40
-"""How many consecutive links the system follows."""
+_MAX_LINKS = 40
+"""How many links Linux follows in one path before it fails with ELOOP."""
 _NO_UPKEEP = {"gc.auto": "0", "maintenance.auto": "false"}
 """Settings of git where packs are read-only: its upkeep would fail, and leave that in the repository's `gc.log`."""
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
-_OF_SYSTEMS: dict[str, tuple[Backend, ...]] = {
+# In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
+_BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
     "linux": ("namespaces", "bubblewrap", "landlock"),
     "darwin": ("sandbox-exec",),
 }
-BACKENDS = _OF_SYSTEMS.get(sys.platform, ())
+BACKENDS = _BACKENDS_BY_SYSTEM.get(sys.platform, ())
 
 
 class AllowedHosts(Protocol):
@@ -75,7 +76,8 @@ class SandboxRefused(OSError):
 class Sandbox(Struct, frozen=True):
     """A working sandbox.
 
-    `backend`: what enforces it; `forker` starts programs in it; `places`: its paths' identities.
+    `backend`: what enforces it; `forker` starts programs in it; `identities`: of the files at its paths when it was
+    made, which show whether one was replaced since.
     """
 
     backend: Backend
@@ -85,7 +87,8 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def network(self) -> Forker | None:
-        """Return its network's forker, when the network is not shared."""
+        """Return the forker of its network; None: it uses the network that sandboxes share."""
+        # A network namespace can't be handed to bubblewrap, which starts as another user.
         return self.forker if self.backend in {"bubblewrap", "sandbox-exec"} else None
 
     @property
@@ -159,7 +162,7 @@ class Sandboxes:
             return await self._enter_alone(policy)
 
     async def _enter_alone(self, policy: SandboxPolicy) -> Sandbox:
-        # Where a file was replaced by another, what was mounted over it is gone.
+        # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
         identities = _identify_paths(policy)
         for sandbox in [one for one in self._open if one.forker.is_lost]:
             self._open.remove(sandbox)
@@ -169,7 +172,7 @@ class Sandboxes:
             sandbox_found = await self._make(policy, identities)
         else:
             self._open.remove(sandbox_found)
-        self._open.append(sandbox_found)  # the one used last is the last
+        self._open.append(sandbox_found)  # ordered by use: the loop below ends the longest unused ones first
         for each in [one for one in self._open if one is not sandbox_found and one.forker.is_idle]:
             if each.policy == policy or len(self._open) > SANDBOXES_KEPT.value:
                 self._open.remove(each)
@@ -191,16 +194,16 @@ class Sandboxes:
         `path` is a resolved one of this machine. Looks at the disk, since links in the private folder lead out again.
         """
         policy = sandbox.policy
-        for _ in range(_LINKS):
+        for _ in range(_MAX_LINKS):
             top = next((each for each in _TEMPORARY if path.is_relative_to(each)), None)
             seen = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
             is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
             if not sandbox.replaces_temporary or self._temporary is None or top is None or is_seen:
                 return path
-            resolve_links = Path(os.path.realpath(self._temporary / path.relative_to(top)))
-            if resolve_links.is_relative_to(self._temporary):
+            resolved = Path(os.path.realpath(self._temporary / path.relative_to(top)))
+            if resolved.is_relative_to(self._temporary):
                 return None
-            path = resolve_links
+            path = resolved
         return None
 
     async def listener(self, port: int) -> socket.socket:
@@ -226,7 +229,7 @@ class Sandboxes:
         """Return the environment of a session's command in a sandbox. Raises OSError as `listener`."""
         variables = self.own_environment(sandbox, environment)
         if sandbox.backend == "landlock":
-            return variables
+            return variables  # it has no network of its own in which the proxy could listen
         hosts = await self._allow_hosts(sandbox, environment)
         variables |= {} if hosts is None else await hosts.environment(session)
         return variables | (make_git_settings(_NO_UPKEEP, variables) if sandbox.policy.foreign else {})
@@ -262,7 +265,7 @@ class Sandboxes:
         policy = sandbox.policy
         hosts_listed = policy.hosts if policy.network == "hosts" else None
         if self._allowed_hosts != hosts_listed:
-            await self._forget_hosts()
+            await self._forget_hosts()  # connections to a host that is no longer listed must not go on
             self._allowed_hosts = hosts_listed
         if hosts_listed is not None and sandbox.network not in self._hosts:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
@@ -294,7 +297,7 @@ class Sandboxes:
                 return Sandbox(backend, policy, await self._enter(backend, policy, self._temporary), identities)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._open):
-                    raise  # it can be had: it is this policy that is wrong, a file of which is gone, say
+                    raise  # the backend works here, so the fault is this policy's: a file of it is gone, for example
                 self.refused[backend] = str(error) or "it did not answer"
         reasons = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
         raise SandboxRefused(f"No sandbox can be had on this machine ({reasons or 'none is known for this system'}).")
@@ -326,7 +329,7 @@ class Sandboxes:
             except OSError:
                 if all(map(os.path.lexists, hidden)):
                     raise
-                # a socket went while it was about to be covered
+                # A hidden file, such as a socket, was removed before it was covered: `wrap` looks at the disk again.
                 return await self._launcher.enter_by(wrap_command, rows)
         if backend == "sandbox-exec":
             from codeloop.workspace.sandbox.seatbelt import SeatbeltForker
@@ -347,7 +350,7 @@ class Sandboxes:
 
     async def _own_network(self) -> Forker:
         if self._network is None or self._network.is_lost:
-            await self._forget_hosts(None)
+            await self._forget_hosts(None)  # the proxy listens in the network that is lost
             self._network = await (await self._own_base()).enter(["kind network"])
         return self._network
 

@@ -21,16 +21,16 @@ _BASE = r"""
 (allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath "/dev/fd"))
 (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.bsd.dirhelper"))
 """
-# Other services start programs outside, hold keys, or fetch any address for their client: they stay out of reach.
+# Two Mach services only: others start programs outside of the sandbox, hold keys, or fetch any address for a client.
 _INTERNET = r"""
 (allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))
 (allow network-bind network-inbound (local ip "*:*"))
 (allow mach-lookup (global-name "com.apple.trustd.agent") (global-name "com.apple.SystemConfiguration.configd"))
 """
 _WRITABLE = "(allow file-read* file-write* (subpath {path}))"
-_SEEN = "(allow file-read* (subpath {path}))"
+_VISIBLE = "(allow file-read* (subpath {path}))"
 _REPLACED = "(deny file-read-data file-read-xattr (subpath {path}))"
-_KEPT = "(deny file-write* (subpath {path}))"
+_PROTECTED = "(deny file-write* (subpath {path}))"
 _HIDDEN = "(deny file-read* file-write* network-outbound (subpath {path}))"
 _PINNED = "(deny file-write-unlink (literal {path}))"
 _SOCKETS = "(allow network-outbound network-bind (subpath {path}))"
@@ -44,9 +44,9 @@ def write_profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] =
     Of two rules for a path the later one counts, so each path comes after its parents.
     """
     rules = [(path, 0, _REPLACED) for path in policy.replaced]
-    rules += [(path, 1, _SEEN) for path in policy.visible]
+    rules += [(path, 1, _VISIBLE) for path in policy.visible]
     rules += [(path, 2, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [(path, 3, _KEPT) for path in (*policy.protected, *policy.foreign, *_list_absent(policy))]
+    rules += [(path, 3, _PROTECTED) for path in (*policy.protected, *policy.foreign, *_list_absent(policy))]
     rules += [(path, 4, _HIDDEN) for path in policy.hidden]
     lines = [_BASE.strip()]
     lines += [_INTERNET.strip()] if policy.network == "on" else [_PORT.format(port=port) for port in sorted(ports)]
@@ -93,9 +93,9 @@ class SeatbeltForker(Forker):
         return process
 
     async def listener(self, port: int) -> socket.socket:
-        """Return a socket that listens on a port of this machine, now in reach. Raises OSError for a given port.
+        """Return a socket that listens on a free port, which commands may now reach.
 
-        The network is the machine's, so a given port is reached directly.
+        Raises OSError for a given port: there is no network but the machine's, so commands reach that port directly.
         """
         if port:
             self.ports.add(port)
@@ -106,7 +106,7 @@ class SeatbeltForker(Forker):
 
 
 def _list_absent(policy: SandboxPolicy) -> Iterator[Path]:
-    """Yield the paths that may not appear."""
+    """Yield the absent paths that may not be created."""
     yield from (path for path in policy.absent if path not in policy.granted)
 
 

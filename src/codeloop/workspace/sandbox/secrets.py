@@ -27,13 +27,14 @@ _SECRET, _SECRET_OF_TOOL, _PLAIN = (
 _KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
 """Contents of key files that certificates lack; the last one is the key of Rails credentials."""
 _SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
-_SETTINGS_HEAD = 64 * 1024
-_FIXTURE = 64 * 1024
-"""The most bytes of a test's file that git may show."""
+_SETTINGS_BYTES = 64 * 1024
+"""Bytes from the start of a file of settings that are searched for a token."""
+_FIXTURE_BYTES = 64 * 1024
+"""The largest file of a test that is compared with git's; larger ones stay hidden."""
 
 
 class _Folder(NamedTuple):
-    """What was found in one folder. `states`: of itself, and of files that are secret by content."""
+    """The secrets and folders in one folder. `states`: of the folder, and of files that are secret by their content."""
 
     states: tuple[PathStates, ...]
     secrets: tuple[Path, ...]
@@ -53,7 +54,7 @@ class ProjectSecrets:
     def find(self) -> frozenset[Path]:
         """Return the secret files. Reads the whole project the first time, which may take a second."""
         before, self._folders = self._folders, {}
-        # Those with secrets come first: what a command makes nearer the top must not crowd them out.
+        # Folders with secrets come first: a command that makes many folders near the top must not push them out.
         waiting = [self._root, *(folder for folder, entry in before.items() if entry.secrets)]
         for folder in waiting:
             if folder in self._folders:
@@ -68,9 +69,9 @@ class ProjectSecrets:
 
 
 def _is_tracked_fixture(path: Path, root: str) -> bool:
-    """Return whether a file in a folder of tests is just what git has of it, which is in `.git/objects` anyway.
+    """Return whether a file in a folder of tests is the one that git tracks: `.git/objects` has its content anyway.
 
-    Its content is compared and not what the index says of its times: commands can write to the index.
+    The content is compared, not the times in the index: commands can write to the index.
     """
     if not path.is_relative_to(root):
         return False
@@ -82,16 +83,16 @@ def _is_tracked_fixture(path: Path, root: str) -> bool:
         info = path.lstat()
     except OSError:
         return False
-    if tracked is None or info.st_size > _FIXTURE:
+    if tracked is None or info.st_size > _FIXTURE_BYTES:
         return False
     return _hash_blob(path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino) == tracked.blob
 
 
 @lru_cache(maxsize=64)
 def _hash_blob(path: Path, *_stamp: int) -> bytes:
-    """Return git's name of a file's content; "" where it can't be read."""
+    """Return the id of the blob that git makes of a file; empty where it can't be read. `_stamp`: for the cache."""
     try:
-        data = read_start(path, _FIXTURE)
+        data = read_start(path, _FIXTURE_BYTES)
     except OSError:
         return b""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
@@ -134,9 +135,9 @@ def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
 
 
 def find_home_secrets(home: Path) -> Iterator[Path]:
-    """Yield the places below a home that hold keys, and the secret files at its top."""
+    """Yield the folders and files below a home that hold keys, and the secret files at its top."""
     yield from (home / name for name in SECRET_FOLDERS)
-    yield from (home / name for name, token in TOKEN_FILES.items() if _holds(home / name, token, _SETTINGS_HEAD))
+    yield from (home / name for name, token in TOKEN_FILES.items() if _holds(home / name, token, _SETTINGS_BYTES))
     try:
         with os.scandir(home) as entries:
             names = [entry.name for entry in entries if _SECRET.fullmatch(entry.name) and entry.is_file()]
@@ -167,7 +168,7 @@ def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKENS) -> 
     return not name.endswith(_KEY_FILES) or (_holds(path, _KEY) and not TEST_FOLDERS & set(path.parts))
 
 
-def _holds(path: Path, token: bytes, size: int = _SETTINGS_HEAD) -> bool:
+def _holds(path: Path, token: bytes, size: int = _SETTINGS_BYTES) -> bool:
     """Return whether a file holds a token."""
     try:
         return re.search(token, read_start(path, size)) is not None

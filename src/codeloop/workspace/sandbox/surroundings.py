@@ -38,12 +38,12 @@ _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
 _OWN_PROGRAM = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [Path(codeloop.__file__).parent]
 """The launcher's code: bubblewrap starts it anew inside."""
 _SHARED_NPM = (Path("/usr/local/etc/npmrc"), Path("/usr/etc/npmrc"))
-_LINKS = 500
-"""Links in a folder of programs that are followed to what they lead to."""
+_MAX_LINKS = 500
+"""Links in a folder of programs that are followed to their targets; further ones are not."""
 _SETTINGS_BYTES = 64 * 1024
 """Bytes of a `pyvenv.cfg` that are read; usual ones have some hundred."""
-_DEPTH = 2
-"""Folders below the top of an installed tool in which secret files are looked for."""
+_SECRETS_DEPTH = 2
+"""Levels of folders below the top of an installed tool that are searched for secret files."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -106,10 +106,10 @@ def find_surroundings(surroundings_input: SurroundingsInput) -> Surroundings:
     for each in (*surroundings_input.writable, *(surroundings_input.home / row.folder for row in CACHES)):
         tracer.trace(each)
     secrets = {*surroundings_input.own, *surroundings_input.hidden, *map(Path, SYSTEM_SECRETS)}
-    # What is seen can't be hidden, too: of settings their content has decided.
+    # Not the settings: those with a token were left out by `_list_settings`, and a visible one can't be hidden, too.
     secrets |= {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
-    secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _DEPTH)}
+    secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _SECRETS_DEPTH)}
     npm = (*(each for name in NPM_SETTINGS for each in home.glob(name)), *_SHARED_NPM)
     secrets |= {each for each in npm if holds_token(each, TOKEN_FILES[".npmrc"])}
     secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
@@ -129,7 +129,7 @@ def find_surroundings(surroundings_input: SurroundingsInput) -> Surroundings:
         writable=tuple(
             path for path in map(tracer.trace, surroundings_input.writable) if path is not None and _is_there(path)
         ),
-        # What holds the project or the home can't be hidden from who works there.
+        # A folder that contains the project or the home has to stay visible.
         hidden=frozenset(
             path for path in hidden if not any(each.is_relative_to(path) for each in (*surroundings_input.roots, home))
         ),
@@ -152,9 +152,9 @@ def read_change_times(paths: Iterable[str]) -> tuple[int, ...]:
 
 
 class _Tracer:
-    """Resolves paths, and records the links in `zones` on their way, which have to be recreated there.
+    """Resolves paths, and records the links in `zones` on their way, which the sandbox has to recreate there.
 
-    `roots`: the project's folders, in which commands make links that lead wherever they like.
+    `zones`: replaced folders. `roots`: the project's folders, in which commands can make links to anywhere.
     """
 
     def __init__(self, zones: Iterable[Path], roots: Sequence[Path]) -> None:
@@ -168,7 +168,7 @@ class _Tracer:
         if paths_found == path:
             return paths_found
         done, waiting = Path("/"), list(path.parts[1:])
-        for _ in range(200):
+        for _ in range(200):  # steps: links may form a circle
             if not waiting:
                 break
             part = waiting.pop(0)
@@ -193,7 +193,7 @@ def leads_out(path: Path, roots: Sequence[Path]) -> bool:
 
 
 def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
-    """Return the folders of which only what is named is there; none that holds the project as a whole."""
+    """Return the folders that look empty but for named paths; none that lies in the project or is it."""
     tops = {Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM}
     paths_found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and resolve_links(path) == path}
     paths_found |= {home} if home is not None and home.is_dir() and home != Path("/") else set()
@@ -225,7 +225,7 @@ def _list_tools(surroundings_input: SurroundingsInput, home: Path) -> Iterator[P
         resolve_links(Path(folder)): Path(folder)
         for folder in reversed(_list_path_folders(surroundings_input.environment))
     }
-    for resolved, folder in folders.items():  # `/bin` is `/usr/bin` on most machines, and has a thousand links
+    for resolved, folder in folders.items():  # by target: `/bin` is `/usr/bin` on most machines, with 1,000 links
         if not any(is_below_any(each, surroundings_input.roots) for each in (resolved, folder)):
             yield from _list_installed(folder, home, roots=surroundings_input.roots)
 
@@ -233,7 +233,7 @@ def _list_tools(surroundings_input: SurroundingsInput, home: Path) -> Iterator[P
 def _list_project_tools(root: Path, surroundings_input: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the base interpreters of a project's environments, and environments that it links to.
 
-    A command can name any folder there. So only what is what it should be, where no command can write, is shown.
+    A command can write any path into `pyvenv.cfg`. So a folder outside is shown only if it looks like an interpreter.
     """
     active = (
         folder
@@ -263,7 +263,7 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
         markers = [name for name in INSTALL_MARKERS if _is_there(top / name)]
         if not _is_there(top / ".git"):
             yield from (top,) if markers else ()
-        else:  # the rest of a repository may be private work
+        else:  # only known entries: the rest of a repository may be the user's private work
             markers += [name for marker, names in CLONES if _is_there(top / marker) for name in names.split()]
             yield from (each for name in markers if _is_there(each := top / name))
         base = _find_base_interpreter(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
@@ -285,7 +285,7 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
 def _holds_work(folder: Path, home: Path) -> bool:
     """Return whether a folder holds more than installed files: the home, its parents, `~/.local`."""
     path = resolve_links(folder)
-    return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < _DEPTH + 1
+    return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < 3
 
 
 def _find_base_interpreter(configuration: Path) -> Path | None:
@@ -299,7 +299,7 @@ def _find_base_interpreter(configuration: Path) -> Path | None:
 
 
 def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
-    """Return the files elsewhere that links in a folder lead to, but not through a link of the project."""
+    """Return the files in other folders that links in a folder lead to, but not through a link of the project."""
     paths_found: list[Path] = []
     try:
         with os.scandir(folder) as entries:
@@ -313,12 +313,12 @@ def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
         if "/" in target and not target.startswith((*_SYSTEM, f"{folder}/")) and (target[0] == "/" or not is_of_system):
             paths_found.append(link)
     tracer = _Tracer((), roots)
-    targets = (tracer.trace(link) for link in paths_found[:_LINKS])
+    targets = (tracer.trace(link) for link in paths_found[:_MAX_LINKS])
     return [path for path in targets if path is not None and path.is_file()]
 
 
 def _list_caches(surroundings_input: SurroundingsInput, home: Path) -> Iterator[Path]:
-    """Yield the caches that are there, wherever variables put them."""
+    """Yield the caches that exist, where the tools' variables put them."""
     environment = surroundings_input.environment
     general = environment.get("XDG_CACHE_HOME", "")
     tracer = _Tracer((), surroundings_input.roots)
@@ -332,14 +332,14 @@ def _list_caches(surroundings_input: SurroundingsInput, home: Path) -> Iterator[
             folder = Path(general, cache.folder.removeprefix(".cache/"))
         else:
             folder = home / cache.folder
-        # A cache that leads elsewhere, or holds the home, is not one.
+        # None: a link of the project leads out. A folder that contains the home is not a cache.
         path = tracer.trace(folder)
         if path is not None and path.is_dir() and not home.is_relative_to(path) and os.access(path, os.W_OK):
             yield path
 
 
 def _list_sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
-    """Yield the sockets of other programs, but those of the project."""
+    """Yield the sockets of other programs, without those in the project."""
     for path in _find_listening():
         if not is_below_any(path, _WITHOUT_SOCKETS) or path.is_relative_to(home):
             yield from () if is_below_any(path, roots) else (path,)

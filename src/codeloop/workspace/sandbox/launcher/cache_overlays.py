@@ -33,7 +33,7 @@ def layer_caches(plan: Plan) -> None:
 def _layer(path: str, folder: str) -> None:
     own = f"{folder}/own"
     if os.path.isdir(own) and os.path.samefile(own, path):
-        return
+        return  # an earlier sandbox has mounted the folder there, where overlays don't work
     cache = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         upper, work = f"{folder}/upper", f"{folder}/work"
@@ -53,6 +53,7 @@ def join_layer(path: str, cache: int, upper: str, work: str) -> None:
     descriptors = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
     try:
         folders = zip(("lowerdir", "upperdir", "workdir"), (cache, *descriptors), strict=True)
+        # `userxattr`: without privileges overlayfs may not set the attributes of the `trusted` namespace.
         options = ",".join(("userxattr", *(f"{name}=/proc/self/fd/{fd}" for name, fd in folders)))
         _mount(_SOURCE, path, "overlay", _NOSUID | _NODEV, options)
     finally:

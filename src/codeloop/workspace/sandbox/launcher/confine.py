@@ -12,12 +12,12 @@ from codeloop.workspace.sandbox.launcher.namespaces import enter_mounts, enter_n
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
-_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10
+_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10  # linux/capability.h
 _ROOT_CAPABILITIES = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
 """Capabilities that root keeps in the project, whose files often belong to others; none leads out of the sandbox."""
-_LAST_CAPABILITY = 63
-_OOM = "500"
-"""The OOM score: when memory is short, commands are killed first."""
+_LAST_CAPABILITY = 63  # sets of capabilities have 64 bits
+_OOM_SCORE = "500"
+"""Added to the score by which the kernel chooses what to kill when memory is short: commands go first."""
 
 
 def confine(plan: Plan) -> None:
@@ -30,9 +30,9 @@ def confine(plan: Plan) -> None:
             enter_network()
             return
         case "sandbox-exec":
-            return  # that program has done it
+            return  # sandbox-exec has confined this process before it started
         case "namespaces":
-            layer_caches(plan)
+            layer_caches(plan)  # before the mount namespace of its own: all sandboxes share one mount of a layer
             enter_processes()
             mount_all(plan)
             _drop_capabilities()
@@ -47,6 +47,7 @@ def confine(plan: Plan) -> None:
             _drop_capabilities()
     become_subreaper()
     is_landlock = plan.kind == "landlock"
+    # Landlock can't refuse every kind of socket, nor truncation before its version 3: seccomp does so in its place.
     filter_calls(
         unix=not is_landlock,
         internet=plan.network or not is_landlock,
@@ -57,13 +58,14 @@ def confine(plan: Plan) -> None:
 
 def _drop_capabilities() -> None:
     capabilities = _ROOT_CAPABILITIES if not os.getuid() else ()
-    write_text("/proc/self/oom_score_adj", _OOM)
+    write_text("/proc/self/oom_score_adj", _OOM_SCORE)
     for number in range(_LAST_CAPABILITY):
         if number not in capabilities:
             try:
                 call("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP
             except OSError:
-                break  # the last one, or not ours to drop: then there are none either
+                break  # behind the last one that the kernel knows, or we have none to drop
+    # 0x20080522 is version 3 of the interface; effective, permitted and inheritable sets, the lower words first.
     bits = sum(1 << number for number in capabilities)
     call("capset", pack("=II", 0x20080522, 0), pack("=6I", bits, bits, 0, 0, 0, 0))
 

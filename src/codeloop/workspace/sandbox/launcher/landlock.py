@@ -7,6 +7,7 @@ import struct
 from codeloop.workspace.sandbox.launcher.libc import call
 from codeloop.workspace.sandbox.launcher.plan import Plan
 
+# Numbers of system calls (the same on all architectures), then values of linux/landlock.h.
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE = 1 << 6, 1 << 11, 1 << 13, 1 << 14
@@ -59,13 +60,16 @@ def _make_ruleset(version: int, files: int, network: int) -> int:
 
 
 def _enforce(ruleset: int) -> None:
-    call("prctl", 38, 1, 0, 0, 0)
+    call("prctl", 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which both filters require from users without privileges
     call("syscall", _RESTRICT, ruleset, 0)
     os.close(ruleset)
 
 
 def _allow_but(ruleset: int, folder: str, hidden: set[str]) -> None:
-    """Allow reading below a folder, but not what is hidden: rules can only add, so its neighbours are named."""
+    """Allow reading below a folder, but not the hidden paths.
+
+    Landlock has no rule that takes a right away, so every other entry beside a hidden one gets a rule of its own.
+    """
     if folder in hidden:
         return
     if not any(path.startswith(folder.rstrip("/") + "/") for path in hidden):
@@ -84,11 +88,11 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # not there, or not for us
+        return  # it is absent, or we have no access to it ourselves
     try:
         kind = os.fstat(fd).st_mode
         if stat.S_ISLNK(kind) or stat.S_ISSOCK(kind):
-            return
+            return  # the kernel accepts no rule for these
         rule = struct.pack("=Qi", rights if stat.S_ISDIR(kind) else rights & _OF_FILES, fd)
         call("syscall", _ADD, ruleset, 1, rule, 0)
     finally:

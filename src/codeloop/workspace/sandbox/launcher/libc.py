@@ -12,14 +12,15 @@ IGNORED_SIGNALS = (13, 25)
 _SIG_BLOCK, _SIGCHLD = 0, 17
 _SFD_FLAGS = 0o2004000  # SFD_NONBLOCK | SFD_CLOEXEC
 
-_LARGEST_HANDLE = 128  # bytes
+_MAX_HANDLE_BYTES = 128  # MAX_HANDLE_SZ of the kernel
 _HANDLE, _STATUS = Struct("Ii"), Struct("QQQ")
 _libc = ctypes.CDLL(None, use_errno=True)
 _MOUNT = ctypes.byref(ctypes.c_int())
 
 
 def call(name: str, *arguments: int | bytes | None) -> int:
-    """Call a function of the C library by name. Raises OSError when it says that it failed."""
+    """Call a function of the C library by name. Raises OSError when it fails."""
+    # As `long`: through `syscall` and `prctl` the kernel reads whole registers, and ctypes passes 32 bits of an int.
     result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
     if result < 0:
         code = ctypes.get_errno()
@@ -67,13 +68,15 @@ def _make_signal_pipe() -> int:
 
 def identify_file(path: str | os.PathLike[str]) -> bytes:
     """Return an identity that no other file has, not even one that reuses its inode number; empty when it is gone."""
-    handle = ctypes.create_string_buffer(_HANDLE.pack(_LARGEST_HANDLE, 0), _HANDLE.size + _LARGEST_HANDLE)
+    handle = ctypes.create_string_buffer(_HANDLE.pack(_MAX_HANDLE_BYTES, 0), _HANDLE.size + _MAX_HANDLE_BYTES)
+    # A handle has the inode's generation, too. -100 is AT_FDCWD.
     if sys.platform == "linux" and not _libc.name_to_handle_at(-100, os.fsencode(path), handle, _MOUNT, 0):
         return handle.raw
     try:
         status = os.lstat(path)
     except OSError:
         return b""
+    # The file system has no handles. A folder's time changes with its entries, so there the inode has to do.
     return _STATUS.pack(status.st_dev, status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
 
 
@@ -92,14 +95,14 @@ def read_text(path: str) -> str:
 def unescape(text: str) -> str:
     """Return a path of mountinfo, which writes blanks, line ends and backslashes as octal numbers.
 
-    No codec: it would be loaded now, and the files of this Python may be out of sight already.
+    Without a codec, which would be imported only now, when the files of this Python may be hidden already.
     """
     first, *rest = text.split("\\")
     return first + "".join(chr(int(each[:3], 8)) + each[3:] for each in rest)
 
 
 def write_text(path: str, text: str) -> None:
-    """Write to a file of /proc at once. Raises OSError."""
+    """Write to a file of /proc in one system call, as the kernel requires for some. Raises OSError."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())

@@ -36,16 +36,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BACKLOG = 128
-_NEWS = Struct("i")  # the id of a supervisor that takes a request or waits again
-_RETRY = 50  # ms until a fork that failed is tried again
+_NOTICE = Struct("i")  # the id of a supervisor that takes a request or waits again
+_RETRY_MS = 50  # until a fork that failed is tried again
 _NO_BOUNDS = Bounds()
-_GRACE = 1.0  # seconds that supervisors have to end their commands when we are gone
+_GRACE_SECONDS = 1.0  # that supervisors have to end their commands when the client is gone
 
 
 def main(fd: int, mark: str) -> None:
     """Serve the requests that come over a descriptor. `mark` begins the marks of its commands."""
     become_subreaper()
-    fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)  # supervisors hold it while a command runs
+    # Supervisors hold it while a command runs, which must not inherit it.
+    fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     serve(socket(fileno=fd), open_child_signals(), mark)
 
 
@@ -58,6 +59,7 @@ def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS)
     """Serve requests until the other end is closed; then end what is left. `bounds` are those of each command."""
     taken_fd, take = os.pipe()
     events = select.poll()
+    # 0: of the control socket only the hang-up counts; its requests are read by the waiting supervisor.
     for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken_fd, select.POLLIN)):
         events.register(fd, mask)
     forks: set[int] = set()
@@ -67,18 +69,18 @@ def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS)
         if not waiting and (pid := _fork_supervisor(control, signals, take, bounds)):
             forks.add(pid)
             waiting.add(pid)
-        ready = {fd for fd, _ in events.poll(None if waiting else _RETRY)}
+        ready = {fd for fd, _ in events.poll(None if waiting else _RETRY_MS)}
         if control.fileno() in ready:
             break
         if taken_fd in ready:
-            for news in _NEWS.iter_unpack(os.read(taken_fd, _NEWS.size * _BACKLOG)):
-                waiting ^= {news[0]}  # it takes a request, or waits again
+            for notice in _NOTICE.iter_unpack(os.read(taken_fd, _NOTICE.size * _BACKLOG)):
+                waiting ^= {notice[0]}  # it takes a request, or waits again
         if signals in ready:
             forget_signals(signals)
             strays = _reap(forks) or strays
             strays = strays and _end_strays(forks)
-        waiting &= forks
-    until = time.monotonic() + _GRACE
+        waiting &= forks  # without those that ended while they waited
+    until = time.monotonic() + _GRACE_SECONDS
     while has_children() and (seconds_left := until - time.monotonic()) > 0:
         wait_for_child(signals, seconds_left)
     end_descendants(signals, 0, mark)
@@ -99,12 +101,13 @@ def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -
     code = 1
     try:
         limits = read_limits()
-        # One that a command has limited meanwhile would pass that on to the next.
+        # A command can limit its supervisor (`prlimit`), which would pass the limits on to the next command.
         while _serve_one(control, signals, take, bounds, parent) and read_limits() == limits:
-            os.write(take, _NEWS.pack(os.getpid()))
+            os.write(take, _NOTICE.pack(os.getpid()))
         code = 0
     finally:
-        os._exit(code)  # any error: a command may have limited its supervisor's resources
+        # Whatever the error (a command may have limited its supervisor), a fork must not return into our loop.
+        os._exit(code)
 
 
 def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent: int) -> bool:
@@ -113,7 +116,7 @@ def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent:
     fds = read_descriptors(ancillary)
     if not kind or not fds:
         return False
-    os.write(take, _NEWS.pack(os.getpid()))
+    os.write(take, _NOTICE.pack(os.getpid()))
     is_last = kind != _COMMAND or os.getppid() != parent
     if is_last:  # what it becomes, or an orphan, must not keep these open
         os.close(take)
@@ -145,14 +148,17 @@ def _reap(forks: set[int]) -> bool:
 
 
 def _end_strays(forks: set[int]) -> bool:
-    """Kill what a killed supervisor had below it; return whether there was any, so that its children come next."""
+    """Kill the processes of a killed supervisor, which are now our children; return whether there were any.
+
+    If so, it has to be called again: their children become ours when they end.
+    """
     strays = list_descendants(spare=forks)
     send_signal(strays, KILL)
     return bool(strays)
 
 
 def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
-    """Listen on a port of this network and hand the listening socket out."""
+    """Listen on a port of this network, and send the listening socket to the client, which is in another network."""
     (port,), _ = receive(channel)
     listener = socket(AF_INET, SOCK_STREAM)
     listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
@@ -164,7 +170,7 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
 
 def _enter_sandbox(channel: socket, signals: int, _bounds: Bounds) -> bool:
     """Enter a sandbox and serve requests there until the client is gone."""
-    # What comes with the socket is held for as long as this process and its forks live: the lock of its layers.
+    # Further descriptors stay open as long as this process and its forks live: they hold the lock of its layers.
     (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)
     try:

@@ -10,13 +10,13 @@ import time
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ANY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_ANY_KIND = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
-    """Return a descriptor of a folder or a file at an absolute path, made where it is absent. Raises OSError.
+    """Return a descriptor of a folder or a file at an absolute path, which is made if absent. Raises OSError.
 
-    `is_ours`: it lies in our folder, where an entry of another kind is moved away.
+    `is_ours`: it lies in a folder of ours, where an entry of another kind, such as a link, is moved away.
     """
     *above, name = path.strip("/").split("/")
     at = _open_folders(above, is_ours=is_ours)
@@ -27,7 +27,7 @@ def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
             _stash(at, name)
         with Suppress(FileExistsError):
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=at))
-        return os.open(name, _ANY, dir_fd=at)
+        return os.open(name, _ANY_KIND, dir_fd=at)
     finally:
         os.close(at)
 
@@ -73,6 +73,7 @@ def _enter(at: int, name: str, *, is_ours: bool) -> int:
 
 
 def _stash(at: int, name: str) -> None:
+
     os.rename(name, f"{name}.replaced-{time.time_ns()}", src_dir_fd=at, dst_dir_fd=at)
 
 

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+# Values of linux/mount.h, which Python does not have.
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 _FLAGS = {
     "ro": _RDONLY,
@@ -35,11 +36,11 @@ PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
 PROC_HIDDEN = ("kcore", "keys", "timer_list")
 TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 LAYERS = ".layers"
-"""What the name of a replica's folder ends with that holds the changes of what is shown in it."""
+"""The suffix of the folder beside a replica that holds the changes of the folders shown in it."""
 REPLACED = (*TEMPORARY, "/dev", "/run", "/proc")
-_OWN_PID_MAX = (6, 14)
+_LINUX_WITH_PID_MAX = (6, 14)
 """Since this Linux each PID namespace has its own limit of processes; before, there is one for the machine."""
-_LEAST_PID_MAX = 301
+_MIN_PID_MAX = 301  # the kernel refuses smaller ones
 
 
 class _Mount:
@@ -51,12 +52,13 @@ class _Mount:
 
 def mount_all(plan: Plan) -> None:
     """Mount everything as planned, in a mount and a PID namespace of our own. Raises OSError."""
-    _mount("", "/", "", _REC | _PRIVATE)
+    _mount("", "/", "", _REC | _PRIVATE)  # mounts pass in neither direction between the machine and the sandbox
     caches = [path for _, path in plan.layered]
     root = plan.writable[:1] if plan.replica else ()
     sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})} | dict.fromkeys(
         root, plan.replica
     )
+    # Opened before anything is mounted: afterwards many of these paths are covered.
     descriptors = {path: _open(source) for path, source in sources.items()}
     layers = [_open(f"{plan.replica}{LAYERS}") for _ in root]
     temporary = _open(plan.temporary)
@@ -65,7 +67,7 @@ def mount_all(plan: Plan) -> None:
     _mount_dev()
     _mount_run()
     _mount_proc(plan.bounds.most)
-    # Of /proc, what belongs to the machine is turned read-only below.
+    # Programs write to their own entries in /proc; settings of the machine there are turned read-only below.
     writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
     for point in TEMPORARY:
         if os.path.realpath(point) == point and os.path.isdir(point):
@@ -82,8 +84,8 @@ def mount_all(plan: Plan) -> None:
         writable |= _overlay_folders(folders, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
     for path in find_pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
-        _bind(path, path)
-    # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
+        _bind(path, path)  # a mount point can't be renamed
+    # With their present flags, writable or not: protected and hidden folders may hold some of these.
     inner = {path: _open(path) for path in descriptors if is_below(path, (*plan.protected, *plan.hidden))}
     for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
@@ -101,7 +103,7 @@ def mount_all(plan: Plan) -> None:
 
 
 def _overlay_folders(folders: dict[str, int], layers: int) -> set[str]:
-    """Let folders that are shown in a replica be written, into layers; return those: others are read-only."""
+    """Mount a writable layer over the folders that are shown in a replica; return those, since others are read-only."""
     layered: set[str] = set()
     for number, (path, fd) in enumerate(folders.items()):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
@@ -116,7 +118,7 @@ def _overlay_folders(folders: dict[str, int], layers: int) -> set[str]:
 
 
 def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
-    """Bind at their paths what is writable, and what lies in folders that are replaced."""
+    """Bind the writable paths, and those in folders that are replaced. All others are there already."""
     for path, fd in descriptors.items():
         is_ours = is_below(path, replaced)
         if is_ours or path in writable:
@@ -124,10 +126,11 @@ def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], re
 
 
 def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
-    """Return the folders between what is writable and what is protected or hidden in it.
+    """Return the folders between a writable path and each protected or hidden path below it.
 
-    With one of them renamed, the next sandbox would not know it at its new path. What lies in a guarded folder is not
-    pinned: it can't be renamed, and a mount of its own would stay writable when the folder's turns read-only.
+    If a command renamed one of them, the next sandbox would not protect the path under its new name. A path in a guarded
+    folder is not pinned: it can't be renamed, and a mount of its own would stay writable when the folder's turns
+    read-only.
     """
     guarded, pinned = set(guarded), set[str]()
     for path in guarded:
@@ -142,7 +145,7 @@ def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
 
 
 def _hide(path: str, empty: tuple[int, int], inner: dict[str, int]) -> None:
-    """Cover a path with something empty, in which only `inner` is visible."""
+    """Cover a path with an empty file or folder, in which only `inner` is visible."""
     if not inner:
         _bind(empty[os.path.isdir(path)], path)
         return
@@ -161,7 +164,7 @@ def _replace(point: str, home: int | None) -> None:
 
 
 def _mount_dev() -> None:
-    """Replace /dev by the few devices that every program may use, a terminal's end of its own, and empty memory."""
+    """Replace /dev by a few harmless devices, terminals of the sandbox's own, and empty shared memory."""
     devices = {name: _open(f"/dev/{name}") for name in _DEVICES}
     _mount("tmpfs", "/dev", "tmpfs", _NOSUID, "mode=755")
     for name, fd in devices.items():
@@ -194,24 +197,24 @@ def _mount_run() -> None:
 def _mount_proc(processes: int) -> None:
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit())
-    if processes and release >= _OWN_PID_MAX:
+    if processes and release >= _LINUX_WITH_PID_MAX:
         try:
-            write_text("/proc/sys/kernel/pid_max", str(max(processes, _LEAST_PID_MAX)))
+            write_text("/proc/sys/kernel/pid_max", str(max(processes, _MIN_PID_MAX)))
         except OSError:
             return  # only root may; others have a limit of their own
 
 
 def _turn_read_only(writable: set[str], visible: set[str]) -> None:
-    """Make every mount read-only but those at or below what is writable, and check that no other is reachable.
+    """Make every mount read-only but those at or below a writable path, and check that no other is reachable.
 
-    Of the folders above a mount the nearest counts: what is only visible in the temporary folder is read-only.
+    Of the folders above a mount the nearest counts: a path that is only visible in the temporary folder is read-only.
     """
     for mount in _list_mounts():
         if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible):
             try:
                 _mount("", mount.point, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
             except OSError as error:
-                # Under something else, or behind a folder that we may not enter; looked at again below.
+                # Covered by another mount, or behind a folder that we may not enter: checked again below.
                 if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
                     raise
     for mount in _list_mounts():
@@ -246,14 +249,14 @@ def _list_mounts() -> list[_Mount]:
 
 
 def _read_flags(path: str) -> int:
-    """Return the flags that a mount has to keep when it is changed."""
+    """Return the flags that a mount has to keep: the kernel lets no user namespace remove them."""
     flags = os.statvfs(path).f_flag
     bits = {_RDONLY: 1, _NOSUID: 2, _NODEV: 4, _NOEXEC: 8, 1024: 1024, 2048: 2048, 1 << 21: 4096}
     return sum(ours for ours, theirs in bits.items() if flags & theirs)
 
 
 def _make_empty() -> tuple[int, int]:
-    """Return an empty file and an empty folder that nobody may open."""
+    """Return descriptors of an empty file and an empty folder that nobody may open."""
     point = TEMPORARY[0]
     _mount("tmpfs", point, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
     os.close(os.open(f"{point}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
@@ -263,7 +266,7 @@ def _make_empty() -> tuple[int, int]:
 
 
 def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
-    """Bind what a descriptor leads to at its path, in a folder of ours perhaps, where commands may have put links."""
+    """Bind the file of a descriptor at a path. `is_ours`: it lies in our folders, where commands may have put links."""
     point = open_point(path, is_folder=stat.S_ISDIR(os.fstat(fd).st_mode), is_ours=is_ours)
     try:
         _bind(fd, f"/proc/self/fd/{point}")

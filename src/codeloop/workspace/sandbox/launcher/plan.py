@@ -1,4 +1,7 @@
-"""The plan of a sandbox, received over a socket as rows of a name and a value."""
+"""The plan of a sandbox, received over a socket as rows of a name and a value.
+
+Modules of the launcher import little, since it has to start fast and stay small: no `msgspec`, `typing` or `pathlib`.
+"""
 
 from codeloop.workspace.sandbox.launcher.usage import Bounds
 

@@ -19,8 +19,8 @@ MARK = "CODELOOP_CHILD"
 """The variable that marks a command's processes where orphans are not reparented to us (macOS)."""
 _FILTERS = frozenset(b"tail head grep tee cat sed awk gawk mawk sort uniq wc cut tr less more ts".split())
 """Filters that print their result when their input ends, and nothing when they are interrupted."""
-_PATIENCE = 1.0  # seconds: what is still there then belongs to another user
-_ROUND = 0.005
+_KILL_SECONDS = 1.0  # processes that are still there then belong to another user
+_ROUND_SECONDS = 0.005
 
 
 def list_descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int = 0) -> set[int]:
@@ -49,33 +49,34 @@ def end_descendants(signals: int, grace: float, mark: str = "") -> int:
     """
     pids_seen = list_descendants(mark)
     send_signal(pids_seen, TERM)
-    send_signal(pids_seen, CONT)
+    send_signal(pids_seen, CONT)  # a stopped process handles TERM only when it runs again
     until = time.monotonic() + grace
     while time.monotonic() < until and has_children() and list_descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _KILL_SECONDS
     while time.monotonic() < until:
         living = list_descendants(mark)
         if not living and not has_children():
             break
-        # What is stopped can't fork while the others are killed.
+        # A stopped process can't fork while the others are killed.
         send_signal(living, STOP)
         send_signal(living | list_descendants(mark), KILL)
         for group in _find_groups(living):
-            # At once, so that none of it can fork and end before it is seen.
+            # The kernel kills a group at once: none of its processes can fork and end before it is found.
             with Suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, KILL)
         pids_seen |= living
         has_children()
-        wait_for_child(signals, _ROUND)
+        wait_for_child(signals, _ROUND_SECONDS)
     has_children()
     return len(pids_seen)
 
 
 def interrupt(shell: int, signals: int, seconds: float, mark: str = "") -> None:
-    """Interrupt what a shell has started in its group, as Ctrl-C does, and wait until it has ended, at most so long.
+    """Interrupt the programs that a shell has started in its group, as Ctrl-C does, and wait for them.
 
-    The shell is stopped meanwhile: it would go on with its next command. Filters end when what they read from does.
+    `seconds`: how long at most. The shell is stopped meanwhile: it would go on with its next command. Filters are not
+    interrupted: they end, and print their result, when the program that they read from ends.
     """
     group = {pid for pid in list_descendants(mark) if _find_groups({pid}) == {shell}}
     children = group - {shell} or group
@@ -100,7 +101,7 @@ def end_all() -> None:
 
 
 def _find_groups(pids: AbstractSet[int]) -> set[int]:
-    """Return the process groups of these but that of ours."""
+    """Return the process groups of these, without our own."""
     groups: set[int] = set()
     for pid in pids:
         with Suppress(ProcessLookupError, PermissionError):
@@ -135,7 +136,8 @@ def forget_signals(signals: int) -> None:
 
 def send_signal(pids: AbstractSet[int], number: int) -> None:
     """Send a signal to each that is still there and ours."""
-    for pid in sorted(pids):  # those above first: a shell has nothing to say then about what it started
+    # Older ones first: a shell that has ended can't print messages about the programs that it started.
+    for pid in sorted(pids):
         try:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):
@@ -147,11 +149,11 @@ def _list_parents() -> dict[int, int]:
     parents: dict[int, int] = {}
     with os.scandir("/proc") as entries:
         names = [entry.name for entry in entries if entry.name.isdigit()]
-    for name in sorted(names, key=int, reverse=True):  # the newest first: they may be gone soon
+    for name in sorted(names, key=int, reverse=True):  # the newest first: short-lived ones may end meanwhile
         try:
             fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                # The name in brackets may hold anything; the fields start after the last bracket.
+                # A process chooses its name, which stands in parentheses: the fields start after the last one.
                 state, parent = os.read(fd, 4096).rpartition(b")")[2].split()[:2]
             finally:
                 os.close(fd)

@@ -10,7 +10,7 @@ from codeloop.workspace.sandbox.launcher.suppress import Suppress
 _NAME = ".codeloop-probe"
 _TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-_UNFIT = (errno.EISDIR, errno.EOPNOTSUPP)  # a folder that is to be written, a socket
+_NOT_A_FILE = (errno.EISDIR, errno.EOPNOTSUPP)  # a folder opened for writing, a socket: no proof either way
 
 
 def prove(plan: Plan) -> None:
@@ -44,11 +44,11 @@ def prove(plan: Plan) -> None:
 
 
 def _prove_by_name(plan: Plan) -> None:
-    """Attempt what a macOS profile refuses: there nothing is mounted, and no network is made."""
+    """Attempt what a macOS profile refuses by path: it mounts nothing, and has no network of its own."""
     ours = f"{plan.temporary}/{_NAME}"
     for path in plan.hidden:
         with Suppress(OSError):
-            os.link(path, ours)
+            os.link(path, ours)  # rules by path could be passed by another name of the same file
         for name in (path, ours):
             if _is_done(name, os.O_RDONLY):
                 raise PermissionError(errno.EPERM, "it lets what is hidden be read", path)
@@ -64,7 +64,7 @@ def _prove_by_name(plan: Plan) -> None:
 
 
 def _find_writable(plan: Plan) -> list[str]:
-    """Return names for files outside: in what may be seen and not written, and at the top."""
+    """Return paths for new files outside the sandbox: in the folders that are read-only in it, and in `/`."""
     folders = [path for path in (*plan.visible, "/") if os.path.isdir(path)]
     own = (*plan.writable, plan.temporary)
     return [
@@ -80,11 +80,11 @@ def _remove(path: str) -> None:
 
 
 def _is_done(path: str, flags: int) -> bool:
-    """Return whether a file can be opened so. Raises OSError for what is no refusal."""
+    """Return whether a file can be opened with these flags. Raises OSError for an error that is not a refusal."""
     try:
         os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        if error.errno in (*_REFUSED, *_UNFIT):
+        if error.errno in (*_REFUSED, *_NOT_A_FILE):
             return False
         raise
     return True

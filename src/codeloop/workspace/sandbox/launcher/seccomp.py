@@ -6,16 +6,17 @@ from struct import pack
 
 from codeloop.workspace.sandbox.launcher.libc import call
 
+# Values of the kernel's headers (errno, linux/seccomp.h, linux/filter.h), which Python has only in part.
 _EPERM, _EACCES, _ENOSYS, _EAFNOSUPPORT = 1, 13, 38, 97
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _AND, _EQUAL, _LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # both can type into the terminal that a program runs in
 _NAMESPACES = 0x7E020000  # CLONE_NEW*
 _NEWTIME = 0x80
 _UNIX, _INET, _NETLINK, _INET6 = 1, 2, 16, 10
 _O_TRUNC, _O_ACCMODE = 0o1000, 0o3
-_X32 = 0x40000000
+_X32 = 0x40000000  # calls of the x32 ABI have this bit: other numbers for the same calls
 
 # The architecture as seccomp names it, and its numbers of the calls: x86-64, AArch64.
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
@@ -56,7 +57,7 @@ _REFUSED = {
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
 }
-# Programs have another way where the system does not know these: what they would do could not be looked at.
+# Answered as unknown, so that programs use older calls. A filter sees no memory, and these have their arguments there.
 _UNKNOWN = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
@@ -70,9 +71,9 @@ _Code = list[tuple[int, int, int, int]]
 
 
 def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
-    """Refuse the calls, for good. Returns False on a processor whose numbers are not known. Raises OSError.
+    """Refuse the calls in this process and all that it starts; False on an unknown architecture. Raises OSError.
 
-    `unix`, `internet`: whether sockets of these kinds may be made; `truncate`: whether files may be cut by their name.
+    `unix`, `internet`: whether sockets of these kinds may be made; `truncate`: whether files may be truncated by name.
     """
     row = _ARCHITECTURES.get(os.uname().machine)
     if row is None:
@@ -112,12 +113,12 @@ def _check_family(*, unix: bool, internet: bool) -> _Code:
 
 
 def _jump_if(number: int, then: _Code) -> _Code:
-    """Return the instructions for one system call; the next ones load the call's number again."""
+    """Return the instructions for one system call. At the end they load its number again, for the next comparison."""
     return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _NUMBER)]
 
 
 def _load_argument(at: int) -> _Code:
-    """Load the lower half of an argument: the kernel takes no more of these."""
+    """Return the instruction that loads the lower 32 bits of an argument: the kernel uses no more of these."""
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * at)]
 
 

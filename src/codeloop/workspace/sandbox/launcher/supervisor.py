@@ -21,12 +21,12 @@ from codeloop.workspace.sandbox.launcher.processes import (
 )
 from codeloop.workspace.sandbox.launcher.usage import Bounds, UsageWatch
 
-_GRACE = 0.2  # seconds from TERM to KILL when nobody is there to name another
-_PIECE = 1 << 20
+_GRACE_SECONDS = 0.2  # from TERM to KILL when the client is gone and can't name another time
+_READ_BYTES = 1 << 20
 
 
 class Request:
-    """A program to start, as it comes over a socket. `targets`: which numbers the descriptors get.
+    """A program to start, as it comes over a socket. `targets`: the numbers that the descriptors get in the program.
 
     `mark`: set in its environment where orphans are not reparented to us.
     """
@@ -60,7 +60,7 @@ def read_descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
 def _read(channel: socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
-        chunk = channel.recv(min(size - len(data), _PIECE), MSG_WAITALL)
+        chunk = channel.recv(min(size - len(data), _READ_BYTES), MSG_WAITALL)
         if not chunk:
             raise EOFError
         data += chunk
@@ -70,7 +70,7 @@ def _read(channel: socket, size: int) -> bytes:
 def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
     """Run the command that comes over the channel until it and all it started have ended, or exceed their bounds.
 
-    Returns whether they ended by themselves: then this process is as it was before.
+    Returns whether they ended by themselves: then this process can serve another request.
     """
     fields, fds = receive(channel)
     request = Request(fields)
@@ -98,7 +98,8 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
                 return True
         if channel in ready:
             message = channel.recv(64).split()
-            grace, notice = (int(word) / 1000 for word in message[1:]) if len(message) == 3 else (_GRACE, 0)
+            # An empty message: the client is gone.
+            grace, notice = (int(word) / 1000 for word in message[1:]) if len(message) == 3 else (_GRACE_SECONDS, 0)
             if notice:
                 interrupt(command, signals, notice, request.mark)
             count = _end(signals, grace, request.mark, bounds)
@@ -107,7 +108,10 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
 
 
 def _end(signals: int, grace: float, mark: str, bounds: Bounds) -> int:
-    """End everything below this process. In a sandbox, uncatchable processes take the other commands with them."""
+    """End everything below this process.
+
+    What forks and ends faster than it can be found is killed with all processes of the sandbox, other commands too.
+    """
     count = end_descendants(signals, grace, mark)
     if bounds.has_namespace and has_children():
         end_all()
@@ -134,12 +138,12 @@ def _say(channel: socket, text: str) -> None:
     try:
         channel.sendall(text.encode())
     except OSError:
-        return  # the client is gone: the next read of the channel raises
+        return  # the client is gone, which the next read of the channel shows
 
 
 def _start(request: Request, fds: list[int]) -> int:
     """Start the command in a session of its own. Raises OSError."""
-    os.chdir(request.directory)
+    os.chdir(request.directory)  # `posix_spawn` has no option for it
     actions: list[tuple[int, int, int]] = [
         (os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(fds, request.targets, strict=True)
     ]
@@ -156,5 +160,5 @@ def _start(request: Request, fds: list[int]) -> int:
         setsigmask=(),
         setsigdef=IGNORED_SIGNALS,
     )
-    os.chdir("/")
+    os.chdir("/")  # else the supervisor would hold the command's folder as long as it lives
     return pid

@@ -2,14 +2,14 @@
 
 
 class Suppress:
-    """A block that ends silently with one of these errors."""
+    """A context manager that ignores these errors."""
 
     def __init__(self, *errors: type[BaseException]) -> None:
         self._errors = errors
 
     def __enter__(self) -> None:
-        """Begin the block."""
+        """Enter the block."""
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        """Say whether what ended the block is ignored."""
+        """Return whether the error that ended the block is ignored."""
         return kind is not None and issubclass(kind, self._errors)

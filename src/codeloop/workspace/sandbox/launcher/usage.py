@@ -1,4 +1,7 @@
-"""Watches the memory of a command's processes at intervals; the kernel itself only limits their number."""
+"""Watches how many processes a command has and how much memory they use, at intervals.
+
+docs/decisions/0018 says why the kernel's own limits are not enough.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-_PAUSE = 0.25  # seconds
-_SHARE = 25
-"""A slow look is repeated less often: it takes at most one part in this many of a processor."""
-_KILO = 1024
+_INTERVAL_SECONDS = 0.25
+_COST_FACTOR = 25
+"""A measurement that takes long is repeated less often: the interval is this many times its duration."""
+_KIB = 1024
 _LIMITS = tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))
 
 
 class Bounds:
     """What one command may use. `processes`: threads count, too; `memory`: bytes. 0: no bound.
 
-    `has_namespace`: whether it and the others of its sandbox are all the processes that they see.
+    `has_namespace`: whether the commands of its sandbox have a PID namespace of their own.
     """
 
     def __init__(self, processes: int = 0, memory: int = 0, *, has_namespace: bool = False) -> None:
@@ -39,7 +42,7 @@ class Bounds:
 
     @property
     def most(self) -> int:
-        """The limit of processes in a sandbox, with room for ours while a command is stopped."""
+        """The limit that the kernel enforces: a quarter above ours, with room for our processes to end the command."""
         return self.processes + self.processes // 4
 
 
@@ -56,15 +59,15 @@ class UsageWatch:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._next = time.monotonic() + _PAUSE
+        self._next = time.monotonic() + _INTERVAL_SECONDS  # nothing is measured of a shorter command
 
     @property
     def pause(self) -> float | None:
-        """Return the seconds until the next look, None for never."""
+        """Return the seconds until the next measurement; None: there is none."""
         return max(self._next - time.monotonic(), 0) if self._bounds.is_any else None
 
     def find_exceeded(self) -> str:
-        """Return the bound that is exceeded, `4096 processes` or `2048 memory` (MB); "" for none or before its time."""
+        """Return the bound that is exceeded, `4096 processes` or `2048 memory` (MB); "": none, or it is too early."""
         began = time.monotonic()
         if began < self._next or not self._bounds.is_any:
             return ""
@@ -73,29 +76,31 @@ class UsageWatch:
         exceeded = ""
         if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:
             exceeded = f"{self._bounds.processes} processes"
+        # Resident sizes count shared pages once for each process: only above the bound is the slow way worth it.
         elif self._is_more(sum(row[1] + row[2] for row in used)) and self._is_more(_measure_unshared(pids)):
             exceeded = f"{self._bounds.memory // 1_000_000} memory"
-        self._next = time.monotonic() + max(_PAUSE, _SHARE * (time.monotonic() - began))
+        self._next = time.monotonic() + max(_INTERVAL_SECONDS, _COST_FACTOR * (time.monotonic() - began))
         return exceeded
 
     def _is_more(self, memory: int) -> bool:
-        return 0 < self._bounds.memory < memory * _KILO
+        return 0 < self._bounds.memory < memory * _KIB
 
 
 def _measure_unshared(pids: AbstractSet[int]) -> int:
-    """Measure the memory of processes in KiB, shared pages counted once: it takes longer to find out."""
+    """Return the memory of processes in KiB, each shared page divided among the processes that share it. Slow."""
     total = 0
     for pid in pids:
         share, swap = _read_sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))
+        # Where the file can't be read, as that of another user's process, at least unshared memory counts.
         own, _ = (share, swap) if share else _read_sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
         total += own + swap
     return total
 
 
 def _read_sizes(path: str, names: tuple[str, ...]) -> list[int]:
-    """Return numbers of a table in /proc by their names; 0 for what is not there."""
+    """Return the numbers with these names in a file of /proc; 0 for a missing one."""
     try:
         rows = dict(line.split()[:2] for line in read_text(path).splitlines() if line.startswith(names))
     except OSError:
-        rows = dict[str, str]()  # it has ended
+        rows = dict[str, str]()  # the process has ended
     return [int(rows.get(name, "0")) for name in names]

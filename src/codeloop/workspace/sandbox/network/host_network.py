@@ -13,7 +13,7 @@ from codeloop.workspace.sandbox.network.proxy import HostProxy
 _DIRECT = "localhost,127.0.0.1,::1"
 PROXY_NAMES = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
-    # The user's configuration may name another proxy, which counts more than the variables of all programs.
+    # The user's configuration of these tools may name another proxy, which only the tool's own variable overrides.
     *("PIP_PROXY", "CARGO_HTTP_PROXY", "npm_config_proxy", "npm_config_https_proxy"),
     *("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"),
 )
@@ -35,6 +35,7 @@ def make_proxy_environment(port: int, environment: Mapping[str, str]) -> dict[st
     variables = {name: value.format(port=port) for value, names in _SPELLINGS.items() for name in names}
     java = _JAVA.format(port=port)
     variables |= {name: f"{environment.get(name, '')} {java}".strip() for name in _JAVA_OPTIONS}
+    # git's own setting overrides the variables, so it is set as well.
     return variables | make_git_settings({"http.proxy": variables["HTTP_PROXY"]}, environment)
 
 
@@ -42,7 +43,7 @@ Listen = Callable[[int], Awaitable[socket.socket]]
 
 
 class HostNetwork:
-    """Starts with the first command that needs it. `close` drops open connections."""
+    """The proxy of a network. It starts with the first command that needs it; `close` drops open connections."""
 
     def __init__(self, hosts: Hosts, environment: Mapping[str, str], listen: Listen) -> None:
         """`environment`: the user's, with their proxies; `listen`: listens where commands run, at 0 on any port."""
@@ -59,17 +60,17 @@ class HostNetwork:
             if self._proxy is None:
                 self._proxy = HostProxy(self._hosts, OutgoingConnections(self._environment))
                 for port in self._hosts.services:
-                    with suppress(OSError):  # a command of ours serves that port itself
+                    with suppress(OSError):  # a sandboxed command listens on that port itself
                         await self._proxy.forward(await self._listen(port), port)
             if session not in self._ports:
-                listener = await self._listen(0)
+                listener = await self._listen(0)  # a port for each session: it shows whose connection was refused
                 self._ports[session] = listener.getsockname()[1]
                 await self._proxy.serve(listener)
         return make_proxy_environment(self._ports[session], self._environment)
 
     @property
     def count(self) -> int:
-        """How many connections were refused so far: what `refused` takes as `after`."""
+        """How many connections were refused so far: what `list_refused` takes as `after`."""
         return self._proxy.count if self._proxy is not None else 0
 
     def list_refused(self, session: str, after: int) -> list[str]:

@@ -40,8 +40,8 @@ _TRICKS = (
     (re.compile("%"), "a percent sign"),
     (re.compile(r"\.(:|$)"), "a dot at its end"),
 )
-# Where fake addresses for names come from: transparent proxies answer with these, and nothing else is there.
-_STAND_INS = frozenset({"reserved for documentation", "reserved for benchmarks"})
+# Some transparent proxies resolve every name to an address of these ranges, which nothing else uses.
+_PLACEHOLDER_RANGES = frozenset({"reserved for documentation", "reserved for benchmarks"})
 _PRIVATE = frozenset(
     {"private", "private (unique local)", "private (site-local)", "shared by a provider's customers (CGNAT)"}
 )
@@ -56,7 +56,7 @@ class Blocked(Exception):
 
 
 class HostPort(Struct, frozen=True):
-    """The target of a connection. `host`: lower-case; `literal`: an address as it was spelled, without brackets."""
+    """The target of a connection. `host`: lower-case; `literal`: it is an address as the client spelled it."""
 
     host: str
     port: int
@@ -88,9 +88,9 @@ class HostRule(Struct, frozen=True):
         return is_named and (target.port in PORTS if self.port is None else target.port == self.port)
 
     def why_refused(self, address: str) -> str | None:
-        """Return why an address that the target's name has must not be connected to; None when it may."""
+        """Return why the target's name must not lead to an address; None when it may."""
         what = why_not_public(address)
-        if what in _STAND_INS or (self.own and not self.below and what in _PRIVATE):
+        if what in _PLACEHOLDER_RANGES or (self.own and not self.below and what in _PRIVATE):
             return None
         return what
 
@@ -102,7 +102,7 @@ class Hosts(Struct, frozen=True):
     services: tuple[int, ...] = ()
 
     def find_rule(self, target: HostPort) -> HostRule:
-        """Return the entry that lets the target pass. Raises Blocked."""
+        """Return the entry that allows the target, the user's own if there is one. Raises Blocked."""
         fitting = [rule for rule in self.rules if rule.fits(target)]
         if not fitting or any(rule.is_refused for rule in fitting):
             what = "an address where a name is needed" if target.literal else "not among the hosts of the sandbox"
@@ -144,6 +144,7 @@ def read_host_port(text: str, port: int | None = None) -> HostPort:
         raise Blocked(escape_text(text), "it names no port")
     if host.startswith("["):
         return HostPort(_read_ipv6(host), port, literal=True)
+    # As browsers judge: a last label that is a number makes it an IPv4 address, in whatever spelling (`127.1`, `0x7f`).
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         return HostPort(host, port, literal=True)
     if not _NAME.fullmatch(host):

@@ -56,7 +56,10 @@ class OutgoingConnections(Struct, frozen=True):
         raise Unreachable(f"{target.authority} can't be reached: {trouble}.")
 
     async def _addresses(self, target: HostPort, rule: HostRule, is_indirect: bool) -> Sequence[str]:
-        """Return the addresses of a target, none of which is concerning. Behind a proxy a name may have none here."""
+        """Return the addresses of a target. Raises Blocked when one of them is not public, Unreachable without any.
+
+        `is_indirect`: the user's proxy connects; it may know names that this machine can't resolve.
+        """
         addresses: Sequence[str] = (target.host,)
         if not target.literal:
             try:
@@ -78,7 +81,7 @@ class OutgoingConnections(Struct, frozen=True):
                 raise ValueError(f"the scheme {proxy.scheme} is not known")
             tls = tls_context() if proxy.scheme == "https" else None
             server = await _open(proxy.hostname or "", proxy.port or _SCHEMES[proxy.scheme], tls)
-            is_asked = False
+            is_asked = False  # also when the task is cancelled, the connection has to be closed
             try:
                 async with asyncio.timeout(PROXY_CONNECT.seconds):
                     await _ask_proxy(server, proxy, request)
@@ -121,6 +124,7 @@ async def _ask_proxy(server: Stream, proxy: SplitResult, request: ProxyRequest) 
 
 async def _ask_socks(server: Stream, target: HostPort, user: bytes, password: bytes) -> None:
     reader, writer = server.reader, server.writer
+    # RFC 1928: version 5, the number of methods, then 0 (no authentication) and 2 (RFC 1929, user and password).
     writer.write(b"\5\2\0\2" if user else b"\5\1\0")
     method = await reader.readexactly(2)
     if method == b"\5\2":
@@ -128,6 +132,7 @@ async def _ask_socks(server: Stream, target: HostPort, user: bytes, password: by
         method = b"\5" + (await reader.readexactly(2))[1:]
     name = target.host.encode()
     if method == b"\5\0":
+        # CONNECT (1) to a domain name (3). The answer ends with an address (1: IPv4, 4: IPv6, 3: a name) and a port.
         writer.write(b"\5\1\0\3" + bytes((len(name),)) + name + target.port.to_bytes(2, "big"))
         _, status, _, kind = await reader.readexactly(4)
         if status == 0:

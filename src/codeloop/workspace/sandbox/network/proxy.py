@@ -41,7 +41,7 @@ class HostProxy:
 
     def __init__(self, hosts: Hosts, outgoing: OutgoingConnections) -> None:
         self.count = 0
-        """How many connections were refused so far: what `refused` takes as `after`."""
+        """How many connections were refused so far: what `list_refused` takes as `after`."""
         self._hosts = hosts
         self._outgoing = outgoing
         self._servers: list[asyncio.Server] = []
@@ -70,7 +70,7 @@ class HostProxy:
         return list(dict.fromkeys(row.text for row in rows))
 
     def _accept(self, service: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
-        """Return a handler of new connections, to a service of the user's machine or to where it asks to go."""
+        """Return a handler of new connections. `service`: a port of the user's machine; None: the client names it."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if len(self._tasks) >= PROXY_CONNECTIONS.value:
@@ -120,7 +120,7 @@ class HostProxy:
             server.writer.transport.abort()
 
     async def _greet(self, client: Stream, server: Stream, target: HostPort, *, inspect: bool) -> bool:
-        """Open the tunnel. If it is inspected, the client's first message must ask the target's own server for TLS."""
+        """Open the tunnel. `inspect`: the client's first message must be a TLS greeting that names the target."""
         client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         hello = b""
         try:
@@ -157,9 +157,8 @@ async def _relay(client: Stream, server: Stream, client_chunks: AsyncIterator[by
 
     async def pump(chunks: AsyncIterator[bytes], to: Stream) -> None:
         nonlocal last
-        to.writer.transport.set_write_buffer_limits(
-            0
-        )  # what was drained is with the system: nothing is lost at the end
+        # With a limit of 0, `drain` returns only when the system has all bytes: an abort at the end loses none.
+        to.writer.transport.set_write_buffer_limits(0)
         async for chunk in chunks:
             to.writer.write(chunk)
             last = clock()
@@ -194,7 +193,7 @@ async def _read_tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
 
 
 async def _read_body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
-    """Yield the body of one request, chunks re-framed, and nothing after it."""
+    """Yield the body of one request, chunks re-framed, and nothing after it: a second request is not checked."""
     chunks = ChunkedBody()
     while length or (length is None and not chunks.is_done):
         data = await client.reader.read(_CHUNK if length is None else min(length, _CHUNK))
@@ -210,7 +209,10 @@ async def _read_body(client: Stream, length: int | None) -> AsyncIterator[bytes]
 
 
 async def _finish(client: Stream) -> None:
-    """End our side; what the client still sends is dropped for a while, or it would not read our answer to its end."""
+    """End our side of the connection, and drop for a while what the client still sends.
+
+    Closing with unread data would reset the connection, and the client could lose the end of our answer.
+    """
     client.writer.write_eof()
     try:
         async with asyncio.timeout(PROXY_LINGER.seconds):

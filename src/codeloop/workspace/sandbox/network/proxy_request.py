@@ -20,12 +20,12 @@ _HOP_BY_HOP = frozenset(
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 
-_RECORD, _RECORDS = bytes((22, 3)), 16
+_HANDSHAKE_RECORD, _MAX_RECORDS = bytes((22, 3)), 16  # the type of a TLS record and the major version
 _CLIENT_HELLO, _SERVER_NAME, _ENCRYPTED_HELLO = 1, 0, 0xFE0D
 
 
 class ProxyRequest(Struct, frozen=True):
-    """One request. `head`: as it goes to the server, b"" for CONNECT; `length` of the body, None: in chunks."""
+    """One request. `head`: as it is sent to the server, b"" for CONNECT; `length`: of the body, None: in chunks."""
 
     target: HostPort
     head: bytes = b""
@@ -81,6 +81,7 @@ def _read_body_length(headers: list[tuple[str, str]], target: HostPort, minor: s
     """Return the length of the body, None for chunks."""
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
+    # Two lengths could be read differently by the server: a second request would pass unchecked within the body.
     if len(lengths) + len(codings) > 1:
         raise Blocked(target.authority, "the request gives the length of its body twice")
     if codings and (codings[0].lower() != "chunked" or minor == "0"):
@@ -114,7 +115,7 @@ def is_greeting(data: bytes, target: HostPort) -> bool:
         raise Blocked(target.authority, "TLS hides which server it asks for (Encrypted Client Hello)")
     names = [body for kind, body in extensions if kind == _SERVER_NAME]
     if target.literal and not names:
-        return True
+        return True  # TLS has no server name for an address
     # The list's length, a zero for "host name", the name's length, the name: one name, and nothing after it.
     if len(names) != 1 or names[0][:5] != _make_prefix(len(names[0])):
         raise Blocked(target.authority, "TLS does not name one server")
@@ -131,10 +132,10 @@ def _make_prefix(size: int) -> bytes:
 def _read_client_hello(data: bytes, target: HostPort) -> bytes | None:
     """Return the body of the ClientHello, from one record or a few; None while it is not complete."""
     message, at = b"", 0
-    for _ in range(_RECORDS):
+    for _ in range(_MAX_RECORDS):
         head = data[at : at + 5]
         size = int.from_bytes(head[3:5], "big")
-        if not _RECORD.startswith(head[:2]) or (len(head) == 5 and not 0 < size <= 1 << 14):
+        if not _HANDSHAKE_RECORD.startswith(head[:2]) or (len(head) == 5 and not 0 < size <= 1 << 14):
             raise Blocked(target.authority, "what is sent through it is not TLS")
         if len(head) < 5 or len(data) < at + 5 + size:
             break
@@ -145,7 +146,7 @@ def _read_client_hello(data: bytes, target: HostPort) -> bytes | None:
         if len(message) >= max(length, 4):
             return message[4:]
     else:
-        raise Blocked(target.authority, f"its first TLS message comes in more than {_RECORDS} records")
+        raise Blocked(target.authority, f"its first TLS message comes in more than {_MAX_RECORDS} records")
     if len(data) > PROXY_HELLO.value:
         raise Blocked(target.authority, f"its first TLS message is longer than {PROXY_HELLO.value} bytes")
     return None
