@@ -42,12 +42,12 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
         index = Path(folder, "index")
         own = git.root / _read_line(await git.ask("rev-parse", "--git-path", "index"), "find the index")
         if own.is_file():
-            shutil.copyfile(own, index)
+            shutil.copyfile(own, index)  # with the stats in it git reads only the files that have changed
         _read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
         tree = _read_line(await git.ask("write-tree", index=index), "store the files")
     words = (*await find_identity(git), "commit-tree", tree, "-p", head, "-m", "What was uncommitted")
     state = _read_line(await git.ask(*words), "store the files")
-    ref = f"{_REF}/{state}"
+    ref = f"{_REF}/{state}"  # a bundle holds references, not commits alone
     try:
         _read_line(await git.ask("update-ref", ref, state), "name the files")
         words = ("bundle", "create", "--quiet", str(file), ref, "--not", "--remotes")
@@ -73,6 +73,7 @@ async def take_bundle(git: Git, file: Path, work: PackedWork) -> None:
 async def unpack_files(tree: Git, work: PackedWork) -> None:
     """Write the files as they were into a new work tree at `head`; what was uncommitted is so again."""
     _read_line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
+    # Without `-u` the files stay, and differ from the index again.
     _read_line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
 
 

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 Status = Literal["added", "deleted", "modified"]
 _STATUS: dict[str, Status] = {"A": "added", "D": "deleted"}
-_BLOCK = b"diff --git "
+_PATCH_HEADER = b"diff --git "
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
 
 class ChangedFile(Struct, frozen=True):
-    """A file that differs: its path relative to the work tree, lines added and deleted (0 of a binary file).
+    """A file that differs: its path relative to the work tree, and the lines added and deleted (0 for a binary file).
 
-    `patch`: git's text, None where it was not asked for or is too long.
+    `patch`: git's text; None: it was not asked for, or is too long.
     """
 
     file: str
@@ -35,7 +35,7 @@ class ChangedFile(Struct, frozen=True):
 
 def read_diff(data: bytes, *, is_whole: bool = True) -> list[ChangedFile]:
     """Parse the files in their order. Not `is_whole`: the output was cut off, so the last patch is left out."""
-    rows, _, text = data.partition(b"\0\0")
+    rows, _, text = data.partition(b"\0\0")  # with -z an empty field separates the rows from the patches
     patches = _split_patches(text, is_whole=is_whole)
     statuses: dict[bytes, str] = {}
     counts: dict[bytes, tuple[int, int]] = {}
@@ -68,21 +68,22 @@ def _merge_rows(first: ChangedFile, second: ChangedFile) -> ChangedFile:
 
 
 def _split_patches(text: bytes, *, is_whole: bool) -> dict[bytes, str]:
-    """Return the patches by file. A line that begins like a header is one: lines of content begin with a mark."""
+    """Return the patches by file. A line that looks like a header is one: content starts with `+`, `-` or a blank."""
     starts = [match.start() for match in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
     patches: dict[bytes, str] = {}
     name = b""
     for start, end in pairwise((*starts, len(text))):
         block = text[start:end]
-        name = _read_name(block[len(_BLOCK) : block.find(b"\n")])
+        name = _read_name(block[len(_PATCH_HEADER) : block.find(b"\n")])
         patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
     if not is_whole:
-        patches.pop(name, None)
+        patches.pop(name, None)  # of the last file, which was cut off
     return patches
 
 
 def _read_name(header: bytes) -> bytes:
     """Return the file of `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
+    # The names are cut at the middle, since they may hold ` b/` themselves.
     if not header.startswith(b'"'):
         return header[2 : (len(header) - 5) // 2 + 2]
     return _ESCAPE.sub(_unescape, header[1 : (len(header) - 1) // 2 - 1])[2:]

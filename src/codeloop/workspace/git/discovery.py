@@ -36,14 +36,14 @@ _HARMLESS = re.compile(
 _CHECKS_SIGNATURES = frozenset({"log.showsignature", "format.pretty"})
 _HOOK = "post-index-change"
 """The one hook that read-only commands may run: `git status` writes the index."""
-_SUBMODULE = b"\0\0\xe0\0"
+_SUBMODULE_MODE = b"\0\0\xe0\0"  # 0o160000 as an index holds it
 
 
 class RepositoryLookup(Struct, frozen=True):
     """The repository that git finds from a directory.
 
-    `foreign`: why it may not be the project's own; "" if it is, or there is none. `runs`: what in it may run programs
-    in read-only commands; "" for nothing. `is_below`: the directory is not the top of the work tree.
+    `foreign`: why it may not be the project's own; "": it is, or there is none. `runs`: what in it may run programs
+    in read-only commands; "": nothing. `is_below`: the directory is not the top of the work tree.
     """
 
     foreign: str = ""
@@ -73,6 +73,7 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
         return RepositoryLookup(is_below=here != top)
     real = Path(os.path.realpath(folder))
     if top in real.parents and real != top / ".git":
+        # Only `.git` is protected: commands and edits may change the configuration of another folder.
         return RepositoryLookup("the repository lies among the project's files")
     return RepositoryLookup(runs=_find_program_setting(folder, top), is_below=here != top)
 
@@ -116,9 +117,9 @@ def _has_submodules(index: Path) -> bool:
 def _holds_submodules(index: Path, *_stamp: int) -> bool:
     """Return whether an index may hold a submodule, by the bytes of its kind."""
     try:
-        return _SUBMODULE in read_bounded(index, _INDEX_BYTES)
+        return _SUBMODULE_MODE in read_bounded(index, _INDEX_BYTES)
     except OSError:
-        return True
+        return True  # unreadable or too large: in doubt it has some
 
 
 @lru_cache(maxsize=64)

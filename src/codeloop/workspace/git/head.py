@@ -5,8 +5,8 @@ from pathlib import Path
 from codeloop.kit.git import git_folder
 from codeloop.workspace.git.index import read_small
 
-_BRANCH = "ref: refs/heads/"
-_BYTES = 4096
+_BRANCH_PREFIX = "ref: refs/heads/"
+_HEAD_BYTES = 4096
 
 
 class Head:
@@ -24,9 +24,9 @@ class Head:
     @property
     def branch(self) -> str | None:
         """The branch at the last read; None: a single commit is checked out, or there is no repository."""
-        return self._last.removeprefix(_BRANCH) if self._last.startswith(_BRANCH) else None
+        return self._last.removeprefix(_BRANCH_PREFIX) if self._last.startswith(_BRANCH_PREFIX) else None
 
     def _read(self) -> str:
         """Return HEAD as text; empty when it can't be read."""
         folder = git_folder(self._root)
-        return read_small(folder / "HEAD", _BYTES).decode("utf-8", "replace").strip() if folder is not None else ""
+        return read_small(folder / "HEAD", _HEAD_BYTES).decode("utf-8", "replace").strip() if folder is not None else ""

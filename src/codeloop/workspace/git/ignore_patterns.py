@@ -14,15 +14,16 @@ from codeloop.workspace.git.index import read_small
 _PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` next to other characters is `*`
 _MAGIC = re.compile(r"[*?\[\\]")
 _ENDING = re.compile(r"\*[^*?\[\\/]+")
-_WILD = 8 * 1024
-"""Characters of one file's patterns with wildcards, but for `*.end`. Further ones exclude nothing: each costs time for
-every file of a project."""
+_MAX_WILD_CHARS = 8 * 1024
+"""Characters of the patterns with wildcards in one file, without those like `*.end`.
+
+Further ones exclude nothing, since each costs time for every file of a project."""
 
 
 class Pattern(Struct, frozen=True):
-    """One line. It is for the name alone, or (`anchored`) for the path relative to the file's folder.
+    """One line, which is compared with the name alone, or (`anchored`) with the path relative to the file's folder.
 
-    What it is compared with: the `plain` text, the `ending` of a name, or the `regex`.
+    Exactly one is set: `plain`, the whole text; `ending`, the end of a name; `regex`, the slowest.
     """
 
     anchored: bool
@@ -34,7 +35,7 @@ class Pattern(Struct, frozen=True):
 
 
 class _Run:
-    """Consecutive lines that all exclude or all include: the order within them does not matter."""
+    """Consecutive lines that all exclude or all include. Their order does not matter, so they are matched at once."""
 
     def __init__(self, negated: bool, lines: Sequence[Pattern]) -> None:
         self.negated = negated
@@ -79,7 +80,7 @@ class Patterns(Struct, frozen=True, dict=True):
 
 
 def parse(text: bytes, base: str) -> Patterns:
-    """Read a .gitignore. A line that git would not understand is skipped."""
+    """Parse a .gitignore. A line that git would not understand is skipped."""
     return Patterns(base, _parse_lines(text.decode("utf-8", "surrogateescape").split("\n")))
 
 
@@ -93,7 +94,7 @@ def parse_attributes(text: bytes, base: str, words: Iterable[str]) -> Patterns:
 
 def _parse_lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
     patterns: list[Pattern] = []
-    room = _WILD
+    room = _MAX_WILD_CHARS
     for text in texts:
         pattern = _parse_line(text, room)
         if pattern is not None:
@@ -136,6 +137,7 @@ def _join_regexes(regexes: list[str]) -> re.Pattern[str] | None:
 
 def _parse_line(line: str, room: int) -> Pattern | None:
     line = line.removesuffix("\r")
+    # Blanks at the end don't count, except one after a backslash.
     stripped_line = line.rstrip(" ")
     line = line[: len(stripped_line) + stripped_line.endswith("\\")]
     if not line or line.startswith("#"):
@@ -144,7 +146,7 @@ def _parse_line(line: str, room: int) -> Pattern | None:
     line = line[negated:]
     folders_only = line.endswith("/")
     line = line[:-1] if folders_only else line
-    anchored = "/" in line
+    anchored = "/" in line  # a slash anywhere but at the end
     text = line.removeprefix("/")
     if text and not _MAGIC.search(text):
         return Pattern(anchored, plain=text, negated=negated, folders_only=folders_only)

@@ -13,19 +13,19 @@ from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import read_bounded, read_start
 
 _ENTRY = Layout(">IIIIIIIIII20sH")
-_LINK, _SUBMODULE = 0o120000, 0o160000
-_EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
-_INTENT = 0x2000
-_CONFIG = 64 * 1024
-_LARGEST = 32 * 1024 * 1024
-_LARGEST_READ = 512 * 1024 * 1024  # that of five million files
-_MASK = 0xFFFFFFFF
+_SUBMODULE = 0o160000
+_EXTENDED, _STAGE = 0x4000, 0x3000  # bits of an entry's flags
+_INTENT_TO_ADD = 0x2000  # a bit of its extended flags
+_CONFIG_BYTES = 64 * 1024
+_INDEX_BYTES = 32 * 1024 * 1024
+_SNAPSHOT_INDEX_BYTES = 512 * 1024 * 1024  # an index of five million files
+_LOW_32_BITS = 0xFFFFFFFF
 
 
 class Tracked(NamedTuple):
-    """One tracked file: its blob (empty after `git add --intent-to-add`), and its stat at git's last look.
+    """One tracked file: its blob (empty after `git add --intent-to-add`), and its stat when git last read it.
 
-    A stat that may belong to earlier content is one that no file can have.
+    Where the stat may belong to earlier content, `mtime_ns` is -1, which no file has.
     `size` and `inode` are cut to 32 bits, as git keeps them.
     """
 
@@ -37,21 +37,21 @@ class Tracked(NamedTuple):
     inode: int
 
     def same(self, info: os.stat_result) -> bool:
-        """Return whether a file is unchanged since git's last look."""
+        """Return whether a file is unchanged since git last read it."""
         return (
             self.mtime_ns == info.st_mtime_ns
             and self.ctime_ns == info.st_ctime_ns
-            and self.size == info.st_size & _MASK
-            and self.inode == info.st_ino & _MASK
+            and self.size == info.st_size & _LOW_32_BITS
+            and self.inode == info.st_ino & _LOW_32_BITS
         )
 
 
 class Repository(Struct, frozen=True):
-    """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one it shares objects with.
+    """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one that holds its objects.
 
     `tracked`: folder (relative to the work tree, "" for its top) -> name -> entry. Empty when the index
-    is of a kind that is not read here (split, sparse, SHA-256). `trees`: folder -> the tree that git has written of
-    just what is tracked in it.
+    is of a kind that is not read here (split, sparse, SHA-256). `trees`: folder -> the tree object that git has written
+    for exactly the files that are tracked in it.
     """
 
     folder: Path
@@ -61,7 +61,7 @@ class Repository(Struct, frozen=True):
 
     @property
     def objects(self) -> Path:
-        """Where its objects are."""
+        """The folder of its objects."""
         return self.common / "objects"
 
 
@@ -71,15 +71,15 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     if folder is None:
         return None
     common = common_folder(folder)
-    config = read_small(common / "config", _CONFIG)
+    config = read_small(common / "config", _CONFIG_BYTES)
     if b"sha256" in config.lower():
         return None
-    # git itself may have converted what it stored: then the blob is not what lies on the disk.
+    # git may have converted line ends when it stored a file: the blob then differs from the file on the disk.
     if not with_index or _converts(config):
         return Repository(folder, common)
     try:
         file = folder / "index"
-        data = read_bounded(file, _LARGEST_READ)
+        data = read_bounded(file, _SNAPSHOT_INDEX_BYTES)
         changed_at = file.stat().st_mtime_ns
         tracked, trees = parse_index(data, changed_at)
     except (OSError, ValueError, IndexError):
@@ -94,7 +94,7 @@ def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
         info = (folder / "index").stat() if folder is not None else None
     except OSError:
         return {}
-    if folder is None or info is None or info.st_size > _LARGEST:
+    if folder is None or info is None or info.st_size > _INDEX_BYTES:
         return {}
     return _read_index(folder / "index", info.st_mtime_ns, info.st_size, info.st_ino)
 
@@ -102,7 +102,7 @@ def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
 @lru_cache(maxsize=4)
 def _read_index(index: Path, changed_at: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
     try:
-        return parse_index(read_bounded(index, _LARGEST), changed_at)[0]
+        return parse_index(read_bounded(index, _INDEX_BYTES), changed_at)[0]
     except (OSError, ValueError, IndexError):
         return {}
 
@@ -120,7 +120,7 @@ def list_submodules(index: Path) -> tuple[str, ...]:
 def _list_submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
     submodules: list[str] = []
     try:
-        data = read_bounded(index, _LARGEST)
+        data = read_bounded(index, _INDEX_BYTES)
         if _SUBMODULE.to_bytes(4, "big") in data:
             parse_index(data, 0, submodules)
     except (OSError, ValueError, IndexError):
@@ -131,12 +131,12 @@ def _list_submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
 def parse_index(
     data: bytes, looked_at: int, submodules: list[str] | None = None
 ) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
-    """Read an index of version 2 to 4: `tracked` and `trees` of a Repository.
+    """Parse an index of version 2 to 4: `tracked` and `trees` of a Repository.
 
-    `looked_at`: its own modification time in ns; a file as young may have changed. `submodules`: filled with
-    the paths of submodules.
+    `looked_at`: the modification time of the index in ns. A file that is not older may have changed after git read it.
+    `submodules`: filled with the paths of submodules.
 
-    Raises ValueError when it is of another kind, or broken.
+    Raises ValueError for an index of another kind, or a broken one.
     """
     if data[:4] != b"DIRC" or len(data) < 32:
         raise ValueError("not an index")
@@ -154,9 +154,9 @@ def parse_index(
         here = at + 62
         intent = False
         if flags & _EXTENDED:
-            intent = bool(int.from_bytes(data[here : here + 2], "big") & _INTENT)
+            intent = bool(int.from_bytes(data[here : here + 2], "big") & _INTENT_TO_ADD)
             here += 2
-        if version == 4:
+        if version == 4:  # a path is written as what differs from the one before
             drop, here = _read_offset(data, here)
             end = data.index(0, here)
             path = path[: len(path) - drop] + data[here:end]
@@ -164,13 +164,13 @@ def parse_index(
         else:
             end = data.index(0, here)
             path = data[here:end]
-            at += (end - at + 8) // 8 * 8
+            at += (end - at + 8) // 8 * 8  # entries are padded with 1 to 8 NULs
         if mode & 0o170000 == _SUBMODULE and submodules is not None:
             submodules.append(os.fsdecode(path))
         if flags & _STAGE or mode & 0o170000 == _SUBMODULE:
-            continue
+            continue  # a stage: one side of a conflict in a merge
         folder, _, name = path.rpartition(b"/")
-        if folder != last_folder:
+        if folder != last_folder:  # entries are sorted, so most are in the folder of the one before
             last_folder = folder
             names = tracked_entries.setdefault(os.fsdecode(folder), {})
         mtime = ms * 1_000_000_000 + mn
@@ -183,12 +183,12 @@ def parse_index(
 
 
 def _find_trees(data: bytes, at: int) -> dict[str, bytes]:
-    """Return the trees in the extension for them.
+    """Return the trees that the index's extension `TREE` holds.
 
-    Raises ValueError for a mandatory extension, whose name is in lower case.
+    Raises ValueError for a mandatory extension, whose name is in lower case: without it the index can't be understood.
     """
     trees: dict[str, bytes] = {}
-    while at + 8 <= len(data) - 20:
+    while at + 8 <= len(data) - 20:  # the last 20 bytes are a checksum
         if data[at : at + 1].islower():
             raise ValueError(f"an index with the extension {data[at : at + 4]!r}")
         end = at + 8 + int.from_bytes(data[at + 4 : at + 8], "big")
@@ -199,7 +199,7 @@ def _find_trees(data: bytes, at: int) -> dict[str, bytes]:
 
 
 def _read_trees(rows: bytes) -> dict[str, bytes]:
-    """Read the extension's rows: each folder is followed by those in it. One that changed since has no tree."""
+    """Parse the extension's rows: each folder is followed by those in it. A folder that has changed has no tree."""
     trees: dict[str, bytes] = {}
     at, above = 0, [("", 1)]
     while at < len(rows):

@@ -12,12 +12,12 @@ from codeloop.workspace.git.repository import Git, GitOutput
 from codeloop.workspace.git.submodules import list_unsaved_below
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure
 
-_CONFLICT = 256 * 1024  # bytes of a file with conflicts that are shown
+_CONFLICT_BYTES = 256 * 1024  # of a file with conflicts that are shown
 _HEADS = "refs/heads/"
 
 
 class MarkedFile(Struct, frozen=True):
-    """A file that both sides changed; `text`: with the conflict marked, None where that is no text or too long."""
+    """A file that both sides changed. `text`: its content with the conflicts marked; None: binary or too long."""
 
     file: str
     text: str | None
@@ -75,7 +75,7 @@ class Merging(Struct, frozen=True):
         if base == theirs:
             return MergeResult(ours)
         if base == ours and files is None:
-            new = theirs
+            new = theirs  # a fast-forward: no merge commit is needed
         else:
             output = await self.trees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
             tree, *names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
@@ -89,6 +89,7 @@ class Merging(Struct, frozen=True):
                 raise WorktreeRefused(
                     f"git can't merge {branch} into {into}: {describe_failure(output)} (It takes git 2.38.)"
                 )
+            # Of some files it is no merge: the other ones would count as merged and never be offered again.
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree = tree if files is None else await self._build_tree(ours, tree, files)
             words = ("commit-tree", tree, *parents, "-m", message)
@@ -98,7 +99,10 @@ class Merging(Struct, frozen=True):
         return MergeResult(new)
 
     async def rebase(self, tree: Git, onto: str) -> MergeResult:
-        """Replay a work tree's commits onto a branch; with conflicts it stays as it is. Raises WorktreeRefused."""
+        """Replay a work tree's commits onto a branch; with conflicts the work tree stays as it is.
+
+        Raises WorktreeRefused.
+        """
         await self._find_commit(onto)
         changed = await self.trees.list_changed(tree)
         if changed:
@@ -121,7 +125,7 @@ class Merging(Struct, frozen=True):
 
     async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> MarkedFile:
         """Return a file with conflicts; the labels of the marks, which are commits, are replaced."""
-        data = await self.trees.git.blob(tree, name, _CONFLICT)
+        data = await self.trees.git.blob(tree, name, _CONFLICT_BYTES)
         if data is None or b"\0" in data:
             return MarkedFile(name, None)
         text = data.decode("utf-8", "replace")
@@ -148,6 +152,7 @@ class Merging(Struct, frozen=True):
         """Move a branch forward, with the files of the work tree in which it is checked out."""
         folder = await self._find_checkout(branch)
         if folder is None:
+            # `old` makes git refuse when the branch has moved since the merge was computed.
             output = await self.trees.git.ask("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
         else:
             output = await self.trees.run(Git(folder, self.trees.environment), "merge", "--ff-only", "--quiet", new)
@@ -172,7 +177,7 @@ class Merging(Struct, frozen=True):
 
 async def find_identity(git: Git) -> list[str]:
     """Return the git options with the user's name and email, since the user's configuration is not read here."""
-    words = ["-c", "commit.gpgsign=false"]
+    words = ["-c", "commit.gpgsign=false"]  # signing would start a program, which may ask for a passphrase
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
         output = await git.setting("--get", name)
         words += ("-c", f"{name}={''.join(output.lines[:1]) or default}")
@@ -195,7 +200,7 @@ async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:
 def _read_text(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
-            data = file.read(_CONFLICT)
+            data = file.read(_CONFLICT_BYTES)
     except OSError:
         return None
     return None if b"\0" in data else data.decode("utf-8", "replace")

@@ -8,7 +8,8 @@ from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, 
 from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
 from codeloop.workspace.snapshot.stat_cache import CachedFolder, join
 
-_CONVERTING = ("filter", "ident", "working-tree-encoding", "eol")
+_CONVERTING_ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "eol")
+"""With one of these, git stores other bytes than the file has."""
 _RULES_BYTES = 256 * 1024
 
 
@@ -16,7 +17,7 @@ class NestedRepositories:
     """The repository at the top of a work tree, and those inside it (submodules, clones)."""
 
     def __init__(self, root: str, excludes: Iterable[Path], *, with_index: bool) -> None:
-        """`excludes`: the user's own files of patterns. `with_index`: read what is tracked, for a first look."""
+        """`excludes`: the user's own files of patterns. `with_index`: read the index, for the first snapshot."""
         self._root = root
         self._with_index = with_index
         self._repositories: dict[str, Repository] = {}
@@ -40,7 +41,7 @@ class NestedRepositories:
         self._repositories[path] = repository
         self._excludes[path] = parse(read_small(repository.common / "info" / "exclude", _RULES_BYTES), path)
         words = read_small(repository.common / "info" / "attributes", _RULES_BYTES)
-        folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING)), *folder.converted)
+        folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING_ATTRIBUTES)), *folder.converted)
         for below, names in repository.tracked.items():
             here = join(path, below) if below else path
             self._tracked[here] = names
@@ -50,21 +51,21 @@ class NestedRepositories:
         return True
 
     def drop_index(self) -> None:
-        """Forget the index: the snapshot's table holds it now."""
+        """Forget the index: after the first snapshot its own table has the same."""
         self._with_index = False
         self._tracked.clear()
         self._above.clear()
 
     def leads_to_tracked(self, path: str) -> bool:
-        """Return whether a folder that is ignored holds tracked files."""
+        """Return whether a folder, even an ignored one, holds tracked files."""
         return path in self._above
 
     def index_entry(self, path: str, name: str) -> Tracked | None:
-        """Return the index entry of a file that is looked at for the first time; None: it is not tracked."""
+        """Return the index entry of a file that the snapshot does not know yet; None: it is not tracked."""
         return self._tracked.get(path, {}).get(name) if self._tracked else None
 
     def is_clean(self, tracked: Tracked, folder: CachedFolder, path: str, name: str, info: os.stat_result) -> bool:
-        """Return whether the repository holds just the bytes that a tracked file has on the disk."""
+        """Return whether the repository has exactly the bytes of a tracked file: unchanged, and not converted."""
         if not tracked.blob or not tracked.same(info):
             return False
         return not folder.converted or not is_ignored(folder.converted, join(path, name), name, is_folder=False)
@@ -72,9 +73,9 @@ class NestedRepositories:
     def update_rules(
         self, path: str, folder: CachedFolder, above: CachedFolder | None, names: set[str], *, is_complete: bool
     ) -> bool:
-        """Bring the patterns that hold in a folder up to date; True when its own .gitignore changed.
+        """Update the patterns that apply in a folder; True when its own .gitignore has changed.
 
-        `above`: the folder it is in. `names`: what is in it. Not `is_complete`: only if they changed.
+        `above`: the folder it is in; `names`: its entries. Not `is_complete`: only if its .gitignore has changed.
         """
         stamp, own = None, None
         if ".gitignore" in names:
@@ -93,13 +94,16 @@ class NestedRepositories:
         if self._tracked:
             if ".gitattributes" in names:
                 words = read_small(Path(self._root, path, ".gitattributes"), _RULES_BYTES)
-                folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING)), *folder.converted)
+                folder.converted = (
+                    *_drop_empty(parse_attributes(words, path, _CONVERTING_ATTRIBUTES)),
+                    *folder.converted,
+                )
             folder.converted = (*folder.converted, *(above.converted if above is not None else ()))
         return changed
 
 
 def _drop_empty(*patterns: Patterns) -> tuple[Patterns, ...]:
-    """Leave out those without a line."""
+    """Return the files of patterns that have a line: each one costs time for every file."""
     return tuple(each for each in patterns if each.lines)
 
 

@@ -13,19 +13,19 @@ from codeloop.workspace.process.run_program import run_program
 from codeloop.workspace.search.ripgrep import printable
 
 _HEADS = "refs/heads/"
-_SMALL = 1 << 20
-_USUAL = ("main", "master")
+_OUTPUT_BYTES = 1 << 20
+_USUAL_BRANCHES = ("main", "master")
 
 
 class GitFailed(CodeloopError):
-    """Git can't say what was asked: it is missing, it failed, or it took too long."""
+    """Git gave no answer: it is missing, it failed, or it took too long."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 
 
 class GitOutput(Struct, frozen=True):
-    """What git printed. `code`: its exit code; `whole`: False when the output was cut; `errors`: its stderr."""
+    """The result of a git command. `data`: its output; `whole`: False when that was cut; `errors`: its stderr."""
 
     code: int
     data: bytes
@@ -34,7 +34,7 @@ class GitOutput(Struct, frozen=True):
 
     @property
     def lines(self) -> list[str]:
-        """The output as lines; bytes that are no characters are kept."""
+        """The output as lines; bytes that are not UTF-8 are kept as surrogates."""
         return self.data.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n") if self.data else []
 
 
@@ -63,14 +63,14 @@ class Git(Struct, frozen=True):
     async def default_branch(self) -> DefaultBranch | None:
         """Return the default branch: a remote's HEAD (origin's first), else a branch with a usual name."""
         configured = await self.setting("--get", "init.defaultBranch")
-        names = (*configured.lines[:1], *_USUAL)
+        names = (*configured.lines[:1], *_USUAL_BRANCHES)
         patterns = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
         names_output = await self.ask("for-each-ref", "--format=%(refname)\t%(symref)", *patterns)
         rows = dict(line.split("\t", 1) for line in names_output.lines if "\t" in line)
-        remote = {ref: aim for ref, aim in rows.items() if aim and ref.startswith("refs/remotes/")}
+        remote = {ref: target for ref, target in rows.items() if target and ref.startswith("refs/remotes/")}
         for ref in sorted(remote, key=lambda ref: (ref != "refs/remotes/origin/HEAD", ref)):
             start = ref.removesuffix("HEAD")
-            if remote[ref].startswith(start):
+            if remote[ref].startswith(start):  # HEAD of a remote could name a reference of something else
                 return DefaultBranch(remote[ref].removeprefix(start), remote[ref])
         for name in names:
             if _HEADS + name in rows:
@@ -80,7 +80,7 @@ class Git(Struct, frozen=True):
     async def commit(self, revision: str) -> str | None:
         """Return the full name of a commit; None: it does not exist (yet). Raises GitFailed."""
         output = await self.ask("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-        if output.code > 1:
+        if output.code > 1:  # 1 is "no such commit", by `-q`; git fails with 128
             raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(output.errors.split())}")
         return output.lines[0] if output.code == 0 and output.lines else None
 
@@ -95,7 +95,7 @@ class Git(Struct, frozen=True):
         return output.data if output.code == 0 and output.whole else None
 
     async def ask(
-        self, *arguments: str, cap: int = _SMALL, index: Path | None = None, seconds: float = VCS_TIME.seconds
+        self, *arguments: str, cap: int = _OUTPUT_BYTES, index: Path | None = None, seconds: float = VCS_TIME.seconds
     ) -> GitOutput:
         """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed.
 
@@ -105,13 +105,13 @@ class Git(Struct, frozen=True):
 
     async def setting(self, *arguments: str) -> GitOutput:
         """Run `git config`, which reads the user's own configuration too. Raises GitFailed."""
-        return await self._run(self._folder, ("config", *arguments), _SMALL, own_settings=True)
+        return await self._run(self._folder, ("config", *arguments), _OUTPUT_BYTES, own_settings=True)
 
     async def ask_trusting(
         self, *arguments: str, index: Path | None = None, seconds: float = VCS_TIME.seconds
     ) -> GitOutput:
         """Like `ask`, with the user's own configuration and the filters that it names: for trusted projects only."""
-        return await self._run(self._folder, arguments, _SMALL, own_settings=True, index=index, seconds=seconds)
+        return await self._run(self._folder, arguments, _OUTPUT_BYTES, own_settings=True, index=index, seconds=seconds)
 
     async def ask_for_other_folder(
         self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int
@@ -143,7 +143,7 @@ class Git(Struct, frozen=True):
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:
-            data.extend(chunk[: cap - len(data) + 1])
+            data.extend(chunk[: cap - len(data) + 1])  # one byte more shows that there is more
             return len(data) > cap
 
         try:
@@ -154,7 +154,7 @@ class Git(Struct, frozen=True):
             what = next((word for word in arguments if not word.startswith("-")), "")
             raise GitFailed(f"`git {what}` in {self.root} was stopped after {seconds:g} seconds. Try it in a shell.")
         return GitOutput(
-            0 if program_result.stopped else program_result.code,
+            0 if program_result.stopped else program_result.code,  # we stopped it at `cap`: it had not failed
             bytes(data[:cap]),
             not program_result.stopped,
             program_result.errors,

@@ -22,7 +22,7 @@ _PLAIN = re.compile(
     r"|log\.(abbrevcommit|date|decorate)|status\.(short|branch|showuntrackedfiles)|lfs\.repositoryformatversion"
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
-_PARTS = re.compile(r"\\.|.")
+_CHARACTERS = re.compile(r"\\.|.")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 _BY_VALUE = {
     re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)"): re.compile(
@@ -61,6 +61,7 @@ def read_settings(text: str) -> Iterator[GitSetting]:
         if not text_left or text_left[0] in "#;":
             continue
         setting = _SETTING.fullmatch(text_left)
+        # A value on several lines is left to the caller, which treats it as one that may do anything.
         if setting is None or text_left.endswith("\\"):
             yield GitSetting(number, "", text_left)
             continue
@@ -72,7 +73,7 @@ def _read_value(text: str) -> str:
     """Return a value as git reads it: without quotes and comments; quoted blanks stay."""
     values: list[str] = []
     is_quoted = False
-    for match in _PARTS.finditer(text):
+    for match in _CHARACTERS.finditer(text):
         part: str = match[0]
         if part == '"':
             is_quoted = not is_quoted

@@ -1,6 +1,6 @@
 """Submodules of a linked work tree: checked out from local clones, and checked for unsaved work before removal.
 
-Each becomes a linked work tree of the submodule's own repository: so nothing is fetched, and no commit is lost with it.
+Each is a linked work tree of the submodule's own repository, so nothing is fetched, and removing it loses no commit.
 """
 
 import os
@@ -12,8 +12,8 @@ from codeloop.kit.git import common_folder, git_folder
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
-_LINK = "160000 "
-_MOST = 1 << 24  # bytes of an index that is listed
+_SUBMODULE_MODE = "160000 "
+_LISTING_BYTES = 1 << 24
 
 
 class Submodule(Struct, frozen=True):
@@ -32,13 +32,14 @@ async def list_submodules(git: Git) -> list[Submodule]:
     output = await git.ask("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     rows = [row.partition("\n") for row in os.fsdecode(output.data).split("\0") if row]
     names = {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in rows}
-    index = await git.ask("ls-files", "--stage", "-z", cap=_MOST)
+    index = await git.ask("ls-files", "--stage", "-z", cap=_LISTING_BYTES)
     modules = common_folder(folder).resolve() / "modules"
     submodules: list[Submodule] = []
     for row in os.fsdecode(index.data).split("\0"):
-        if not row.startswith(_LINK):
+        if not row.startswith(_SUBMODULE_MODE):
             continue
         facts, _, path = row.partition("\t")
+        # `.gitmodules` is a file of the project: neither a name nor a path in it may lead out.
         repository = Path(os.path.normpath(modules / names.get(path, "..")))
         inside = Path(os.path.realpath(git.root / path)).is_relative_to(git.root)
         if inside and repository.is_relative_to(modules) and (repository / "HEAD").is_file():
@@ -68,7 +69,7 @@ async def list_unsaved_below(git: Git) -> list[str]:
 
     Raises GitFailed. A clone that the work tree does not track is always one of them.
     """
-    git_output = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_MOST)
+    git_output = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_LISTING_BYTES)
     paths = [name for name in os.fsdecode(git_output.data).split("\0") if name.endswith("/")]
     for each in await list_submodules(git):
         if git_folder(git.root / each.path) is None:
@@ -79,7 +80,7 @@ async def list_unsaved_below(git: Git) -> list[str]:
             changes = await list_changes(below, head, None)
             lone = await below.ask("rev-list", "-n", "1", "HEAD", "--not", "--branches", "--tags", "--remotes")
         except GitFailed:
-            paths.append(each.path)
+            paths.append(each.path)  # unknown counts as unsaved
             continue
         if changes or lone.code != 0 or lone.data:
             paths.append(each.path)

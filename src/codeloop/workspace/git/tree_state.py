@@ -13,19 +13,27 @@ from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, parse
 from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
 
-_INDEX = 48 * 1024
-"""The largest index that is compared, in bytes: some 500 files. A larger repository has no state."""
-_CONTENT = 256 * 1024
-_RULES = 64 * 1024
-_ENTRIES = 2_000
-"""Entries of folders that are looked at."""
-_UNKNOWN = 200
+_INDEX_BYTES = 48 * 1024
+"""The largest index that is compared: some 500 files. The state of a larger repository is unknown."""
+_CONTENT_BYTES = 256 * 1024
+"""Contents of files that are hashed in all, where times and sizes don't decide."""
+_RULES_BYTES = 64 * 1024
+_MAX_ENTRIES = 2_000
+"""Entries of folders that are read in all."""
+_MAX_UNTRACKED = 200
 """Entries among them that are not tracked."""
-_TREES = 50
-_CPU = 0.02
-"""Seconds of the processor's time for what is not tracked; hostile ignore files take milliseconds for each name."""
-_UNUSUAL = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "info/sparse-checkout")
-"""Files that show that an index may hold several entries a file, or deliberately absent files."""
+_MAX_TREES = 50
+_CPU_SECONDS = 0.02
+"""Time of the processor for untracked files; hostile ignore files take milliseconds for each name."""
+_SPECIAL_STATES = (
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge",
+    "rebase-apply",
+    "info/sparse-checkout",
+)
+"""Files that exist while an index may hold several entries for a file, or entries of deliberately absent files."""
 _SUBMODULE, _FOLDER = 0o160000, 0o40000
 
 
@@ -44,9 +52,9 @@ class _TooMuch(Exception):
 def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
     """Return the state of the work tree at `root`; None: unknown."""
     repository_only = open_repository(root, with_index=False)
-    if repository_only is None or len(read_small(repository_only.folder / "index", _INDEX + 1)) > _INDEX:
+    if repository_only is None or len(read_small(repository_only.folder / "index", _INDEX_BYTES + 1)) > _INDEX_BYTES:
         return None
-    if any((repository_only.folder / name).exists() for name in _UNUSUAL):
+    if any((repository_only.folder / name).exists() for name in _SPECIAL_STATES):
         return None
     repository = open_repository(root, with_index=True)
     if repository is None or not repository.tracked:
@@ -72,11 +80,11 @@ def _find_staged(repository: Repository) -> list[str] | None:
     folders = _group_folders(repository)
     staged: list[str] = []
     waiting: list[tuple[str, bytes]] = [("", tree)]
-    remaining = _TREES
+    remaining = _MAX_TREES
     while waiting:
         path, name = waiting.pop()
         if repository.trees.get(path) == name:
-            continue
+            continue  # the index has the same tree, so nothing below differs
         remaining -= 1
         rows = objects.read_rows(name) if remaining >= 0 else None
         here = repository.tracked.get(path, {})
@@ -109,7 +117,7 @@ def _join(folder: str, name: str) -> str:
 
 def _find_unstaged(root: Path, repository: Repository) -> list[str] | None:
     """Return the tracked files that differ from the index."""
-    remaining = _CONTENT
+    remaining = _CONTENT_BYTES
     changed: list[str] = []
     for folder, files in repository.tracked.items():
         for name, entry in files.items():
@@ -121,7 +129,8 @@ def _find_unstaged(root: Path, repository: Repository) -> list[str] | None:
                 continue
             if entry.same(info):
                 continue
-            is_resized = entry.size not in {0, info.st_size & 0xFFFFFFFF}  # 0: git itself was not sure
+            # 0: git writes this where the file may have changed right after it was added.
+            is_resized = entry.size not in {0, info.st_size & 0xFFFFFFFF}
             remaining -= 0 if is_resized else info.st_size
             if not entry.blob or remaining < 0:
                 return None
@@ -147,15 +156,15 @@ class _Untracked:
 
     def __init__(self, root: Path, repository: Repository, environment: Mapping[str, str]) -> None:
         files = (repository.common / "info" / "exclude", *list_user_excludes(environment))
-        self._rules = tuple(parse(read_small(file, _RULES), "") for file in files)
+        self._rules = tuple(parse(read_small(file, _RULES_BYTES), "") for file in files)
         self._root = root
         self._tracked = repository.tracked
         self._folders = _group_folders(repository)
-        self._entries, self._unknown = _ENTRIES, _UNKNOWN
-        self._until = time.thread_time() + _CPU
+        self._entries_left, self._untracked_left = _MAX_ENTRIES, _MAX_UNTRACKED
+        self._until = time.thread_time() + _CPU_SECONDS
 
     def find(self) -> list[str] | None:
-        """Return the paths; None: there is too much to look at."""
+        """Return the paths; None: there are too many entries, or reading them takes too long."""
         try:
             return sorted(self._list_in("", self._rules))
         except (OSError, _TooMuch):
@@ -177,8 +186,8 @@ class _Untracked:
 
     def _is_new(self, path: str, name: str, rules: tuple[Patterns, ...], *, is_folder: bool) -> bool:
         """Return whether a path that is not tracked is a file that is not ignored, or a folder that holds one."""
-        self._unknown -= 1
-        if self._unknown < 0:
+        self._untracked_left -= 1
+        if self._untracked_left < 0:
             raise _TooMuch
         self._check_time()
         if is_ignored(rules, path, name, is_folder=is_folder):
@@ -187,6 +196,7 @@ class _Untracked:
             return True
         entries = self._list_folder(path)
         rules = self._with_own(path, entries, rules)
+        # A nested repository counts as untracked whatever is in it; git shows its folder, too.
         return ".git" in entries or any(
             self._is_new(f"{path}/{each}", each, rules, is_folder=below) for each, below in entries.items()
         )
@@ -197,13 +207,13 @@ class _Untracked:
 
     def _list_folder(self, path: str) -> dict[str, bool]:
         with os.scandir(f"{self._root}/{path}") as rows:
-            entries = {row.name: row.is_dir(follow_symlinks=False) for row in islice(rows, self._entries + 1)}
-        self._entries -= len(entries)
-        if self._entries < 0:
+            entries = {row.name: row.is_dir(follow_symlinks=False) for row in islice(rows, self._entries_left + 1)}
+        self._entries_left -= len(entries)
+        if self._entries_left < 0:
             raise _TooMuch
         return entries
 
     def _with_own(self, path: str, entries: Mapping[str, bool], rules: tuple[Patterns, ...]) -> tuple[Patterns, ...]:
         if ".gitignore" not in entries:
             return rules
-        return (parse(read_small(self._root / path / ".gitignore", _RULES), path), *rules)
+        return (parse(read_small(self._root / path / ".gitignore", _RULES_BYTES), path), *rules)

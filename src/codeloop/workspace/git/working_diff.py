@@ -22,21 +22,22 @@ from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
 from codeloop.workspace.snapshot.blob import LINK, blob_name, to_git_mode
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
+# The id of a tree without entries, where objects are named by SHA-256. git knows it without an object.
 _EMPTY_TREE_256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 _PATHS = ("objects", "index", "info/exclude")
 # Settings for the conversion between work tree and repository; none names a program.
 _SETTINGS = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)|extensions\.objectformat)$"
 _FORMAT = "extensions.objectformat"
 _CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {}\n"
-_RULES = 256 * 1024
-_NAMES = 1 << 24
+_RULES_BYTES = 256 * 1024
+_NAMES_BYTES = 1 << 24
 _DIFF = (
     *("-c", "core.quotePath=false"),
     *("-c", f"core.bigFileThreshold={VCS_FILE.value}"),
     *("diff", "--raw", "--numstat", "-z", "--no-renames", "--no-color", "--ignore-submodules=dirty"),
     *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-_SAMPLE = 8_000  # bytes in which git looks for a NUL
+_SAMPLE_BYTES = 8_000  # at the start of a file; with a NUL in them git takes it for binary
 _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 
 
@@ -48,14 +49,15 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
     async with _make_temporary_git(git) as shadow:
         tree = base or (_EMPTY_TREE_256 if shadow.wide else EMPTY_TREE)
         patches = () if context is None else ("--patch", f"--unified={context}")
-        room = _NAMES + (0 if context is None else VCS_PATCHES.value)
+        room = _NAMES_BYTES + (0 if context is None else VCS_PATCHES.value)
         output, names = await asyncio.gather(
             shadow.run(*_DIFF, *patches, tree, "--", cap=room),
-            shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES),
+            shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES_BYTES),
         )
     if not names.whole:
         raise _make_count_error(git)
     changed_files = await asyncio.to_thread(read_diff, output.data, is_whole=output.whole)
+    # A name that ends with a slash is a nested repository, which git does not look into.
     new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
     if len(changed_files) + len(new) > VCS_FILES.value:
         raise _make_count_error(git)
@@ -109,16 +111,16 @@ class _TemporaryGit:
         for name in ("objects/info", "refs", "info"):
             (self._folder / name).mkdir(parents=True)
         write = {
-            "HEAD": b"ref: refs/heads/none\n",
+            "HEAD": b"ref: refs/heads/none\n",  # git takes a folder without a HEAD for no repository
             "config": _CONFIG.format("sha256" if self.wide else "sha1").encode(),
             "objects/info/alternates": os.fsencode(os.path.realpath(objects)) + b"\n",
-            "info/exclude": read_small(exclude, _RULES),
+            "info/exclude": read_small(exclude, _RULES_BYTES),
         }
         for name, data in write.items():
             (self._folder / name).write_bytes(data)
 
     def _copy_index(self, index: Path) -> None:
-        """Copy the index with its time, by which git knows the files that may have changed right after it."""
+        """Copy the index with its time: git reads files again that are not older, since their stat may be outdated."""
         try:
             loaded = load(index, VCS_INDEX.value)
         except FileNotFoundError:
@@ -126,7 +128,7 @@ class _TemporaryGit:
         own = self._folder / "index"
         own.write_bytes(loaded.data)
         os.utime(own, ns=(loaded.stamp.mtime_ns, loaded.stamp.mtime_ns))
-        for part in index.parent.glob("sharedindex.*"):
+        for part in index.parent.glob("sharedindex.*"):  # a split index refers to one, beside it
             (self._folder / part.name).symlink_to(part)
 
 
@@ -181,14 +183,14 @@ def _read_new_file(root: Path, name: str) -> ChangedFile:
     if stat.S_ISLNK(info.st_mode):
         return _format_new_file(name, LINK, os.fsencode(path.readlink()))
     if stat.S_ISREG(info.st_mode) and info.st_size > VCS_FILE.value:
-        return _format_binary(name, to_git_mode(info.st_mode), "0" * 40)
+        return _format_binary(name, to_git_mode(info.st_mode), "0" * 40)  # too large to be hashed
     loaded = load(path, VCS_FILE.value)
     return _format_new_file(name, to_git_mode(info.st_mode), loaded.data)
 
 
 def _format_new_file(name: str, mode: int, data: bytes) -> ChangedFile:
     blob = blob_name(data)
-    if b"\0" in data[:_SAMPLE]:
+    if b"\0" in data[:_SAMPLE_BYTES]:
         return _format_binary(name, mode, blob)
     lines = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
     head = _format_head(name, mode, blob)
@@ -201,6 +203,7 @@ def _format_new_file(name: str, mode: int, data: bytes) -> ChangedFile:
     body = "+" + text.removesuffix("\n").replace("\n", "\n+") + "\n"
     if not text.endswith("\n"):
         body += "\\ No newline at end of file\n"
+    # As git: a tab after a name with blanks keeps `patch` from taking the rest of the line for a time.
     name_quoted = _quote(f"b/{name}") + ("\t" if " " in name else "")
     return ChangedFile(name, "added", lines, 0, f"{head}--- /dev/null\n+++ {name_quoted}\n@@ -0,0 {span} @@\n{body}")
 

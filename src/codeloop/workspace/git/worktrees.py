@@ -1,7 +1,7 @@
 """Linked work trees of a repository: created, and removed or reset only where nothing is lost.
 
-No hook and no filter program that the repository configures is run:
-files that a filter would make stay as they are stored.
+Hooks and filter programs that the repository configures are not run: a file that a filter would convert is checked out
+as it is stored.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from codeloop.workspace.git.working_diff import list_changes
 _FILTERS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
 _OFF = {"required": "false", "driver": "false"}
 """The command that replaces a program that must not run; a merge driver that fails leaves a conflict."""
-_MOST_SHOWN = 3
+_FILES_SHOWN = 3
 _PARALLEL = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
 
@@ -102,11 +102,11 @@ class Worktrees(Struct, frozen=True):
         is_checked = force or bool(submodules)  # git itself removes none that has submodules
         words = ("worktree", "remove", *(("--force",) if is_checked else ()), "--", str(folder))
         output = await self.run(self.git, *words)
-        if output.code != 0 and self.is_trusted:  # as without a filter's program
+        if output.code != 0 and self.is_trusted:  # a filter's program may be missing on this machine
             output = await run_unfiltered(self.git, *words)
         if output.code != 0:
             raise WorktreeRefused(f"git can't remove the work tree {folder}: {describe_failure(output)}")
-        if folder.exists():  # git leaves what it ignores in some versions
+        if folder.exists():  # some versions of git leave ignored files behind
             await asyncio.to_thread(remove_tree, folder)
         await prune_submodules(self.git, submodules)
         await self.drop_branch(branch)
@@ -136,10 +136,10 @@ class Worktrees(Struct, frozen=True):
         """
         words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
         output = await tree.ask_trusting(*words) if self.is_trusted else None
-        if output is None or output.code != 0 or not output.whole:  # as without a filter's program
+        if output is None or output.code != 0 or not output.whole:  # a filter's program may be missing
             return [each.file for each in await list_changes(tree, await tree.commit("HEAD"), None)]
         rows = os.fsdecode(output.data).split("\0")
-        return [row[3:] for row in rows if row and not row.endswith("/")]
+        return [row[3:] for row in rows if row and not row.endswith("/")]  # a slash: a nested repository
 
     async def reset(self, folder: Path) -> None:
         """Set a work tree's branch and files back to the default branch.
@@ -159,6 +159,7 @@ class Worktrees(Struct, frozen=True):
         """Return the Git of one of the linked work trees. Raises WorktreeRefused: it is not one of this repository."""
         if folder not in await self.list_folders():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
+        # The folder's `.git` file may have been changed since, and every command here follows it.
         own, other = git_folder(self.git.root), git_folder(folder)
         if own is None or other is None or common_folder(own).resolve() != common_folder(other).resolve():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
@@ -169,9 +170,9 @@ class Worktrees(Struct, frozen=True):
         changed = await self.list_changed(tree)
         changed += [name for name in await list_unsaved_below(tree) if name not in changed]
         if changed:
-            more = f" and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
+            more = f" and {len(changed) - _FILES_SHOWN} more" if len(changed) > _FILES_SHOWN else ""
             raise WorktreeRefused(
-                f"{tree.root} is not {what}: {', '.join(changed[:_MOST_SHOWN])}{more} would be lost. "
+                f"{tree.root} is not {what}: {', '.join(changed[:_FILES_SHOWN])}{more} would be lost. "
                 "Commit or discard that first.",
                 is_unsaved=True,
             )
@@ -191,7 +192,7 @@ async def count_lone_commits(git: Git, ref: str) -> int:
     others = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)  # as --branches wants it
     output = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
     text = "".join(output.lines[:1])
-    return int(text) if output.code == 0 and text.isdecimal() else 1
+    return int(text) if output.code == 0 and text.isdecimal() else 1  # unknown counts as some: nothing may be lost
 
 
 async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -> GitOutput:

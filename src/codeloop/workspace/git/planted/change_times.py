@@ -16,15 +16,15 @@ from codeloop.workspace.git.planted.layout import (
     read_pointer,
 )
 
-_MOST_RUNS = 1_000
+_MAX_RUNS = 1_000
 _COARSE_CLOCK = 5
-"""CLOCK_REALTIME_COARSE: by it, or by the exact clock, which is some ms ahead, Linux stamps files."""
+"""CLOCK_REALTIME_COARSE, some ms behind the exact clock. Linux takes the times of files from either."""
 
 
 class CommandRuns:
-    """When commands ran, so that what is found later is known to be theirs.
+    """The times at which commands ran, which tell whether they may have made a file that is found later.
 
-    Change times are what counts: no command can set them.
+    They are compared with the change times (ctime) of files, which no command can set.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class CommandRuns:
             self._times[-1] = (self._times[-1][0], now)
         elif more:
             self._times.append((_read_coarse_clock(), now))
-        if len(self._times) > _MOST_RUNS:
+        if len(self._times) > _MAX_RUNS:  # the oldest two become one: rather too much is theirs than too little
             self._times[:2] = [(self._times[0][0], self._times[1][1])]
         self.running += more
 

@@ -10,9 +10,9 @@ from codeloop.kit.small_files import from_home, read_start
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
 CONFIG_BYTES = 256 * 1024
-_FILES = 20
-"""The most configuration files read for one repository, includes counted."""
-_PATHS = ("core.hookspath", "core.attributesfile", "init.templatedir")
+_MAX_FILES = 20
+"""Configuration files read for one repository, included ones too."""
+_PATH_SETTINGS = ("core.hookspath", "core.attributesfile", "init.templatedir")
 _BORDERS = re.compile(r"[\s;|&()<>\"'`$!]+")
 _SCRIPT = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)", re.IGNORECASE)
 """A file that an interpreter is given by its name alone, as in `python3 clean.py`."""
@@ -45,14 +45,17 @@ def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
 
 
 def read_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
-    """Yield each file and setting, also of included files, whatever the condition of the include."""
+    """Yield each setting, and the file that it includes, also of included files.
+
+    Conditions of includes (`includeIf`) count as true: a command can make them so, by the name of a branch for example.
+    """
     waiting = list(dict.fromkeys(files))
     for file in waiting:
         for setting in read_file_settings(file):
             included_file = None
             if setting.name == "include.path" or setting.name.startswith("includeif."):
                 included_file = file.parent / expand_home(setting.value, home)
-                if included_file not in waiting and len(waiting) < _FILES:
+                if included_file not in waiting and len(waiting) < _MAX_FILES:
                     waiting.append(included_file)
             yield setting, included_file
 
@@ -75,7 +78,7 @@ def find_named_files(
     for setting, included_file in read_with_includes(files, home):
         if setting.is_plain:
             continue
-        is_path = included_file is not None or setting.name in _PATHS
+        is_path = included_file is not None or setting.name in _PATH_SETTINGS
         line = [setting.value] if is_path else _BORDERS.split(setting.value.lstrip(" !"))
         scripts = [word for word in line[1:] if _SCRIPT.fullmatch(word)]
         words = line if is_path else [word for word in line if "/" in word or word in scripts]

@@ -5,11 +5,11 @@ import re
 LINES_BYTES = 4 * 1024 * 1024
 """The most bytes read of one such file; a rebase of ten thousand commits takes a quarter of it."""
 _EXECUTES = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
-_OWN = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
+_GIT_STRATEGIES = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 """Merge strategies of git itself. For any other, `x/y`, git runs a program `git-merge-x/y` of the project."""
-_MERGES = re.compile(rb"^(?!" + _OWN + rb"$).+\n?", re.MULTILINE)
+_MERGES = re.compile(rb"^(?!" + _GIT_STRATEGIES + rb"$).+\n?", re.MULTILINE)
 _OPTIONS = re.compile(
-    rb"^(?!\tstrategy = " + _OWN + rb"$|\tstrategy-option = ).*strategy.*\n?", re.MULTILINE | re.IGNORECASE
+    rb"^(?!\tstrategy = " + _GIT_STRATEGIES + rb"$|\tstrategy-option = ).*strategy.*\n?", re.MULTILINE | re.IGNORECASE
 )
 EXECUTED_LINES = {
     "rebase-merge/git-rebase-todo": _EXECUTES,

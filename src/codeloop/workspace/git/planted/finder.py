@@ -13,15 +13,15 @@ from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.watch.inotify import Watch
 
 _GIT = ".git"
-_MOST_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
-_TICK = 50_000_000
-"""Nanoseconds: two changes nearer to each other may have the same time."""
+_MAX_USER_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
+_CLOCK_TICK_NS = 50_000_000
+"""Two changes of a folder within this time may leave the same change time."""
 
 
 class RepositoryFinder:
     """Finds each `.git`, and each folder that git would take for a bare repository, below some folders.
 
-    Folders are watched as far as the system lets us; the change times of the others are compared at each look.
+    Folders are watched as far as the system allows; the change times of the others are compared at each look.
     """
 
     def __init__(self, roots: Sequence[Path]) -> None:
@@ -93,7 +93,7 @@ class RepositoryFinder:
         while waiting and self._room and time.monotonic() < until:
             folder = waiting.popleft()
             self._room -= 1
-            self._add(folder)
+            self._add(folder)  # before it is read: a change in between is then noticed next time
             try:
                 with os.scandir(folder) as entries:
                     rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -126,14 +126,14 @@ class RepositoryFinder:
                 self._states.pop(folder, None)
                 return
         state = _read_state(folder)
-        # What is changed again within the same tick of the clock would not show.
-        self._states[folder] = state if time.time_ns() - state[0] > _TICK else (0, 0)
+        # A second change within the same tick would not show, so a folder that young is searched again next time.
+        self._states[folder] = state if time.time_ns() - state[0] > _CLOCK_TICK_NS else (0, 0)
 
 
 def count_watches() -> int:
     """Return how many folders may be watched: a quarter of what the user may watch, the rest is for other programs."""
     try:
-        return int(_MOST_WATCHES.read_text(encoding="ascii")) // 4
+        return int(_MAX_USER_WATCHES.read_text(encoding="ascii")) // 4
     except (OSError, ValueError):
         return 0
 

@@ -11,19 +11,19 @@ from codeloop.workspace.git.planted.configured_files import read_file_settings
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 """Entries of a git directory that decide which programs git runs and which paths it follows."""
 WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
-"""The same of the folder that a further work tree has in a git directory."""
+"""The same for the folder that a linked work tree has in a git directory."""
 GIT_LISTS = ("packed-refs", "shallow")
-"""The files of a git directory without which git reads nothing in it, and which git in any work tree may replace."""
+"""Files of a git directory that git must be able to read, and that git in any work tree may replace."""
 _SHARED_NAMES = ("shallow", "info")
-"""Of a git directory: what all work trees read, and what none of them but the main one writes in everyday work."""
+"""Entries of a git directory that all work trees read, and that usually only the main one writes."""
 _MAIN_NAMES = (
     *("HEAD", "index", "logs/HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE"),
     *("CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "rebase-merge", "rebase-apply", "sequencer"),
     *("BISECT_LOG", "BISECT_START", "refs/bisect", "refs/rewritten", "refs/worktree"),
 )
 """The state of the main work tree in a git directory."""
-_MOST_PACKS = 200
-_POINTER = 4096
+_MAX_PACKS = 200
+_POINTER_BYTES = 4096
 
 
 def git_folders(root: Path) -> Iterator[Path]:
@@ -32,7 +32,7 @@ def git_folders(root: Path) -> Iterator[Path]:
     if top.is_file():
         path = read_pointer(top, "gitdir:")
         if path is None or not (path / "HEAD").is_file() or not _leads_back(path, root):
-            return  # not made by git: it must not make a folder outside writable
+            return  # a command may have written it, to make a folder outside of the project writable
         top = path
     if not top.is_dir():
         return
@@ -81,7 +81,7 @@ def _list_state_of_others(shared: Path, own: Path) -> list[Path]:
     with suppress(OSError):
         (shared / "info").mkdir(exist_ok=True)
     for branch in (shared / head for head in heads):
-        if not os.path.lexists(branch):  # after `git gc`: what has no file can't be protected
+        if not os.path.lexists(branch):  # after `git gc`; only a file can be protected
             _unpack_branch(shared, branch)
     files = [shared / name for head in sorted(heads) for name in (head, f"logs/{head}")]
     return [
@@ -117,28 +117,28 @@ def _list_packs(folder: Path) -> list[Path]:
             packs = [(entry.stat().st_size, entry.path) for entry in entries if entry.name.endswith(".pack")]
     except OSError:
         return []
-    largest = sorted(packs, reverse=True)[:_MOST_PACKS]
+    largest = sorted(packs, reverse=True)[:_MAX_PACKS]
     return [Path(path).with_suffix(suffix) for _, path in largest for suffix in (".pack", ".idx")]
 
 
 def read_reference(head: Path) -> str:
     """Return the reference that a HEAD file names; empty when it names none."""
     try:
-        text = read_start(head, _POINTER).decode("utf-8", "surrogateescape")
+        text = read_start(head, _POINTER_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
         return ""
     return text.removeprefix("ref:").strip() if text.startswith("ref:") and "\0" not in text else ""
 
 
 def list_work_trees(folder: Path) -> list[Path]:
-    """Return the folders that further work trees have in a git directory."""
+    """Return the folders that linked work trees have in a git directory."""
     return list_folders(folder / "worktrees")
 
 
 def read_pointer(file: Path, start: str = "") -> Path | None:
     """Return the path that a file of git (`.git`, `commondir`) points to, or None."""
     try:
-        text = read_start(file, _POINTER).decode("utf-8", "surrogateescape")
+        text = read_start(file, _POINTER_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
         return None
     if not text.startswith(start) or not (target := text.removeprefix(start).strip()) or "\0" in target:

@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 from codeloop.schema.bounds.sandbox import PLANTED_LINKS
 
-_NOT_READ = ("hooks",)
+_SKIPPED = ("hooks",)
 """Entries that no command can change; users have links there."""
-_FLAT = ("objects", "lfs/objects", "annex/objects", "modules", "worktrees")
+_SHALLOW = ("objects", "lfs/objects", "annex/objects", "modules", "worktrees")
 """Folders whose subfolders are not read: they hold many files, or are git directories themselves."""
-_READ = ("objects/info", "objects/pack")
+_READ_ANYWAY = ("objects/info", "objects/pack")
+"""Subfolders of those that are read nevertheless: git follows links there."""
 
 
 class LinkScan(NamedTuple):
-    """What one look at a git directory found. `unread`: folders that were too many to be read, nearest the top."""
+    """The links in a git directory, and the folders that were read.
+
+    `unread`: folders that were not, since there are too many; of each such part the one nearest to the top.
+    """
 
     links: tuple[Path, ...]
     read: tuple[str, ...]
@@ -54,4 +58,4 @@ def _is_below(path: str, folder: Path) -> bool:
 
 def _is_read(name: str) -> bool:
     """Return whether a folder of a git directory is read. `name`: its path there."""
-    return name in _READ or (name not in _NOT_READ and str(PurePosixPath(name).parent) not in _FLAT)
+    return name in _READ_ANYWAY or (name not in _SKIPPED and str(PurePosixPath(name).parent) not in _SHALLOW)

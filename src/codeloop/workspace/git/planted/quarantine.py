@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path | None:
-    """Move a file, link or folder into `folder`; None when that can't be done. `remainder`: the text left in its place.
+    """Move a file, link or folder into `folder`; return its new path, or None when that can't be done.
 
-    Where `folder` is on another disk it gets another name where it is.
+    `remainder`: the text left in its place. Where `folder` is on another disk, the file is renamed beside its old path.
     """
     name = f"{time.time_ns()}-{path.name}"
     try:
@@ -33,7 +33,7 @@ def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path 
 
 @contextmanager
 def _open_folder(folder: Path) -> Generator[int]:
-    """Open a folder, not one that a link leads to. Raises OSError."""
+    """Open a folder, unless a link is on the way to it. Raises OSError."""
     parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         there = Path(f"/proc/self/fd/{parent}")

@@ -31,14 +31,15 @@ from codeloop.workspace.git.planted.links import find_links_out
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
-_MOST_SHOWN = 5
-_TOO_MANY = (
+_PATHS_SHOWN = 5
+_MAX_REWRITES = 5
+_TOO_MANY_FOLDERS = (
     "There are more folders than are looked through for git at a time: look for `.git` in {} and others before git runs"
     " there. More are looked through after the next command."
 )
-_READ = ("index", "commondir")
+_REFERRING_FILES = ("index", "commondir")
 """The files of a git directory that say where more of it is."""
-_HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
+_SECTION_HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
 _MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
 
 
@@ -58,7 +59,7 @@ class _Before(NamedTuple):
 class PlantedRepositories:
     """The repositories below a project, and those that commands add.
 
-    `path`: the folder that what they plant is moved to; `environment`: the user's, for git's configuration.
+    `path`: the folder that planted files are moved to; `environment`: the user's, for git's configuration.
     """
 
     def __init__(self, roots: Sequence[Path], path: Path, environment: Mapping[str, str]) -> None:
@@ -94,7 +95,7 @@ class PlantedRepositories:
     def _list_nested(self) -> tuple[list[Path], list[Path]]:
         """Return the user's repositories but the project's own: those that the kernel protects, and the others.
 
-        The nearest to the top come first, so that many others can't crowd them out.
+        The nearest to the top come first, so that a command can't displace them by making many others.
         """
         nested = self._of_user - set(_list_own_folders(self._roots))
         ordered = sorted(nested, key=lambda path: (fold(path.name) != ".git", len(path.parts), path))
@@ -106,9 +107,9 @@ class PlantedRepositories:
         return not self._of_commands and self._git_folder_watch.is_same and self._finder.is_same
 
     def count_at_once(self, more: int) -> bool:
-        """Do `begin` (1), `end` (-1) or `note` (0) without a look when nothing has changed.
+        """Do `begin` (1), `end` (-1) or `note` (0) without reading the disk, if nothing has changed.
 
-        Returns whether that was so; never waits.
+        Returns whether that was possible; never waits.
         """
         if not self._turn.acquire(blocking=False):
             return False
@@ -161,7 +162,7 @@ class PlantedRepositories:
         self._git_folder_watch.finish(paths_read, states if is_whole else None)
 
     def end(self) -> str:
-        """Check what appeared while commands ran. Return a description of what was moved away, or ""."""
+        """Check what was created while commands ran. Return a description of what was moved away, or ""."""
         with self._turn:
             self._runs.count(-1)
             return "" if self.is_same and self._finder.is_whole else self._clear_new()
@@ -192,12 +193,12 @@ class PlantedRepositories:
         for path, pattern in _list_line_files(self._list_git_folders(), self._roots):
             self._clear_lines(path, pattern)
         paths = {path: target for path, target in self._moves.items() if target is not None}
-        warning = self._finder.unsearched and _TOO_MANY.format(_shorten(Path(self._finder.unsearched), self._roots))
+        warning = self._finder.unsearched
+        warning = warning and _TOO_MANY_FOLDERS.format(_shorten(Path(warning), self._roots))
         if not paths:
             return warning
-        paths_shown = ", ".join(_shorten(path, self._roots) for path in list(paths)[:_MOST_SHOWN]) + (
-            " ..." if len(paths) > _MOST_SHOWN else ""
-        )
+        paths_shown = ", ".join(_shorten(path, self._roots) for path in list(paths)[:_PATHS_SHOWN])
+        paths_shown += " ..." if len(paths) > _PATHS_SHOWN else ""
         where = next(iter(paths.values())).parent
         note = f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {where}."
         return f"{note} {warning}".rstrip()
@@ -210,7 +211,7 @@ class PlantedRepositories:
     def _list_repositories(self) -> set[Path]:
         paths = self._finder.look()
         own = _list_own_folders(self._roots)
-        # Wherever they lie: git looks into them for the status of what they are in.
+        # Also in folders that are not searched: for the status of a repository git reads its submodules.
         named = [
             root / name / ".git"
             for root in self._roots
@@ -303,7 +304,7 @@ class PlantedRepositories:
 
         data = _read(file)
         original = text = data.decode("utf-8", "surrogateescape") if len(data) < CONFIG_BYTES else "?"
-        for _ in range(_MOST_SHOWN):
+        for _ in range(_MAX_REWRITES):  # a removed line may have hidden another setting, by a continuation for example
             bad = {setting.line for setting in read_settings(text) if not is_harmless(setting)}
             if not bad:
                 break
@@ -316,7 +317,7 @@ class PlantedRepositories:
 
     def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
         text = _read(path, LINES_BYTES)
-        if is_cut := len(text) >= LINES_BYTES:  # what comes after that may be anything
+        if is_cut := len(text) >= LINES_BYTES:  # the rest is not checked, so it is dropped
             text = text[: text.rfind(b"\n") + 1]
         known_lines = self._before.lines.get(path, set())
         if is_cut or any(line not in known_lines for line in pattern.findall(text)):
@@ -334,7 +335,7 @@ def _read_states(paths_before: Iterable[Path], more: Iterable[Path]) -> PathStat
     """
     if any(list_submodules(each / "index") or (each / "modules").exists() for each in paths_before):
         return None
-    paths_read = {*more, *(each / name for each in paths_before for name in _READ)}
+    paths_read = {*more, *(each / name for each in paths_before for name in _REFERRING_FILES)}
     if any(path.is_symlink() for path in paths_read):
         return None
     return PathStates(str(path) for path in paths_read if not path.is_dir())
@@ -391,5 +392,5 @@ def _read(file: Path, most: int = CONFIG_BYTES) -> bytes:
 
 def _strip_setting(row: str) -> str:
     """Return a line of a configuration file without its setting."""
-    match = _HEAD.match(row)
+    match = _SECTION_HEAD.match(row)
     return match[0] if match else ""
