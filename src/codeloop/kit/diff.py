@@ -9,11 +9,11 @@ from itertools import accumulate
 from msgspec import Struct
 
 Edit = tuple[str, int, int, int, int]
-_CONTEXT = 3
-_NEAR = 2  # unchanged lines between two changes that are named as one range
+_CONTEXT_LINES = 3
+_MAX_GAP_LINES = 2  # unchanged lines between two changes that are named as one range
 _MAX_RANGES = 20  # ranges in a description; further ones are counted
-_LOSS = 20  # lines that a text has to lose for their number to be reported: it shows unintended removals
-_WORK = 300_000  # comparisons of lines; the part that is left then is shown as one replacement
+_MIN_LOST_LINES = 20  # that a text has to lose for their number to be reported: it shows unintended removals
+_MAX_COMPARISONS = 300_000  # of lines; the part that is left then is shown as one replacement
 
 
 class Diff(Struct, frozen=True):
@@ -37,11 +37,11 @@ class Diff(Struct, frozen=True):
         texts = [f"{word} {_join_first(spans)}"] if spans else []
         texts += [f"lines removed {_join_first(insertions)}"] if insertions else []
         fewer = self.deletions - self.additions
-        texts += [f"{fewer} lines fewer"] if fewer >= _LOSS else []
+        texts += [f"{fewer} lines fewer"] if fewer >= _MIN_LOST_LINES else []
         return "; ".join(texts)
 
 
-def unified_diff(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff:
+def unified_diff(name: str, before: str, after: str, context: int = _CONTEXT_LINES) -> Diff:
     """Return the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
     if before == after:
         return Diff("", 0, 0)
@@ -60,7 +60,7 @@ def _ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
     for tag, _, _, start, end in edits:
         if tag == "equal":
             continue
-        is_near = ranges and start < end and ranges[-1][0] <= ranges[-1][1] and start - ranges[-1][1] <= _NEAR
+        is_near = ranges and start < end and ranges[-1][0] <= ranges[-1][1] and start - ranges[-1][1] <= _MAX_GAP_LINES
         first = ranges.pop()[0] if is_near else start + 1
         ranges.append((first, end))
     return tuple(ranges)
@@ -102,15 +102,17 @@ def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     Each part gets its share of the work.
     """
     counts_of_new = Counter(new)
-    is_small = sum(1 + counts_of_new[line] for line in old) <= _WORK // 10
+    is_small = sum(1 + counts_of_new[line] for line in old) <= _MAX_COMPARISONS // 10
     size = len(old) + len(new) + 1
     edits: list[Edit] = []
     i, j = 0, 0
     for i_end, j_end in (*(() if is_small else _anchors(old, new)), (len(old), len(new))):
-        share = _WORK * (i_end - i + j_end - j) // size
+        share = _MAX_COMPARISONS * (i_end - i + j_end - j) // size
         edits.extend(
             (tag, i1 + i, i2 + i, j1 + j, j2 + j)
-            for tag, i1, i2, j1, j2 in _diff_part(old[i:i_end], new[j:j_end], share if not is_small else _WORK)
+            for tag, i1, i2, j1, j2 in _diff_part(
+                old[i:i_end], new[j:j_end], share if not is_small else _MAX_COMPARISONS
+            )
         )
         if i_end < len(old):
             edits.append(("equal", i_end, i_end + 1, j_end, j_end + 1))
@@ -123,7 +125,7 @@ def _diff_part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
         return []
     if not old or not new:
         return [("insert" if new else "delete", 0, len(old), 0, len(new))]
-    if set(old).isdisjoint(new):
+    if set(old).isdisjoint(new):  # no line in common, which the matcher would find only by comparing all
         return [("replace", 0, len(old), 0, len(new))]
     matcher = BoundedMatcher(old, new, work)
     return [(tag, i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes()]
@@ -133,16 +135,17 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Return the longest sequence of lines that are unique on each side and in the same order, as pairs of indexes."""
     once = {line for line, count in Counter(new).items() if count == 1}
     once &= {line for line, count in Counter(old).items() if count == 1}
-    places = {line: at for at, line in enumerate(new) if line in once}
+    index_in_new = {line: at for at, line in enumerate(new) if line in once}
+    # Patience sorting: `ends[n]` is the smallest last index of a sequence of n + 1 lines, `tops[n]` its chain.
     ends: list[int] = []
-    chains: list[tuple[int, int, int]] = []  # place in old, place in new, the one before in its chain
+    chains: list[tuple[int, int, int]] = []  # index in old, index in new, the one before in its chain
     tops: list[int] = []
     for at, line in enumerate(old):
         if line in once:
-            rank = bisect_left(ends, places[line])
-            ends[rank : rank + 1] = [places[line]]
+            rank = bisect_left(ends, index_in_new[line])
+            ends[rank : rank + 1] = [index_in_new[line]]
             tops[rank : rank + 1] = [len(chains)]
-            chains.append((at, places[line], tops[rank - 1] if rank else -1))
+            chains.append((at, index_in_new[line], tops[rank - 1] if rank else -1))
     anchors: list[tuple[int, int]] = []
     at = tops[-1] if tops else -1
     while at >= 0:
@@ -174,7 +177,7 @@ class BoundedMatcher(SequenceMatcher[str]):
         super().__init__(None, old, new)
         self._budget = work
         counts = Counter(new)
-        popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)  # difflib does not look for what is more common
+        popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)  # difflib skips lines that are more common
         self._costs = [0, *accumulate(1 + (n if (n := counts[line]) <= popular else 0) for line in old)]
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:

@@ -51,10 +51,10 @@ POINTS = {
     "snapshot": "before the work tree is looked through for a snapshot",
 }
 """Every point by name, and where it is."""
-WAITS = 30.0
-"""Seconds of a `delay` at a point where the program can be interrupted; Ctrl-C ends it at once."""
-BLOCKS = 0.1
-"""Seconds of a `delay` at a point where it can't be, as on a slow disk."""
+WAIT_SECONDS = 30.0
+"""A `delay` at a point where the program can be interrupted; Ctrl-C ends it at once."""
+BLOCK_SECONDS = 0.1
+"""A `delay` at a point where the program can't be interrupted, as on a slow disk."""
 
 Action = Literal["kill", "enospc", "eio", "delay"]
 ACTIONS: tuple[Action, ...] = ("kill", "enospc", "eio", "delay")
@@ -76,16 +76,16 @@ class Fault(Struct):
         """Pass a point; raises OSError when a failing disk is asked for there."""
         if self._is_due(name):
             if self.action == "delay":
-                time.sleep(BLOCKS)
+                time.sleep(BLOCK_SECONDS)
             self._strike()
 
     async def reach(self, name: str, /) -> None:
         """Pass a point where the program can be interrupted; raises as `point` does."""
         if self._is_due(name):
             if self.action == "delay":
-                import asyncio  # is there already where anything waits
+                import asyncio  # loaded already wherever something awaits
 
-                await asyncio.sleep(WAITS)
+                await asyncio.sleep(WAIT_SECONDS)
             self._strike()
 
     def _is_due(self, name: str) -> bool:
@@ -125,7 +125,7 @@ def _is_action(text: str) -> TypeGuard[Action]:
 
 
 def problem() -> str:
-    """Return the problem of the variable, "" for none: the program reports it before it does anything."""
+    """Return what is wrong with the variable, "" if nothing: the program reports it before it does anything."""
     try:
         _read_fault()
     except FaultProblem as error:

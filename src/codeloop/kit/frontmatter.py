@@ -67,7 +67,8 @@ def _head(source: str) -> dict[str, Any]:
 def _load(source: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # absent where PyYAML was built without libyaml
+    # Each level needs one of these characters, so most heads are not parsed twice.
     if sum(map(source.count, "[{?-:")) > _MAX_DEPTH:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:

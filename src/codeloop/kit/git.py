@@ -14,7 +14,7 @@ from codeloop.kit.small_files import read_start
 _POINTER_BYTES = 4096
 _NO_GIT = "/nonexistent/git"
 """The program named in the error when git is not installed."""
-_LARGEST = 1024**3  # bytes; an index of ten million files
+_MAX_FILE_BYTES = 1024**3  # an index of ten million files
 _READ_BY_GIT = (
     *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
@@ -41,7 +41,8 @@ _ENVIRONMENT = {
     "GIT_ASKPASS": "",
     "GIT_CEILING_DIRECTORIES": "/",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "",  # overrides what a repository allows; before 2.45 git fetches what is missing
+    # Stronger than the repository's own settings: before 2.45 git fetches missing objects of a partial clone.
+    "GIT_ALLOW_PROTOCOL": "",
     "LC_ALL": "C",
 }
 _NO_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}
@@ -112,8 +113,8 @@ def _is_readable(path: Path) -> bool:
     try:
         status = path.stat()
     except OSError:
-        return True  # git finds that out at once
-    return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST)
+        return True  # git fails on it at once, without waiting
+    return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_FILE_BYTES)
 
 
 def common_folder(folder: Path) -> Path:

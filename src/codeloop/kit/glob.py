@@ -3,8 +3,8 @@
 import re
 from functools import lru_cache
 
-_ALTERNATIVES = 500
-_MAX_EXPANSION = 6_000  # characters; compiling each takes some microseconds
+_MAX_ALTERNATIVES = 500
+_MAX_EXPANSION_CHARS = 6_000  # compiling each takes some microseconds
 _MAGIC = frozenset("*?[{")
 _CLASS_NAME = re.compile(r"\[:(\w+):\]")
 _CLASSES = {
@@ -51,10 +51,10 @@ def _expand(pattern: str) -> list[str]:
     """Return the patterns without braces that one with braces stands for."""
     pending, plain, size = [pattern], list[str](), len(pattern)
     while pending:
-        if size > _MAX_EXPANSION:
-            raise ValueError(f"the pattern {pattern[:100]} expands to more than {_MAX_EXPANSION:,} characters")
-        if len(pending) + len(plain) > _ALTERNATIVES:
-            raise ValueError(f"the pattern {pattern} expands to more than {_ALTERNATIVES} patterns")
+        if size > _MAX_EXPANSION_CHARS:
+            raise ValueError(f"the pattern {pattern[:100]} expands to more than {_MAX_EXPANSION_CHARS:,} characters")
+        if len(pending) + len(plain) > _MAX_ALTERNATIVES:
+            raise ValueError(f"the pattern {pattern} expands to more than {_MAX_ALTERNATIVES} patterns")
         one = pending.pop()
         start = _find(one, 0, "{}")
         if start < 0:

@@ -16,12 +16,12 @@ _PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"\w+")
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
-_DEPTH = 128
+_MAX_DEPTH = 128
 _DECODER = json.JSONDecoder()
 
 
 class Position(Struct, frozen=True):
-    """A place in a text; both count from 1, columns in characters."""
+    """A position in a text. Both numbers count from 1, columns in characters."""
 
     line: int
     column: int
@@ -48,17 +48,17 @@ class JsoncError(ValueError):
 
 
 class Document(Struct, frozen=True, dict=True):
-    """A parsed text: its value, and the place of every key and value in it (found when first asked for).
+    """A parsed text: its value, and the position of every key and value in it, computed when first needed.
 
-    Of equal keys the last one is found.
+    Of equal keys the last one counts.
     """
 
     text: str
     value: Any
-    depth: int = _DEPTH
+    depth: int = _MAX_DEPTH
 
     def position(self, path: Keys, *, of_key: bool = False) -> Position:
-        """Return the place of the value (or of its key) at `path`, else of the nearest value around it."""
+        """Return the position of the value (or of its key) at `path`, else of the nearest value around it."""
         while path and path not in self.spans:
             path = path[:-1]
         span = self.spans[path]
@@ -72,7 +72,7 @@ class Document(Struct, frozen=True, dict=True):
         return scanner.spans
 
 
-def parse(text: str, *, depth: int = _DEPTH) -> Document:
+def parse(text: str, *, depth: int = _MAX_DEPTH) -> Document:
     """Read a text that may hold `//` and `/* */` comments and trailing commas.
 
     `depth`: nested deeper is an error. Of equal keys the last one counts. Raises JsoncError.
@@ -110,12 +110,14 @@ def position_of(text: str, offset: int) -> Position:
 
 def _parse_strict(text: str, depth: int) -> Any:
     """Read valid JSON with the C parser; what it refuses, or may be lenient about, goes to the scanner."""
+    # An escaped half of a surrogate pair: `json` accepts it alone, the scanner does not.
     if "\\ud" not in text and "\\uD" not in text:
         try:
             value = json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError):
             pass
         else:
+            # Counting is quick, and proves most texts to be shallow enough.
             if text.count("{") + text.count("[") <= depth or _is_shallow(value, depth):
                 return value
     return _Scanner(text, depth).document()
@@ -148,7 +150,7 @@ class _Scanner:
         self.spans: dict[Keys, ValueSpan] = {}
 
     def document(self) -> Any:
-        self.at = 1 if self.text.startswith("\ufeff") else 0
+        self.at = 1 if self.text.startswith("\ufeff") else 0  # a byte order mark, which editors on Windows write
         self.space()
         value = self.value((), self.at)
         self.space()
@@ -228,7 +230,7 @@ class _Scanner:
         if number is not None:
             try:
                 value = float(number[0]) if number[1] or number[2] else int(number[0])
-            except ValueError:
+            except ValueError:  # Python converts no integer of more than 4,300 digits
                 self.fail("expected a number with fewer digits", show=False)
             self.at = number.end()
             return value

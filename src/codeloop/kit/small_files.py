@@ -9,10 +9,10 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK, opening a pipe waits for a writer
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOCK_POLL = 0.02
-_PIECE = 1024 * 1024  # bytes; os.read allocates its buffer before it reads
+_LOCK_POLL_SECONDS = 0.02
+_CHUNK_BYTES = 1024 * 1024  # os.read allocates its buffer before it reads
 FileState = tuple[int, int, int] | None
 """Inode, ns of the last change, bytes; None: there is no such file."""
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -67,7 +67,7 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 def _read(descriptor: int, most: int) -> bytes:
     pieces: list[bytes] = []
-    while most > 0 and (piece := os.read(descriptor, min(most, _PIECE))):
+    while most > 0 and (piece := os.read(descriptor, min(most, _CHUNK_BYTES))):
         pieces.append(piece)
         most -= len(piece)
     return b"".join(pieces)
@@ -105,7 +105,7 @@ def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
         draft.unlink(missing_ok=True)
         raise
     if sync:
-        _sync_folder(path.parent)
+        _sync_folder(path.parent)  # the new name is an entry of the folder, not of the file
 
 
 def _sync_folder(folder: Path) -> None:
@@ -133,7 +133,7 @@ def lock(path: Path, seconds: float) -> Generator[None]:
             except BlockingIOError:
                 if time.monotonic() > end:
                     raise TimeoutError from None
-                time.sleep(_LOCK_POLL)
+                time.sleep(_LOCK_POLL_SECONDS)
         yield
     finally:
         os.close(descriptor)
@@ -142,8 +142,8 @@ def lock(path: Path, seconds: float) -> Generator[None]:
 def remove_tree(folder: Path) -> None:
     """Remove a folder, even if it is read-only or nested deeper than a path may be long; never fails.
 
-    For what programs have made: `shutil.rmtree` calls itself for each level, so it fails after a thousand. Here folders
-    are moved up, one level at a time.
+    For folders that programs have filled: `shutil.rmtree` calls itself for each level, so it fails after a thousand.
+    Here folders are moved up, one level at a time.
     """
     try:
         top = os.open(folder, _FOLDER)
@@ -155,6 +155,7 @@ def remove_tree(folder: Path) -> None:
     try:
         with suppress(OSError):
             os.fchmod(top, stat.S_IRWXU)
+        # Again, since each round moves the folders of one level up into this one.
         while names := [name for name in _list_names(top) if name not in failures]:
             failures.update(name for name in names if not _remove_entry(top, name))
     except OSError:
@@ -185,6 +186,7 @@ def _remove_entry(top: int, name: str) -> bool:
                     os.unlink(each, dir_fd=inside)
                 except OSError:  # a folder
                     os.chmod(each, stat.S_IRWXU, dir_fd=inside)
+                    # A new name: folders of several levels meet in `top`, and may have the same one.
                     os.rename(each, os.urandom(12).hex(), src_dir_fd=inside, dst_dir_fd=top)
         finally:
             os.close(inside)

@@ -12,9 +12,9 @@ SHORTEST_PART = 4
 def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_edits: int | None = None) -> list[str]:
     """Return at most three known names that `name` may be a misspelling of, the nearest first; case does not count.
 
-    One edit (a swap counts as one) for every three characters is near, or `most_edits` in all, but no more than twice
-    the edits of the nearest.
-    `parts`: names that hold `name` are near too.
+    A name is near if it differs by at most one edit (a swap counts as one) for every three characters, or by
+    `most_edits` in all, and by at most twice the edits of the nearest name.
+    `parts`: names that contain `name` are near too.
     """
     from rapidfuzz.distance import OSA
 

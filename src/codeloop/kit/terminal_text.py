@@ -16,21 +16,21 @@ _MARK = (
     r"\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\u302a-\u302f\u3099\u309a\ufe20-\ufe2f]"
 )
 """Combining marks above or below a letter; too many of them on one letter would cover other rows."""
-_MARKS = 8
-_FLOOD = rf"(?<={_MARK}{{{_MARKS}}}){_MARK}"
+_MAX_MARKS = 8
+_SURPLUS_MARK = rf"(?<={_MARK}{{{_MAX_MARKS}}}){_MARK}"
 _PICTURE = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _JOINING = r"\u0600-\u08ff\u0900-\u0dff"
-_ANY = re.compile(f"[{_INVISIBLE}]|{_FLOOD}")
+_UNSAFE = re.compile(f"[{_INVISIBLE}]|{_SURPLUS_MARK}")
 # Compiled (and kept by `re`) when first used: only answers need it.
 _STRANGE = (
     rf"(?<=[{_PICTURE}#*0-9])\ufe0f|(?<=[{_PICTURE}\ufe0f])\u200d|(?<=[{_JOINING}])[\u200c\u200d]"
-    rf"|([{_INVISIBLE}]|{_FLOOD})"
+    rf"|([{_INVISIBLE}]|{_SURPLUS_MARK})"
 )
 
 
 def escape_controls(text: str) -> str:
     """Return the text with control, bidirectional and invisible characters shown by name; line feeds and tabs stay."""
-    return _ANY.sub(lambda match: _show(match[0]), text)
+    return _UNSAFE.sub(lambda match: _show(match[0]), text)
 
 
 def escape_answer_controls(text: str, before: str = "") -> str:
@@ -40,7 +40,7 @@ def escape_answer_controls(text: str, before: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    last = before[-_MARKS:]
+    last = before[-_MAX_MARKS:]  # the lookbehinds of the pattern need no more
     begin = len(last)
     escaped_text = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
     return escaped_text[begin:]
@@ -48,12 +48,12 @@ def escape_answer_controls(text: str, before: str = "") -> str:
 
 def escape_json_controls(text: str) -> str:
     """Return JSON in which such characters are written as escapes; its values stay the same."""
-    return _ANY.sub(lambda match: _escape(match[0]), text)
+    return _UNSAFE.sub(lambda match: _escape(match[0]), text)
 
 
 def one_line(text: str, width: int, escape: Callable[[str], str] = escape_controls) -> str:
     """Return the text on one line, its control characters escaped, cut to `width` characters with an ellipsis."""
-    most = 64 * (width + 1)  # longer texts are not looked through
+    most = 64 * (width + 1)  # the line is made of a start of the text, so that a long one costs nothing
     line = " ".join(escape(text[:most]).split())
     return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 

@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+# Private-use characters of Unicode. A shell line that holds one itself is never proved.
 ANY = "\ue000"
 WORDS = "\ue001"
 MARKS = frozenset((ANY, WORDS))
 
-_MOST_ALTERNATIVES = 64
-_LARGEST_TABLE = 16 * 1024
-"""Cells of the table by which an overlap is found."""
+_MAX_STATES = 64
+"""Alternatives that `covers` follows: each mark WORDS may double their number."""
+_MAX_TABLE_CELLS = 16 * 1024
+"""The size of the table by which an overlap is found."""
 
 
 class _Piece:
-    """A part between two stars: it has a fixed length, so looking for it never backtracks."""
+    """A part of a pattern between two stars. Its length is fixed, so searching for it never backtracks."""
 
     def __init__(self, part: str) -> None:
         self.part = part
@@ -73,7 +75,7 @@ def _matches_exactly(text: str, pattern: str) -> bool:
         index = piece.find(text, position)
         if index < 0:
             return False
-        position = index + piece.size
+        position = index + piece.size  # the first occurrence is enough: it leaves most of the text to the rest
     end = len(text) - last.size
     return end >= position and last.is_at(text, end)
 
@@ -104,11 +106,11 @@ class _Automaton:
         self.every = (1 << (size + 1)) - 1
         self.ends = 1 << size
         if pattern.endswith(" *"):
-            self.ends |= 1 << (size - 2)
+            self.ends |= 1 << (size - 2)  # as `matches`: the blank and the star may be missing
         self.start = self.close(1)
 
     def close(self, state: int) -> int:
-        """Add the positions after stars, which may match nothing."""
+        """Add the positions after stars, since a star may match nothing."""
         while (wider := state | ((state & self.stars) << 1)) != state:
             state = wider
         return state
@@ -122,7 +124,7 @@ class _Automaton:
         return self.every & ~((state & -state) - 1) if state else 0
 
     def add_star(self, state: int) -> int:
-        """Read any run: only a star is certain to swallow it."""
+        """Read any run: only a star matches it whatever it is."""
         return self.close(state & self.stars)
 
 
@@ -160,7 +162,7 @@ def covers(text: str, pattern: str) -> bool:
             states |= {automaton.add_star(automaton.step(state, " ")) for state in states}
         else:
             states = {automaton.step(state, char) for state in states}
-        if 0 in states or len(states) > _MOST_ALTERNATIVES:
+        if 0 in states or len(states) > _MAX_STATES:
             return False
     return all(state & automaton.ends for state in states)
 
@@ -233,7 +235,7 @@ def _differ(one: str, other: str) -> bool:
 
 def _overlap_plain(one: str, other: str, most: int, spend: Callable[[int], None]) -> set[str]:
     """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
-    if len(one) * len(other) > _LARGEST_TABLE:
+    if len(one) * len(other) > _MAX_TABLE_CELLS:
         raise TooManyOverlaps
     if _differ(one, other):
         return set()

@@ -13,7 +13,7 @@ SHORTEST = 12
 """Characters; a shorter known value may occur elsewhere by chance."""
 
 _MIXED = "(?=[a-z_-]*[A-Z0-9])"
-"""What is random has a capital or a digit soon; a name in a program often has not."""
+"""A random text soon has a capital letter or a digit, which names in programs often lack."""
 _FORMS = (
     # Model services
     r"sk-(?:proj-|svcacct-|admin-|ant-|or-|lf-)?[A-Za-z0-9_-]{20,}",
@@ -110,7 +110,7 @@ class SecretHider:
         self._values = re.compile("|".join(re.escape(value) for value in secrets)) if secrets else None
 
     def hide(self, text: str) -> str:
-        """Return a text with each secret replaced by `[hidden]`. A terminal's colours are taken out of it."""
+        """Return a text with each secret replaced by `[hidden]`, and without terminal colours: they may split one."""
         if len(text) < 6:
             return text
         plain = _ESCAPE.sub("", text) if "\x1b" in text else text
@@ -121,7 +121,7 @@ class SecretHider:
         return pattern.sub(self._replace_value, behind.sub(self._replace_end, plain))
 
     def hide_all(self, value: Any) -> Any:
-        """Return a JSON value with the secrets in its texts hidden, and those that only their key tells."""
+        """Return a JSON value with the secrets in its texts hidden, also those that only their key gives away."""
         if isinstance(value, str):
             return self.hide(value)
         if is_object(value):
@@ -129,7 +129,7 @@ class SecretHider:
         return [self.hide_all(inner) for inner in value] if is_list(value) else value
 
     def _hide_member(self, key: str, value: Any) -> Any:
-        start = f"{key}='"
+        start = f"{key}='"  # as a line of code would have it, so that the same pattern decides
         if isinstance(value, str) and value and "\n" not in value:
             return self.hide(start + value).removeprefix(start)
         return self.hide_all(value)

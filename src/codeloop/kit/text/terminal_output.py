@@ -1,7 +1,7 @@
 """Cleans program output for a model: the text that remains on a terminal, in few lines. Pure.
 
-Control sequences go; of a line that was written over, its last state stays; of equal lines one stays with their number,
-of rows of progress the first and the last, where that is shorter. Every other character stays as it is.
+Control sequences are removed. Of a line that was overwritten its last state is kept, of equal lines one with their
+number, of rows of progress the first and the last, where that is shorter. Every other character is kept.
 """
 
 import re
@@ -15,23 +15,23 @@ _SEQUENCE = re.compile(
     r"|[ -/]+[0-~]|[0-Z\\`-~])?"  # character sets, and all of one character
 )
 _RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")  # these two begin the line again
-_BACK = re.compile(r"\x1b\[(\d{0,3})D")
+_CURSOR_BACK = re.compile(r"\x1b\[(\d{0,3})D")
 _ROWS = re.compile(r"\n|\x1b\[(\d{0,4})([ABEFJ])")  # what leads to another row; J clears those below
 _UP = re.compile(r"\x1b\[\d{0,4}[AF]")
 _CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_STANDS_FOR = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
+_CONTROL_REPLACEMENTS = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
 _NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
 _BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
-_STAND = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
+_PROGRESS_COUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
 _PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of tests, none of which failed
-_WIDEST = 160  # columns that one sequence goes back
-_PROGRESS = 300  # characters; a longer line is no row of progress
-_FEW = 3  # lines that are shown rather than counted
-_CLOSING = 130  # characters of the note, at the end of an output that leaves something out, on where the whole is
+_MAX_BACK_COLUMNS = 160  # that one sequence goes back: each becomes a character here
+_MAX_PROGRESS_CHARS = 300  # a longer line is not a row of progress
+_MAX_RUN_LINES = 3  # runs of more are shortened
+_NOTE_CHARS = 130  # of the note that ends a reduced output and says where the whole output is
 
 
 class PlainOutput(Struct, frozen=True):
-    """The text, and whether something is not in it that was printed: earlier states of a line, rows of progress."""
+    """The text. `is_reduced`: printed text is missing from it: earlier states of a line, or rows of progress."""
 
     text: str
     is_reduced: bool = False
@@ -41,11 +41,13 @@ def to_plain_text(output: str) -> PlainOutput:
     """Convert a program's output to the text that a terminal would show in the end."""
     is_reduced = False
     if "\x1b" in output:
-        output = _BACK.sub(lambda match: "\b" * min(int(match[1] or 1), _WIDEST), _RESTART.sub("\r", output))
+        output = _CURSOR_BACK.sub(
+            lambda match: "\b" * min(int(match[1] or 1), _MAX_BACK_COLUMNS), _RESTART.sub("\r", output)
+        )
         if _UP.search(output):
             output, is_reduced = _in_rows(output)
         output = _SEQUENCE.sub("", output)
-    lines = _CONTROL.sub(lambda match: _STANDS_FOR.get(match[0], ""), output).split("\n")
+    lines = _CONTROL.sub(lambda match: _CONTROL_REPLACEMENTS.get(match[0], ""), output).split("\n")
     if "\r" in output or "\b" in output:
         states = [_last_state(line) for line in lines]
         lines, is_reduced = [line for line, _ in states], is_reduced or any(is_cut for _, is_cut in states)
@@ -102,6 +104,7 @@ def _without_backspaces(text: str) -> tuple[str, bool]:
         if at == len(cells):
             cells.append(char)
         else:
+            # As `man` prints: a letter over itself is bold, a letter and `_` are underlined.
             is_reduced = is_reduced or cells[at] not in {char, "_", " "}
             cells[at] = char if char != "_" else cells[at]
         at += 1
@@ -123,13 +126,13 @@ def _runs(lines: Iterable[str]) -> Iterator[list[str]]:
 
 def _shorten(run: list[str]) -> tuple[list[str], bool]:
     """Return the lines shown for a run, and whether they leave something out."""
-    if len(run) <= _FEW:
+    if len(run) <= _MAX_RUN_LINES:
         return run, False
     if all(line == run[0] for line in run):
         note = f"... the line above {len(run) - 1} times more"
         return ([run[0], note] if _measure(run[1:]) > len(note) else run), False
     note = f"... {len(run) - 2} rows of progress in between"
-    if _measure(run[1:-1]) <= len(note) + _CLOSING:
+    if _measure(run[1:-1]) <= len(note) + _NOTE_CHARS:
         return run, False
     return [run[0], note, run[-1]], True
 
@@ -142,7 +145,7 @@ def _progress(line: str) -> tuple[str, float]:
     """Return the common text of rows of one progress and how far this row is; another line has only itself."""
     if progress := _PYTEST_PROGRESS.fullmatch(line):
         return "\rpassed", float(progress[1])
-    match = _STAND.search(line) if len(line) <= _PROGRESS else None
+    match = _PROGRESS_COUNT.search(line) if len(line) <= _MAX_PROGRESS_CHARS else None
     if match is None:
         return line, 0
     return "\r" + _BAR.sub(" ", _NUMBER.sub("0", line)), float(match[1] or match[2])
