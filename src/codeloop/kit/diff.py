@@ -218,7 +218,7 @@ def _render(hunk: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -> Ite
 
 def _range(start: int, end: int) -> str:
     count = end - start
-    return f"{start + 1 if count else start},{count}"
+    return f"{start + 1 if count else start},{count}"  # as `diff`: an empty range names the line before it
 
 
 def _line(mark: str, line: str) -> str:

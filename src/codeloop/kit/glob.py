@@ -128,7 +128,7 @@ def _split(plain: str) -> list[tuple[str, list[str]]]:
             case "*":
                 end = at + len(plain[at:]) - len(plain[at:].lstrip("*"))
                 if end - at < 2 or not (at == 0 or plain[at - 1] == "/"):
-                    pieces.append("*")
+                    pieces.append("*")  # `a**` is `a*`: two stars cross folders only as a whole name
                 elif plain[end : end + 1] == "/":
                     parts.append(("(?:.*?/)??", []))
                     end += 1
@@ -188,4 +188,4 @@ def _class(glob: str, at: int) -> tuple[str, int]:
         body, here = body + re.escape(glob[here : here + 1]), here + 1
     if here >= len(glob):
         raise ValueError("a [ is never closed")
-    return f"(?!/)[{'^' if is_negated else ''}{body}]", here + 1
+    return f"(?!/)[{'^' if is_negated else ''}{body}]", here + 1  # no class matches a slash, not even `[!a]`

@@ -209,6 +209,7 @@ class _Scanner:
             self.fail(f"expected ',' or '{closing}'")
 
     def string(self) -> str:
+        # Most strings have no escapes.
         plain = _PLAIN_STRING.match(self.text, self.at)
         if plain is not None:
             self.at = plain.end()

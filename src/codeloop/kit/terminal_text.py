@@ -61,9 +61,9 @@ def one_line(text: str, width: int, escape: Callable[[str], str] = escape_contro
 def _show(char: str) -> str:
     code = ord(char)
     if code < 0x20:
-        return chr(0x2400 + code)
+        return chr(0x2400 + code)  # Unicode has a picture of each control character, in this order
     if code == 0x7F:
-        return "\u2421"
+        return "\u2421"  # the picture of DELETE
     return f"<U+{code:04X}>"
 
 

@@ -26,11 +26,11 @@ word number raw_string string translated_string ansi_c_string concatenation simp
 command_substitution arithmetic_expansion process_substitution brace_expression test_operator
 """
 WORD_TYPES = frozenset(_WORD_TYPES.split())
-RUNS_WHEN_SET = (
+RUNS_WHEN_SET = (  # variables whose value some program runs as a command, or reads more options from
     r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)"
     r"|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PROMPT_COMMAND|RIPGREP_CONFIG_PATH"
 )
-CHANGES_MEANING = (
+CHANGES_MEANING = (  # variables that change how bash reads a line, or what every program loads
     r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS[0-4]|IFS|LD_(PRELOAD|AUDIT)|TAR_OPTIONS|PERL5OPT|DYLD_\w+"
     r"|GIT_(CONFIG\w*|EXEC_PATH)|BASH_FUNC.*"
 )
@@ -43,7 +43,7 @@ BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
 HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
 # Control characters, separators that only some readers take for line ends, and the marks of `kit.wildcard`.
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]")
-LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")
+LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")  # tree-sitter-bash drops a lone `-` before a here-document
 QUOTING_TYPES = frozenset(
     {"raw_string", "string_content", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "heredoc_end"}
 )

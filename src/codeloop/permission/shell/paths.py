@@ -155,7 +155,7 @@ class _Variables:
         if "PWD" in self._set and "PWD" in word.source:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
-            return ("/dev/fd/63",)
+            return ("/dev/fd/63",)  # bash passes the pipe of a process substitution under such a name
         return expand_word(word, roots, {name: texts for start, name, texts in self._assignments if start <= number})
 
     def check_variables(self, path: str, *, enters: bool = False) -> str:

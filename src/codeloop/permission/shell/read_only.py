@@ -312,7 +312,7 @@ def _split_option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
     if text.startswith("--"):
         raise Harmful(f"{name} is not known to be harmless")
     if text[1:].isdigit():
-        return text, "", False
+        return text, "", False  # `head -20`
     for index, letter in enumerate(text[1:], 2):
         if "-" + letter in allowed.with_value:
             if allowed.is_apart and len(text) > 2:

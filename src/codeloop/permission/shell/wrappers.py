@@ -144,7 +144,7 @@ def _unwrap_row(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
     rest = rest[row.skip :]
     while row.assigns and rest and "=" in rest[0].value:
         rest = rest[1:]
-    if row.skip and rest and rest[0].value == "-c":
+    if row.skip and rest and rest[0].value == "-c":  # `flock FILE -c SCRIPT`
         return _make_script(rest[1:2])
     return WrappedCommands((tuple(rest),)) if rest else NOTHING
 
@@ -164,7 +164,7 @@ def _unwrap_eval(words: Sequence[Word]) -> WrappedCommands:
 def _unwrap_trap(words: Sequence[Word]) -> WrappedCommands:
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and (rest[0].value.startswith("-") or len(rest) == 1):
-        return NOTHING
+        return NOTHING  # it lists traps, or resets one
     return _make_script(rest[:1])
 
 
@@ -197,10 +197,10 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
             if word.value not in SHELL_FLAGS:
                 return UNKNOWN
         elif "O" in word.value:
-            return UNKNOWN
+            return UNKNOWN  # `-O NAME` sets an option of the shell, which may change how it reads the script
         else:
             is_script = is_script or ("c" in word.value and word.value.startswith("-"))
-            index += "o" in word.value
+            index += "o" in word.value  # `-o NAME`
         index += 1
     if is_script:
         return _make_script(words[index : index + 1])
@@ -306,7 +306,7 @@ def _unwrap_xargs(words: Sequence[Word]) -> WrappedCommands:
         return UNKNOWN
     rest = words[start:]
     if not rest:
-        return WrappedCommands(((make_word("echo"), MORE),))
+        return WrappedCommands(((make_word("echo"), MORE),))  # the default of xargs
     names = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
     names += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
     names += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
@@ -348,7 +348,7 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
         index += 2 if value in {"-c", "-C", "--git-dir", "--work-tree", "--namespace"} else 1
     rest = words[index:]
     if any("ext::" in word.value for word in rest):
-        return UNKNOWN
+        return UNKNOWN  # a URL of this transport is a command
     match [word.value for word in rest[:2]]:
         case ["bisect", "run"]:
             return WrappedCommands((tuple(rest[2:]),))

@@ -48,7 +48,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "x-frame-options": "DENY",
+    "x-frame-options": "DENY",  # for browsers that don't know `frame-ancestors`
 }
 
 

@@ -8,7 +8,7 @@ _DATA = b"data: "
 
 
 def translate(frames: bytes) -> bytes:
-    """Return whole frames of `/global/event` with their data in the form of version 2."""
+    """Return complete frames of `/global/event` with their data in the form of version 2; ids stay as they are."""
     return b"\n".join(_translate(line) if line.startswith(_DATA) else line for line in frames.split(b"\n"))
 
 

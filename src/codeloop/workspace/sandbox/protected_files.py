@@ -228,7 +228,7 @@ def _put_back(path: Path, before: tuple[int, bytes]) -> bool:
         path.parent.mkdir(exist_ok=True)
         if not _is_real(path):
             return False
-        path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)  # never written in place: it may be a link or another name of some file now
         if stat.S_ISLNK(mode):
             path.symlink_to(os.fsdecode(data))
         else:

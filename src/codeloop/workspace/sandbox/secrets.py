@@ -95,6 +95,7 @@ def _hash_blob(path: Path, *_stamp: int) -> bytes:
         data = read_start(path, _FIXTURE_BYTES)
     except OSError:
         return b""
+    # git hashes a header with the kind and the size before the content.
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
 
 

@@ -87,6 +87,7 @@ class Arguments:
                 is_ended = True
             elif word == ANYWHERE:
                 self.operands.append((word, False))
+                # It may also be an option, one that writes a file if the program has any.
                 if any(set(option.roles) & set("wWXbt") for option in row.options.values()):
                     self.values.append(("w", ANYWHERE))
             else:

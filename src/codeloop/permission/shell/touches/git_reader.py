@@ -51,7 +51,7 @@ def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
         ]
     if name in {"checkout", "restore"} and not arguments.operands:
         uses.append(("-" if "none" in arguments.changes else "W", ":/"))
-    elif (
+    elif (  # without `--` the operand may be a branch, whose files replace those of the work tree
         name == "checkout"
         and not any(is_ended for _, is_ended in arguments.operands)
         and "none" not in arguments.changes

@@ -66,6 +66,7 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
     if not words or words[0].startswith(("-", ANYWHERE)):
         return list(words)
     first, rest = list[str](), list(words[1:])
+    # The values of bundled letters follow in the order of the letters: `cfC a.tar folder`.
     for letter in words[0]:
         first.append("-" + letter)
         if letter in _TAR_VALUES and rest:
@@ -123,7 +124,7 @@ def _read_ln(arguments: Arguments) -> list[Use]:
     """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
     uses = _read_copy(arguments)
     paths = [text for text, _ in arguments.operands]
-    if len(paths) == 1:
+    if len(paths) == 1:  # then the link is made in the current folder
         return [("w", basename(paths[0].rstrip("/")))]
     uses += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
     uses += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
@@ -141,11 +142,12 @@ def _read_gzip(arguments: Arguments) -> list[Use]:
 
 
 def _read_ar(arguments: Arguments) -> list[Use]:
-    letters = [text for text, _ in arguments.operands[:1]]
+    letters = [text for text, _ in arguments.operands[:1]]  # `ar x lib.a`: its options are the first operand
     return [("X", ".")] if any("x" in text for text in letters) else []
 
 
 def _read_zip(arguments: Arguments) -> list[Use]:
+    # `zip` adds the suffix to a name without one, and `unzip` tries it.
     return [("w", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
 
 
@@ -154,6 +156,7 @@ def _read_unzip(arguments: Arguments) -> list[Use]:
 
 
 def _read_split(arguments: Arguments) -> list[Use]:
+    # By default it writes `xaa`, `xab` and so on; `csplit` writes `xx00`.
     return [("w", ([text for text, _ in arguments.operands[1:2]] or ["x"])[0] + ANY)]
 
 

@@ -34,6 +34,7 @@ def find_links_out(folder: Path, known_paths: Collection[str] = ()) -> LinkScan:
     paths: list[Path] = []
     top = str(folder)
     paths_read: list[str] = []
+    # `others` first in, first out: where there are too many folders, those nearest to the top are read.
     waiting, others = [top], list[str]()
     while waiting or others:
         each = waiting.pop() if waiting else others.pop(0)

@@ -23,6 +23,7 @@ def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path 
                 target = path.with_name(f"set-aside-{name}")
                 os.rename(path.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
             if remainder is not None:
+                # O_EXCL: a command may have put a file or a link there since.
                 fd = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
                 with os.fdopen(fd, "wb") as file:
                     file.write(remainder)

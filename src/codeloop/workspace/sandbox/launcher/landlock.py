@@ -54,6 +54,7 @@ def restrict_scope() -> None:
 
 
 def _make_ruleset(version: int, files: int, network: int) -> int:
+    # The kernel refuses attributes that it does not know: network came with version 4, scopes with version 6.
     values = (files, *((network,) if version >= 4 else ()), *((_SCOPES,) if version >= 6 else ()))
     attributes = struct.pack(f"{len(values)}Q", *values)
     return call("syscall", _CREATE, attributes, len(attributes), 0)

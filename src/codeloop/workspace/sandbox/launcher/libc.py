@@ -61,7 +61,7 @@ def _make_signal_pipe() -> int:
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # one byte is enough to wake the reader
     signal.signal(signal.SIGCHLD, _ignore_signal)
     return reader
 

@@ -10,7 +10,8 @@ from codeloop.workspace.sandbox.network.hosts import Hosts
 from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
 from codeloop.workspace.sandbox.network.proxy import HostProxy
 
-_DIRECT = "localhost,127.0.0.1,::1"
+_WITHOUT_PROXY = "localhost,127.0.0.1,::1"
+"""Hosts that commands reach directly: servers that other commands in the sandbox have started."""
 PROXY_NAMES = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
     # The user's configuration of these tools may name another proxy, which only the tool's own variable overrides.
@@ -20,7 +21,7 @@ PROXY_NAMES = (
 """The variables whose value is the proxy's address."""
 _SPELLINGS = {
     "http://127.0.0.1:{port}": PROXY_NAMES,
-    _DIRECT: ("NO_PROXY", "no_proxy", "npm_config_noproxy"),
+    _WITHOUT_PROXY: ("NO_PROXY", "no_proxy", "npm_config_noproxy"),
     "1": ("NODE_USE_ENV_PROXY",),
 }
 _JAVA = (

@@ -107,6 +107,7 @@ class Hosts(Struct, frozen=True):
         if not fitting or any(rule.is_refused for rule in fitting):
             what = "an address where a name is needed" if target.literal else "not among the hosts of the sandbox"
             raise Blocked(target.authority, what)
+        # The entry that allows most: a name that the user wrote may have a private address.
         return max(fitting, key=lambda rule: (rule.own, not rule.below))
 
 

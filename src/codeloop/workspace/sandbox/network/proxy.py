@@ -21,7 +21,7 @@ from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections, Str
 from codeloop.workspace.sandbox.network.proxy_request import is_greeting, read_request
 
 _CHUNK = 65_536
-_ALERT = b"\x15\x03\x03\x00\x02\x02\x31"  # TLS: fatal, access denied
+_ALERT = b"\x15\x03\x03\x00\x02\x02\x31"  # a TLS alert (21), TLS 1.2, two bytes: fatal (2), access_denied (49)
 _HOW = """To allow a host, a person adds its name to the hosts of the sandbox in their configuration:
 "sandbox": {"network": "hosts", "hosts": ["example.com"]}
 A command that needs more than that can ask to run outside the sandbox.
