@@ -128,9 +128,9 @@ def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], re
 def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
     """Return the folders between a writable path and each protected or hidden path below it.
 
-    If a command renamed one of them, the next sandbox would not protect the path under its new name. A path in a guarded
-    folder is not pinned: it can't be renamed, and a mount of its own would stay writable when the folder's turns
-    read-only.
+    If a command renamed one of them, the next sandbox would not protect the path under its new name. A path in a
+    guarded folder is not pinned: it can't be renamed, and a mount of its own would stay writable when the folder's
+    turns read-only.
     """
     guarded, pinned = set(guarded), set[str]()
     for path in guarded:
