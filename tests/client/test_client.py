@@ -122,7 +122,7 @@ async def test_words_that_are_no_characters_are_sent_as_well_as_can_be(tmp_path:
 async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path, SCRIPT) as it:
         await it.prompt()
-        stored = it.project.store.read_events(1)
+        stored = it.project.store.outbox.read_events(1)
         view = ConversationView(it.view().session)
         for _ in range(2):
             for stamped in stored:

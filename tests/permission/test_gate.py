@@ -361,7 +361,7 @@ async def test_clients_see_the_question_and_its_answer(store: Store) -> None:
     task = ask(gate, need("a"))
     reply(gate, (await waiting(store, 1))[0], "once")
     await task
-    events = [stamped.event for stamped in store.read_events(seq)]
+    events = [stamped.event for stamped in store.outbox.read_events(seq)]
     assert [type(event) for event in events] == [PermissionAsked, PermissionReplied]
 
 

@@ -160,7 +160,7 @@ def test_a_deletion_leaves_nothing_but_its_own_event(path: Path) -> None:
     store.conversation(one.id)
     store.append(deleted(one))
     assert counts(path) == {"session": 1, "message": 0, "part": 0, "todo": 0, "permission": 0}
-    assert b"secret" not in b"".join(bytes(str(e), "utf-8") for e in store.read_events(0))
+    assert b"secret" not in b"".join(bytes(str(e), "utf-8") for e in store.outbox.read_events(0))
     with pytest.raises(OperationError):
         store.conversation(one.id)
 

@@ -6,7 +6,7 @@ transaction takes about 25 µs.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,8 +74,9 @@ class Store:
         self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
         """The last status that this process published of each session that is not idle."""
-        self._outbox = Outbox(self._db)
-        self._followers = Followers(self._outbox)
+        self.outbox = Outbox(self._db)
+        """The stored events."""
+        self._followers = Followers(self.outbox)
         self._views: OrderedDict[str, ConversationView] = OrderedDict()
         self._last_seen = self.last_seq()
 
@@ -112,7 +113,7 @@ class Store:
             for event in events:
                 apply(self._db, event)
                 fault_injection.point("store.outbox")
-                seq = self._outbox.add(event)
+                seq = self.outbox.add(event)
         if not events:
             return self.last_seq()
         first = seq - len(events) + 1
@@ -121,7 +122,7 @@ class Store:
         self._last_seen = seq
         self._followers.publish(first, events)
         with suppress(StoreError):  # the events are stored; old ones can be removed next time
-            self._outbox.prune(first, seq)
+            self.outbox.prune(first, seq)
         return seq
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
@@ -211,16 +212,9 @@ class Store:
 
     # The outbox
 
-    def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, in order, at most a batch of them.
-
-        `roots`: only the events of these sessions, of their subagents, and of no session.
-        """
-        return self._outbox.read_events(after, until, roots)
-
     def last_seq(self) -> int:
         """Return the highest sequence number that was ever given to an event."""
-        return self._outbox.last_seq()
+        return self.outbox.last_seq()
 
     # Updating the views
 
@@ -235,8 +229,8 @@ class Store:
             self._last_seen = until - 1
             return
         while self._last_seen + 1 < until:
-            batch = self.read_events(self._last_seen, until, self._views)
-            if self._outbox.first_seq() > self._last_seen + 1:
+            batch = self.outbox.read_events(self._last_seen, until, self._views)
+            if self.outbox.first_seq() > self._last_seen + 1:
                 self._views.clear()
             self._apply_to_views(each.event for each in batch)
             self._last_seen = (batch[-1].seq if batch else None) or until - 1

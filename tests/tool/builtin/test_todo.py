@@ -26,7 +26,7 @@ async def test_a_list_is_stored_shown_and_read_back(tmp_path: Path) -> None:
     assert result.title == "2 todos"
     assert result.output == "3 todos: 1 done, 1 in progress, 1 pending"
     assert [todo.content for todo in ctx.store.todos(ctx.session_id)] == ["a", "b", "c"]
-    (event,) = [stamped.event for stamped in ctx.store.read_events(seq)]
+    (event,) = [stamped.event for stamped in ctx.store.outbox.read_events(seq)]
     assert isinstance(event, TodoUpdated)
     assert event.properties.todos == ctx.store.todos(ctx.session_id)
     read = await todoread.run(TodoReadParams(), ctx)

@@ -203,7 +203,7 @@ class Hub:
         frames: list[bytes] = []
         size = 0
         try:
-            for event in read_range(source.store, reader.at[project], until + 1):
+            for event in read_range(source.store.outbox, reader.at[project], until + 1):
                 reader.at[project] = event.seq or until
                 directory = self._directories.find(source.store, event)
                 if reader.directory not in {None, directory}:

@@ -121,8 +121,8 @@ class Place:
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         return await self.rig.client.call(operation, args)
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        async for each in self.store.follow(after):
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+        async for each in self.store.follow(after, root=root):
             yield each
 
     def state(self) -> dict[str, str]:
