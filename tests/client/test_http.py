@@ -105,13 +105,15 @@ async def client(url: str, directory: str | None = None) -> AsyncGenerator[HttpC
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
-    for module in (http, link):
-        monkeypatch.setattr(module, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", ""), raising=False)
+    modules = [module for module in (http, link) if hasattr(module, f"CLIENT_{name}")]
+    assert modules, name
+    for module in modules:
+        monkeypatch.setattr(module, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", ""))
 
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("BACKOFF", 5), ("BACKOFF_MOST", 20), ("GONE", 30_000), ("SILENCE", 100)):
+    for name, value in (("BACKOFF", 5), ("BACKOFF_MOST", 20), ("GONE", 30_000), ("STREAM_IDLE", 100)):
         limit(monkeypatch, name, value)
 
 
