@@ -127,7 +127,7 @@ async def test_a_text_that_stands_everywhere_is_refused_with_what_to_do(tmp_path
     await answer(ctx, "read", {"filePath": "f.txt"})
     said, is_done = await answer(ctx, "edit", json.dumps({"filePath": "f.txt", "oldString": "a", "newString": "b"}))
     assert not is_done
-    assert "found at least 1000 times, at lines 1, 2, 3, 4, 5 and 995 more. Add surrounding lines" in said
+    assert "found at least 1000 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more. Add surrounding" in said
     given = {"filePath": "f.txt", "oldString": "a\n" * 99_999 + "b\na\n", "newString": "b\n"}
     said, is_done = await answer(ctx, "edit", given)
     assert not is_done
