@@ -8,8 +8,8 @@ import msgspec
 
 from codeloop.schema.wire import JSON
 
-REPAIRED = "the arguments were no valid JSON, and were read as what they nearly are"
-BARE = "the arguments are an object; what came was taken for `{}`"
+REPAIRED = "the arguments were not valid JSON and were repaired"
+BARE = "arguments are a JSON object; this text was taken for `{}`"
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 _MARKUP = ("{", "[", "<", '"', "'", "`")
 """How JSON, tags, quotes and code blocks begin: a text that does, and could not be read, is broken, not bare."""
