@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.agent.title import LONGEST, is_untitled, shorten_to_line
+from codeloop.agent.title import MAX_TITLE_CHARS, is_untitled, shorten_to_line
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
@@ -186,8 +186,8 @@ async def test_a_title_that_a_person_gave_stays(tmp_path: Path) -> None:
         ("", ""),
         (" \n\t\n", ""),
         ("one", "one"),
-        ("x" * LONGEST, "x" * LONGEST),
-        ("x" * (LONGEST + 1), "x" * (LONGEST - 1) + "…"),
+        ("x" * MAX_TITLE_CHARS, "x" * MAX_TITLE_CHARS),
+        ("x" * (MAX_TITLE_CHARS + 1), "x" * (MAX_TITLE_CHARS - 1) + "…"),
     ],
 )
 def test_first_lines(prompt: str, title: str) -> None:

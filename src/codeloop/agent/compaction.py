@@ -48,16 +48,17 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_creation_time, next_prompt
 from codeloop.tool.superseded_outputs import find_superseded
 
-GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
-ASK = "Write the hand-over note now."
+CONTINUE_PROMPT = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
+SUMMARY_PROMPT = "Write the hand-over note now."
 
 
 def read_room(message: str) -> int | None:
-    """Return the context size that a service's error names, as room in tokens; None: it names none.
+    """Return how many tokens a request may have by the context size in a service's error; None: it names none.
 
     A fifth less than `COMPACT_AT` per cent of it: the tokens counted here are estimates.
     """
     match = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
+    # A fifth less than n per cent: n / 100 * 4 / 5 = n / 125.
     return int(re.sub(r"\D", "", match.group(1))) * COMPACT_AT.value // 125 if match else None
 
 
@@ -79,6 +80,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     model = engine.models.open(model_ref(request.model))
     entries = _list_entries_before(view, request)
     room = engine.policy.room or _find_reported_room(view)
+    # Usage is counted from the request, which extensions may still change here.
     with AbortGuard(engine, info):
         model_request = _make_summary_request(model.info, await engine.hooks.change_history(session_id, entries), room)
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
@@ -104,7 +106,10 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
 
 
 def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
-    """Return the tool parts whose output can be omitted, marked so, with its size: all but the newest that fit."""
+    """Return the tool parts whose output can be omitted, marked as compacted, with its size in characters.
+
+    The newest outputs are kept, up to `KEPT_OUTPUTS`.
+    """
     outputs: list[tuple[int, ToolPart]] = []
     newest_size = 0
     for entry in reversed(window(view.entries).of(view.entries)):
@@ -123,6 +128,7 @@ def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMes
     message = next_prompt(view, format=find_required_format(view))
     budget = COMPACT_TAIL.value * BYTES
     if engine.policy.room is not None:
+        # A model with a small context keeps a quarter of it, so that the summary has room.
         budget = min(budget, engine.policy.room * BYTES // 4)
     part = CompactionPart(
         id=new_id("prt"),
@@ -144,16 +150,17 @@ def find_tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
         if budget < 0:
             break
         start = index
+    # From 1 on, a single entry would be left to summarise.
     return entries[start].info.id if start is not None and start > 1 else None
 
 
 def _list_entries_before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
-    """Return the entries that the summary is of: those before the message that asks for it."""
+    """Return the entries to summarise: those before the message that asks for the summary."""
     return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
 def _find_reported_room(view: Conversation) -> int | None:
-    """Return the room that the service named when it refused the last request."""
+    """Return the tokens that the service said a request may have when it last refused one; None: it named none."""
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
             return read_room(entry.info.error.data.message)
@@ -170,7 +177,7 @@ def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], room: int
     """Return the request for the summary, which prompts call a hand-over note."""
     return ModelRequest(
         system=read_prompt("compaction").strip(),
-        messages=(*shorten_to_fit(entries, info, room), UserModelMessage((TextPiece(ASK),))),
+        messages=(*shorten_to_fit(entries, info, room), UserModelMessage((TextPiece(SUMMARY_PROMPT),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
 
@@ -198,13 +205,17 @@ def _replace_calls(message: ModelMessage) -> UserModelMessage | AssistantModelMe
             return UserModelMessage(tuple(TextPiece(_format_result(piece)) for piece in content))
         case AssistantModelMessage(content=content, origin=origin):
             text_pieces = [piece for piece in content if isinstance(piece, TextPiece)]
-            calls = [TextPiece(f"[called {p.name} {p.arguments[:CUT]}]") for p in content if isinstance(p, CallPiece)]
+            calls = [
+                TextPiece(f"[called {p.name} {p.arguments[:MAX_PIECE_CHARS]}]")
+                for p in content
+                if isinstance(p, CallPiece)
+            ]
             return AssistantModelMessage((*text_pieces, *calls), origin)
         case UserModelMessage(content=content):
             return UserModelMessage(tuple(p if isinstance(p, TextPiece) else _name_file(p) for p in content))
 
 
-CUT = 2_000
+MAX_PIECE_CHARS = 2_000
 """Characters of arguments and of a result that the summary's input keeps."""
 
 
@@ -213,8 +224,9 @@ def _name_file(piece: ImagePiece) -> TextPiece:
 
 
 def _format_result(piece: ResultPiece) -> str:
-    cut = f"{piece.output[:CUT]} [...]" if len(piece.output) > CUT else piece.output
-    return f"[result of {piece.name}]\n{cut}"
+    is_short = len(piece.output) <= MAX_PIECE_CHARS
+    output = piece.output if is_short else f"{piece.output[:MAX_PIECE_CHARS]} [...]"
+    return f"[result of {piece.name}]\n{output}"
 
 
 def _make_continuation(
@@ -227,8 +239,9 @@ def _make_continuation(
     message = replace(request, id=new_id("msg"), time=UserTime(created=next_creation_time(view, now_ms())))
     visible_ids = {entry.info.id for entry in window(view.entries).of(view.entries)}
     prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
-    text, synthetic = GO_ON, True
+    text, synthetic = CONTINUE_PROMPT, True
     if overflow and prompts and prompts[-1].info.id not in visible_ids:
+        # The refused request was about this prompt, which is not in the tail: it is repeated as the user's own.
         text, synthetic = text_of(prompts[-1]), None
     texts = ((text, synthetic), *((each, True) for each in notes))
     make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)

@@ -96,9 +96,9 @@ class Spawn(Protocol):
     async def __call__(
         self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]
     ) -> SubtaskResult:
-        """Return the child session's id and its last text; `report` receives the id of its session at once.
+        """Return the child session's id and its last text; `report` gets the id as soon as the session exists.
 
-        Raises ToolFailure when it can't be started.
+        Raises ToolFailure when the subagent can't be started.
         """
         ...
 
@@ -149,10 +149,10 @@ class TurnHooks(ToolHooks):
         """Store each text of an answer with the extensions' changes."""
 
     async def change_title_request(
-        self, engine: "Engine", session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, most: int
+        self, engine: "Engine", session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
     ) -> ModelRequest:
-        """Return the request for a title, which holds `most` characters of `prompt`."""
-        del engine, session_id, info, prompt, most
+        """Return the request for a title, which holds at most `max_chars` characters of `prompt`."""
+        del engine, session_id, info, prompt, max_chars
         return request
 
     async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -220,16 +220,16 @@ class Engine(Struct, frozen=True):
         return agent
 
     def ceilings(self, session_id: str) -> tuple[Ceiling, ...]:
-        """Return every ceiling of a session."""
+        """Return the ceilings of a session: those stored with it, and its parents with theirs."""
         return tuple(ceilings_of(tuple(walk_ancestors(self.store, session_id)), self._profile))
 
     def profile(self, session_id: str) -> Profile:
         """Return the profile of a session: its own, a parent's, or the configured one."""
         return self._profile(walk_ancestors(self.store, session_id))
 
-    def _profile(self, line: Iterable[Session]) -> Profile:
-        """Return the profile of the first session in a list that ends with its parents."""
-        for session in line:
+    def _profile(self, lineage: Iterable[Session]) -> Profile:
+        """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
+        for session in lineage:
             profile = (session.metadata or {}).get(PROFILE)
             if profile is not None and profile in PROFILES:
                 return profile
@@ -242,36 +242,40 @@ class Engine(Struct, frozen=True):
         the rules of its parents, so that a child is never allowed more than they are.
         The agent's rules are the current ones, even if they changed during the step. Raises SessionNotFound.
         """
-        line = tuple(walk_ancestors(self.store, session_id))
-        if not line:
+        lineage = tuple(walk_ancestors(self.store, session_id))
+        if not lineage:
             raise SessionNotFound(session_id)
-        profile = self._profile(line)
-        lists = self._lists(_session_layer(line[0]), agent, profile)
-        above = tuple(ceilings_of(line, self._profile))
-        for ceiling in above:
+        profile = self._profile(lineage)
+        lists = self._lists(_session_layer(lineage[0]), agent, profile)
+        ceilings = tuple(ceilings_of(lineage, self._profile))
+        for ceiling in ceilings:
             lists += self._ceiling(ceiling, profile)
         rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
-        answers_itself = profile == "yolo" and all(each.profile in {None, "yolo"} for each in above)
+        # The profile `yolo` answers every question, but a child of a stricter session still asks.
+        answers_itself = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
         return CallRules(rule_layers, answers_itself=answers_itself)
 
     def _ceiling(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
         """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
         profile = ceiling.profile or profile
-        own = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
+        ceiling_layer = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
         if ceiling.agent is None:
-            return [(*self.rulebook.layers("", profile), own)]
+            return [(*self.rulebook.layers("", profile), ceiling_layer)]
         agent = self.agents.get(ceiling.agent)
         if agent is None:
             return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", NOTHING.permission),)]
-        return self._lists(own, agent, profile)
+        return self._lists(ceiling_layer, agent, profile)
 
     def _lists(self, session: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
-        own = self._layers(session, agent, profile)
-        blanket = RuleLayer("built-in", make_guards(*(layer.rules for layer in own[1:])))
-        return [own, (blanket,), *self.rulebook.ceilings(agent.name, profile)]
+        """Return the lists that a call must pass: the agent's and session's rules, the guards, the firm rules."""
+        rule_layers = self._layers(session, agent, profile)
+        # A profile's rules can't lift a guard; those of the user, the agent and the session can.
+        guards = RuleLayer("built-in", make_guards(*(layer.rules for layer in rule_layers[1:])))
+        return [rule_layers, (guards,), *self.rulebook.ceilings(agent.name, profile)]
 
     def _layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:
         rule_layers = self.rulebook.layers(agent.name, profile)
+        # The configuration names no such agent (any more): the rules that it came with apply.
         if agent.name not in self.agents:
             rule_layers = (rule_layers[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
         return (*rule_layers, session)

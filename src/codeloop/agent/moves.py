@@ -29,10 +29,12 @@ StopReason = Literal[
 ]
 REJECTED = "rejected"
 """Metadata key of a tool part: the user refused the call without a message."""
+_RECENT_ENTRIES = 8
+"""Entries among which the last step with token counts is looked for: one that failed may have none."""
 
 
 class AskModel(Struct, frozen=True):
-    """Send a request that answers `user`; `wanted`: the required format of the turn's answer."""
+    """Send a request that answers `user`. `required_format`: the format of the turn's answer; None: any."""
 
     user: UserMessage
     required_format: JSON | None = None
@@ -58,7 +60,10 @@ class Stop(Struct, frozen=True):
 
 
 class Compact(Struct, frozen=True):
-    """Make room. `request`: the stored message that asks for it, when there is one. `overflow`: the service refused."""
+    """Shorten the conversation. `request`: the stored message that asks for it, if there is one.
+
+    `auto`: the user did not ask for it. `overflow`: the service refused the last request as too long.
+    """
 
     auto: bool
     overflow: bool
@@ -69,11 +74,11 @@ class Delegate(Struct, frozen=True):
     """Hand the subtasks of a prompt to their subagents."""
 
     user: UserMessage
-    work: tuple[SubtaskPart, ...]
+    subtasks: tuple[SubtaskPart, ...]
 
 
 class FallBack(Struct, frozen=True):
-    """Let another model (`provider/model`) answer `user`; `reason`: why its own one failed."""
+    """Let another model (`provider/model`) answer `user`. `reason`: why the requested model failed."""
 
     user: UserMessage
     model: str
@@ -87,6 +92,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     """Decide the next move from the end of a conversation."""
     entries = view.entries
     open_answers = _find_open_answers(entries)
+    # First, since the decisions below read how the last answer ended.
     if open_answers:
         return Recover(open_answers)
     user, required_format = _find_newest_prompt(entries)
@@ -107,10 +113,11 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     limit = _check_limits(view, policy)
     if limit is not None:
         return limit
+    # All prompts since the last answer: the subtasks may be in one that was sent before the newest.
     prompts = takewhile(lambda entry: isinstance(entry.info, UserMessage), reversed(entries))
-    work = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
-    if work:
-        return Delegate(user, work)
+    subtasks = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
+    if subtasks:
+        return Delegate(user, subtasks)
     if policy.compact and policy.room is not None and _is_full(entries, policy.room) and _has_progress(entries):
         return Compact(auto=True, overflow=False)
     return AskModel(user, required_format)
@@ -124,6 +131,7 @@ def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None,
             newest = newest or entry.info
             if entry.info.format is not None:
                 return newest, entry.info.format if entry.info.format.get("type") == "json_schema" else None
+        # Prompts before a final answer belong to earlier turns.
         elif newest is not None and is_final(entry.info):
             break
     return newest, None
@@ -136,7 +144,7 @@ def find_required_format(view: Conversation) -> JSON | None:
 
 def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
     """Return whether the last step used `room` tokens or more, less what was pruned since."""
-    for index in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
+    for index in range(len(entries) - 1, max(len(entries) - 1 - _RECENT_ENTRIES, -1), -1):
         info = entries[index].info
         if not isinstance(info, AssistantMessage):
             continue
@@ -153,6 +161,7 @@ def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
 def _count_pruned_tokens(entry: Entry, since: int) -> int:
     outputs = [part.state for part in entry.parts if isinstance(part, ToolPart)]
     return sum(
+        # About four characters are one token.
         len(state.output) // 4
         for state in outputs
         if isinstance(state, ToolStateCompleted) and (state.time.compacted or 0) >= since
@@ -160,7 +169,7 @@ def _count_pruned_tokens(entry: Entry, since: int) -> int:
 
 
 def _has_progress(entries: tuple[Entry, ...]) -> bool:
-    """Return whether more than one step followed the last compaction: otherwise another one is no use."""
+    """Return whether more than one step followed the last compaction: otherwise another compaction is no use."""
     steps = 0
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):
@@ -234,6 +243,7 @@ def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
         return Stop(reason, error_message(info.error))
     match info.finish:
         case "tool-calls" | "cut":
+            # The model gets the results of its calls, unless one of them ends the turn.
             return next(filter(None, map(_find_ending, parts)), None)
         case "length":
             return Stop("length", "The answer reached the model's output limit. Ask it to go on.")
@@ -248,6 +258,7 @@ def _find_fallback(info: AssistantMessage, user: UserMessage, policy: Policy) ->
     if not isinstance(info.error, APIError) or info.summary or not is_service_failure(info.error):
         return None
     failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    # The prompt names another model by now, which has not answered yet.
     if failed_ref != requested_ref:
         return None
     fallbacks = list_fallbacks(failed_ref, policy)
@@ -301,6 +312,7 @@ def _check_limits(view: Conversation, policy: Policy) -> Stop | None:
         limit, name = dollars(policy.spending.limit), policy.spending.name
         more = "`codeloop stats` shows what was spent; the configuration has the limit"
         return Stop("limit", f"`budget.{name}` is used up: {dollars(cost)} of {limit} spent. {more}.")
+    # Most turns have no limit: their entries need not be searched.
     if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
     steps = list_turn_steps(view)

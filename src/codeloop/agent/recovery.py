@@ -38,7 +38,7 @@ from codeloop.store.store import Store
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
 INTERRUPTED = "Interrupted: the call was started, but how far it got is unknown."
 CHECK_FIRST = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
-"""The result of an interrupted call, for the model."""
+"""Advice about an interrupted call, for the model only."""
 NOT_ALLOWED = "Interrupted while waiting for permission. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
 
@@ -50,6 +50,7 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
         if isinstance(entry.info, AssistantMessage):
             events += make_closing_events(entry.info, entry.parts, error)
     events += [
+        # Nobody waits for these answers any more: an open question would be shown for ever.
         PermissionReplied(properties=PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject"))
         for request in store.pending_permissions(session_id)
     ]
@@ -70,15 +71,16 @@ def make_closing_events(info: AssistantMessage, parts: tuple[Part, ...], error: 
         for part in parts
         if isinstance(part, TextPart | ReasoningPart) and part.time is not None and part.time.end is None
     ]
+    # The clock may have been set back since: an answer must not end before it began.
     time = replace(info.time, completed=info.time.completed or max(now, info.time.created))
     events.append(message_updated(replace(info, time=time, error=info.error or error)))
     return events
 
 
 def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
-    """Return the call as interrupted, with what it had reported so far.
+    """Return the call as interrupted at `now` (ms since the epoch), with the progress that it had reported.
 
-    `reason`: the error for a call that had started.
+    `reason`: the error of a call that had started; one that had not gets `NOT_STARTED`.
     """
     metadata = {"interrupted": True}
     start, why = now, NOT_STARTED
@@ -86,6 +88,7 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> Too
         case ToolStateRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
+            # A call that waited for permission (`NOT_ALLOWED`) has done nothing: there is nothing to check.
             metadata |= {ADVICE: CHECK_FIRST} if reason == INTERRUPTED else {}
         case ToolStatePending() | _:
             pass

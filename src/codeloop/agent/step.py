@@ -43,7 +43,7 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
     """Send one request and process the answer: store its parts, run its calls, count its cost.
 
-    What the service or a tool does wrong is stored, not raised. A cancel stores what there is as interrupted.
+    Failures of the service and of tools are stored, not raised. A cancelled step is stored as interrupted.
     """
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
@@ -85,13 +85,13 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     """Run the tool `task` for each subtask of a prompt, side by side; the model is asked next, with their results.
 
-    A cancel stores what there is as interrupted.
+    If it is cancelled, the calls so far are stored as interrupted.
     """
-    first = move.work[0].agent
+    first = move.subtasks[0].agent
     info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
     engine.store.append(message_updated(info))
-    models = {new_id("tool"): work.model for work in move.work}
+    models = {new_id("tool"): subtask.model for subtask in move.subtasks}
     spawn_subagent = engine.spawn
 
     async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -102,8 +102,12 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     calls = ToolCalls(engine, engine.agent(move.user.agent), info)  # each subagent records its own steps
     with AbortGuard(engine, info):
         try:
-            for call_id, work in zip(models, move.work, strict=True):
-                payload = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
+            for call_id, subtask in zip(models, move.subtasks, strict=True):
+                payload = {
+                    "description": subtask.description,
+                    "prompt": subtask.prompt,
+                    "subagent_type": subtask.agent,
+                }
                 calls.start(CallReady(call_id, "task", msgspec.json.encode(payload).decode()))
             await calls.join(Finished("tool-calls"))
         finally:
@@ -185,6 +189,7 @@ async def _stream(
                         draft.add_reasoning(text, block, metadata)
                     case CallStarted(id=call_id, name=name):
                         draft.close()
+                        # The part belongs to this attempt: a retry removes it like the text.
                         draft.adopt_part(calls.open_call(call_id, name))
                     case CallDelta() | UsageUpdate():
                         pass
@@ -197,6 +202,7 @@ async def _stream(
                         retry_status.begin(event)
                     case Finished():
                         draft.close()
+                        # Some models write their calls as text, and the service then reports a plain end.
                         if event.reason == "stop" and not calls.holds_calls:
                             calls.start_text_tool_calls()
                         return event

@@ -24,20 +24,22 @@ from codeloop.store.conversation import Entry
 from codeloop.store.queries import TITLE_USAGE, SideUsage
 
 UNTITLED = "New session - "
-LONGEST = 80
-PROMPT = 4_000
-"""Characters of the prompt that the small model is shown."""
+MAX_TITLE_CHARS = 80
+MAX_PROMPT_CHARS = 4_000
+"""Characters of the prompt that the model is shown."""
+_TITLE_TOKENS = 100
+"""Tokens for a title by a model that does not think first."""
 
 
 def is_untitled(title: str) -> bool:
-    """Return whether a session still has the title it was made with."""
+    """Return whether a session still has the title that it was created with."""
     return title.startswith(UNTITLED)
 
 
 def shorten_to_line(prompt: str) -> str:
     """Return the prompt's first line, shortened, as a title; empty when there is none."""
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
-    return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
+    return line if len(line) <= MAX_TITLE_CHARS else line[: MAX_TITLE_CHARS - 1].rstrip() + "…"
 
 
 def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
@@ -48,8 +50,8 @@ def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
 async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *, is_turn_over: bool = False) -> bool:
     """Ask a model for a title, and store it if the session is still named by its prompt's first line.
 
-    `model` answers the prompt. `is_turn_over`: its turn has ended, so any model of its provider may be asked.
-    Returns whether a model gave one.
+    `model`: the one that answers the prompt. `is_turn_over`: that turn has ended, so any model of its provider may be
+    asked. Returns whether a model gave a title.
     """
     with suppress(CodeloopError, TimeoutError):
         if is_turn_over:
@@ -63,7 +65,10 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
 
 
 def find_missing_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
-    """Return the first prompt's text and the last prompt, while an early conversation has no other title than that."""
+    """Return the first prompt's text and the last prompt, if the session still needs a title.
+
+    It needs one if it is untitled, or has few prompts and is titled by the first line of the first one.
+    """
     prompts = [(entry.info, entry.parts) for entry in entries if isinstance(entry.info, UserMessage)]
     if len(prompts) > TITLE_PROMPTS.value and not is_untitled(title):
         return None
@@ -87,12 +92,12 @@ def _choose_model(engine: Engine, model: str, *, is_turn_over: bool) -> str | No
 async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
     """Ask a model for a title; its tokens are added to the session's sums, also when it is cancelled."""
     model = engine.models.open(ref)
-    room = TITLE_THINKING.value if model.info.reasoning else 100
+    max_tokens = TITLE_THINKING.value if model.info.reasoning else _TITLE_TOKENS
     agent = engine.agents.get("title")
     system = agent.prompt if agent is not None and agent.prompt else read_prompt("title")
-    messages = (UserModelMessage((TextPiece(prompt[:PROMPT]),)),)
-    request = ModelRequest(system=system.strip(), messages=messages, max_tokens=room)
-    request = await engine.hooks.change_title_request(engine, session_id, model.info, request, prompt, PROMPT)
+    messages = (UserModelMessage((TextPiece(prompt[:MAX_PROMPT_CHARS]),)),)
+    request = ModelRequest(system=system.strip(), messages=messages, max_tokens=max_tokens)
+    request = await engine.hooks.change_title_request(engine, session_id, model.info, request, prompt, MAX_PROMPT_CHARS)
     usage = Usage(model.info.prices, request, engine.policy.budget)
     try:
         text, finished = await ask_for_text(model, request, usage)
@@ -115,11 +120,11 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     usage.append(engine.store, session_id)
 
 
-def _set_title(engine: Engine, session_id: str, title: str, replaces: Callable[[str], bool]) -> None:
-    """Set a session's title, if there is one and the current title is `replaces`."""
+def _set_title(engine: Engine, session_id: str, title: str, may_replace: Callable[[str], bool]) -> None:
+    """Set a session's title, unless it is empty or `may_replace` is false for the current title."""
 
     def set_title(session: Session) -> Session:
-        if not title or not replaces(session.title):
+        if not title or not may_replace(session.title):
             return session
         return replace(session, title=title, time=replace(session.time, updated=now_ms()))
 

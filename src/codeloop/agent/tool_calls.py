@@ -45,6 +45,7 @@ CUT_SHORT = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
+"""Why an answer ended -> the result of a call whose arguments never became complete."""
 MAKE_SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
 WRITTEN_CALL_MARKS = frozenset("<[{")
 """Every format of a call written as text contains one of these, or ends with a parenthesis."""
@@ -61,7 +62,10 @@ _LOG = logging.getLogger("codeloop.agent")
 
 
 class RunningCall(Struct):
-    """A call whose arguments are complete. `is_concurrent`: it changes nothing, so it may run beside its like."""
+    """A call whose arguments are complete.
+
+    `is_concurrent`: it changes nothing, so it may run at the same time as other such calls.
+    """
 
     task: asyncio.Task[None]
     is_concurrent: bool
@@ -193,6 +197,7 @@ class ToolCalls:
             await asyncio.wait(predecessors)
         start = now_ms()
         part = replace(part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start)))
+        # An earlier call of the step was refused, or ended the turn.
         if self._skip_reason:
             self._store_error(part, start, self._skip_reason)
             return
@@ -217,6 +222,7 @@ class ToolCalls:
         except (Denied, HookRefused, Rejected, ToolFailure) as error:
             self._skip_reason = self._skip_reason or _find_skip_reason(error)
             self._store_error(context.part, start, str(error), _describe_failure(error))
+        # A tool of an extension may raise anything; the model has to learn of it, and the turn goes on.
         except Exception as error:
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
             self._store_error(context.part, start, text)
@@ -282,6 +288,7 @@ class ToolCalls:
 
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
+        # Without a handler, `logging` would print the line to stderr.
         if _LOG.hasHandlers():
             _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, LOGGED))
         note, loop = self._check_repeats(part, error, {})

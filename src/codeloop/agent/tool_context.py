@@ -41,16 +41,16 @@ class CachedRules:
 
     @property
     def current(self) -> CallRules:
-        """The cached rules, read where there are none yet."""
+        """The cached rules; they are read if none are cached."""
         return self._rules or self.renew()
 
     def renew(self) -> CallRules:
-        """Read them again."""
+        """Read the rules again, and cache them."""
         self._rules = self._read_rules()
         return self._rules
 
     def forget(self) -> None:
-        """Drop the cache: the next access reads them again."""
+        """Drop the cached rules: the next access reads them again."""
         self._rules = None
 
 
@@ -69,12 +69,12 @@ class CallContext:
         self._part = part
         self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
-        self._has_news = False
+        self._has_unsent_report = False
         self.first = FirstQuestion()
 
     @property
     def services(self) -> ToolServices:
-        """What the tools of the project share."""
+        """The services that the tools of the project share."""
         return self._engine.services
 
     async def ask(self, *needs: Need) -> bool:
@@ -88,6 +88,7 @@ class CallContext:
             details = {key: data[key] for key in ("command", "diff") if key in data}
             needs = (replace(repeat_need, metadata={**details, **repeat_need.metadata}), *needs)
             self.first.repeat_need = None
+        # The user may have changed the rules since the step began.
         self._engine.refresh()
         for need in needs:
             if need.permission == "task":  # nobody is asked about an unknown agent
@@ -100,6 +101,7 @@ class CallContext:
         if was_asked or decide is not None:
             self._rules.forget()  # the answer may have taken days
         self.first.waits = False
+        # A command may write anything: files that it changes must not be reported as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.before_own(self.session_id)
         for need in needs:
@@ -108,7 +110,7 @@ class CallContext:
         return was_asked
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
-        """Return the rules' action on each pattern alone, without those that they allow."""
+        """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
         lists = self._rules.current.lists
         actions: dict[str, Action] = {
             each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
@@ -126,7 +128,8 @@ class CallContext:
             return
         all_metadata = {**(state.metadata or {}), **(metadata or {})}
         self._part = replace(self._part, state=replace(state, title=title or state.title, metadata=all_metadata))
-        self._has_news = True
+        self._has_unsent_report = True
+        # While the timer runs, `_show` sends the newest report when it fires.
         if self._timer is None:
             self._show()
 
@@ -156,12 +159,12 @@ class CallContext:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._has_news = False
+        self._has_unsent_report = False
 
     def _show(self) -> None:
         self._timer = None
-        if not self._has_news:
+        if not self._has_unsent_report:
             return
-        self._has_news = False
+        self._has_unsent_report = False
         self._engine.store.publish_live(part_updated(self._part))
         self._timer = asyncio.get_running_loop().call_later(PROGRESS.seconds, self._show)

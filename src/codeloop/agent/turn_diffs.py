@@ -27,8 +27,8 @@ from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
 
-SUBAGENTS = 1_000
-"""The most subagents of one session whose changes are included."""
+MAX_SUBAGENTS = 1_000
+"""Subagents of one session whose changes are included."""
 
 
 class Step(Struct, frozen=True):
@@ -68,8 +68,8 @@ def list_positions(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
     A subagent's message belongs to the latest one when it began. Oldest first, undone ones included.
     """
     starts = [entry.info.time.created for entry in view.entries]
-    other_files = sorted(list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
-    positions = [(max(bisect_right(starts, entry.info.time.created) - 1, 0), entry) for entry in other_files]
+    entries = sorted(list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
+    positions = [(max(bisect_right(starts, entry.info.time.created) - 1, 0), entry) for entry in entries]
     return sorted((*enumerate(view.entries), *positions), key=lambda each: each[0])
 
 
@@ -77,7 +77,7 @@ def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
     """Yield the messages of all subagents below a session, without undone ones."""
     waiting = [session_id]
     while waiting:
-        for child in store.sessions(parent=waiting.pop(), limit=SUBAGENTS):
+        for child in store.sessions(parent=waiting.pop(), limit=MAX_SUBAGENTS):
             view, waiting = store.conversation(child.id), [*waiting, child.id]
             point = view.session.revert
             yield from view.entries[
@@ -115,7 +115,7 @@ async def compare_turn(
     *,
     is_wanted: Callable[[str], bool] | None = None,
 ) -> tuple[SnapshotFileDiff, ...] | Failed:
-    """Return how the files that the steps of a turn changed differ between its begin and its end.
+    """Return how the files that the steps of a turn changed differ between its start and its end.
 
     `is_wanted`: picks files by their name relative to the work tree; None: all.
     """
@@ -166,6 +166,7 @@ def _list_prompts_without_diffs(view: Conversation) -> list[tuple[str, set[str]]
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
             answers.setdefault(entry.info.parent_id, set()).add(entry.info.id)
+        # Earlier prompts were handled before this one.
         elif entry.info.summary is not None:
             break
         elif entry.info.id in answers:
@@ -190,9 +191,9 @@ def _make_diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileD
 
 
 def add_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], other_files: set[str], times: int = 1) -> Session:
-    """Return the session with a turn's diffs added to its sums; `others`: files that other turns changed too.
+    """Return the session with a turn's diffs added to its sums; `other_files`: files that other turns changed.
 
-    `times` -1: taken off, never below 0.
+    `times` -1: they are subtracted; no sum falls below 0.
     """
     before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
     diffs = list(diffs)

@@ -4,15 +4,23 @@ import re
 
 from msgspec import Struct
 
+# === 3 passed, 1 failed in 0.12s ===
 _PYTEST = re.compile(r"^=*\s*(\d+ \w+(?:, \d+ \w+)*)\s.*\bin \d[\d.:]*\s?(?:s\b|ms\b|\()", re.MULTILINE)
 _COUNT = re.compile(r"(\d+) (\w+)")
+# Ran 3 tests in 0.001s
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
+# OK (skipped=1)
 _UNITTEST_SKIPPED = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
+# Tests:       1 failed, 3 passed, 4 total (vitest: without the colon)
 _JEST = re.compile(r"^\s*Tests:?\s+(.*\d+ (?:passed|failed|skipped|todo|total).*)$", re.MULTILINE)
+# test result: ok. 3 passed; 0 failed; 1 ignored; ...
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+# ok   example.com/package 0.012s
 _GO = re.compile(r"^(?:ok|FAIL)\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
 _GO_SKIPPED = re.compile(r"^\s*--- SKIP:", re.MULTILINE)
+# # pass 3 (node --test; its spec reporter prints an info sign)
 _TAP = re.compile(r"^[#\u2139] (pass|fail|skipped|todo) (\d+)$", re.MULTILINE)
+#   3 passing (5ms)
 _MOCHA = re.compile(r"^\s+(\d+) (passing|failing|pending)\b", re.MULTILINE)
 _RAN = frozenset(("passed", "failed", "error", "errors", "xfailed", "xpassed", "pass", "fail", "passing", "failing"))
 _SKIPPED = frozenset(("skipped", "deselected", "todo", "pending"))

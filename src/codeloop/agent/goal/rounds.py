@@ -29,10 +29,10 @@ from codeloop.store.conversation import Entry
 from codeloop.store.subagent_state import walk_ancestors
 from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
 
-_COMMAND = 200  # characters of one that a message names
-_NAMED_FILES = 20
+_MAX_COMMAND_CHARS = 200  # of a command that a message names
+_MAX_NAMED_FILES = 20
 """Changed files that a message names."""
-_GOES_ON = frozenset(("done", "length"))
+_CONTINUED_STOPS = frozenset(("done", "length"))
 """Reasons of a stop after which the model must continue."""
 FIRST_RUN = "The checks run once before the work begins, so that it is known how many tests there are."
 NO_CHECK = "no check was run"
@@ -73,7 +73,7 @@ def check_goal(goal: Goal, root: Path) -> str:
 
 
 class ChecksOutcome(Struct, frozen=True):
-    """The outcome of one run of the checks: each result, and what is missing, a phrase each."""
+    """The outcome of one run of the checks: each result, and what is left to do, as phrases."""
 
     checks: list[GoalCheck]
     left: list[str]
@@ -88,22 +88,24 @@ class GoalRounds:
         self.end: GoalEnd | None = None
         self._words = words
         self._rounds = 0
-        self._alike: list[tuple[object, ...]] = []
-        self._files: dict[str, str] = {}
-        self._before: dict[str, TestResults | None] = {}
-        self._began = 0
+        self._round_states: list[tuple[object, ...]] = []
+        """The number of edits and the problems after each round: equal ones in a row mean that the model is stuck."""
+        self._hashes: dict[str, str] = {}
+        """The check files before the work began, by path."""
+        self._results_before: dict[str, TestResults | None] = {}
+        self._began_at = 0
         self._last = ChecksOutcome([], ["its checks did not run after the last edit"])
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Record the checks' files and results before the work begins."""
         entries = engine.store.context_view(session_id).entries
-        self._began = entries[-1].info.time.created if entries else 0
-        self._files = await self._hash(engine)
+        self._began_at = entries[-1].info.time.created if entries else 0
+        self._hashes = await self._hash(engine)
         agent = entries[-1].info.agent if entries else "build"
         if self.goal.checks:
             engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN, variant="info")))
         for part in await run_without_storing(engine, session_id, agent, self.goal.checks):
-            self._before[str(part.state.input["command"])] = _read_results(part)
+            self._results_before[str(part.state.input["command"])] = _read_results(part)
         self._record(engine, session_id)
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
@@ -157,7 +159,7 @@ class GoalRounds:
 
     def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
         """Return why the work ends without reaching the goal; "": it continues."""
-        if stop.reason not in _GOES_ON:
+        if stop.reason not in _CONTINUED_STOPS:
             return stop.message or f"The turn ended ({stop.reason})."
         most = self.goal.rounds or GOAL_ROUNDS.value
         if self._rounds >= most:
@@ -167,8 +169,8 @@ class GoalRounds:
             return f"The limit of {steps} steps is reached."
         view = engine.store.context_view(session_id)
         edits = sum(isinstance(part, PatchPart) for entry in view.entries for part in entry.parts)
-        self._alike.append((edits, *self._last.left))
-        latest = self._alike[-GOAL_STUCK.value :]
+        self._round_states.append((edits, *self._last.left))
+        latest = self._round_states[-GOAL_STUCK.value :]
         if len(latest) == GOAL_STUCK.value and len(set(latest)) == 1:
             return f"Nothing changed in {GOAL_STUCK.value} rounds."
         return ""
@@ -192,7 +194,9 @@ class GoalRounds:
     def _count_steps(self, engine: Engine, session_id: str) -> int:
         infos = (entry.info for entry in engine.store.context_view(session_id).entries)
         return sum(
-            isinstance(info, AssistantMessage) and info.time.created > self._began and bool(info.finish or info.error)
+            isinstance(info, AssistantMessage)
+            and info.time.created > self._began_at
+            and bool(info.finish or info.error)
             for info in infos
         )
 
@@ -203,16 +207,18 @@ class GoalRounds:
 
     async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
         """Run the checks; return what each gave, and what is left."""
-        changes = list_changes(self._files, await self._hash(engine))
+        changes = list_changes(self._hashes, await self._hash(engine))
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
         parts = await run_and_store(engine, session_id, commands, is_from_user=is_from_user) if commands else []
-        if not changes:  # a check, too, may have changed them
-            changes = list_changes(self._files, await self._hash(engine))
+        if not changes:  # a check may have changed them, too
+            changes = list_changes(self._hashes, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
-        more = f" and {len(changes) - _NAMED_FILES} more" if len(changes) > _NAMED_FILES else ""
-        problems = [f"protected files changed: {', '.join(changes[:_NAMED_FILES])}{more}"] if changes else []
-        problems += [f"`{one_line(each.command, _COMMAND)}`: {each.problem}" for each in checks if each.problem]
+        more = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""
+        problems = [f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{more}"] if changes else []
+        problems += [
+            f"`{one_line(each.command, _MAX_COMMAND_CHARS)}`: {each.problem}" for each in checks if each.problem
+        ]
         if not checks:
             problems.append(NO_CHECK)
         if not problems and not self.goal.checks:
@@ -234,12 +240,12 @@ class GoalRounds:
         elif code:
             problem = f"it exits with {code}"
         else:
-            problem = find_lost_tests(self._before.get(command), _read_results(part))
+            problem = find_lost_tests(self._results_before.get(command), _read_results(part))
         return GoalCheck(command=command, exit_code=code, problem=problem)
 
     def _entries(self, engine: Engine, session_id: str) -> list[Entry]:
         entries = engine.store.context_view(session_id).entries
-        return [entry for entry in entries if entry.info.time.created > self._began]
+        return [entry for entry in entries if entry.info.time.created > self._began_at]
 
     def _find_own_checks(self, engine: Engine, session_id: str) -> list[str]:
         """Return the checks that the model ran, newest first, except command lines that hide an exit code."""
@@ -264,6 +270,7 @@ async def _end_background(engine: Engine, session_id: str) -> None:
     def is_own(session_of_task: str) -> bool:
         return any(session.id == session_id for session in walk_ancestors(engine.store, session_of_task))
 
+    # Subagents are awaited, since their work belongs to the turn; commands may never end.
     working: Sequence[asyncio.Task[object]] = [
         task for each in engine.tasks.list_busy_sessions() if is_own(each) and (task := engine.tasks.find_task(each))
     ]

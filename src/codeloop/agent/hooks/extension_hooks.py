@@ -128,7 +128,7 @@ class ExtensionHooks(TurnHooks):
                 engine.store.append(part_updated(replace(part, text=text)))
 
     async def change_title_request(
-        self, engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, most: int
+        self, engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
     ) -> ModelRequest:
         """See TurnHooks."""
         entries = engine.store.context_view(session_id).entries
@@ -136,7 +136,7 @@ class ExtensionHooks(TurnHooks):
         if user is None:
             return request
         # Extensions get the whole prompt; it is cut afterwards, since they may lengthen it.
-        message = UserModelMessage((TextPiece((await transform_prompt(self._hooks, user, prompt))[:most]),))
+        message = UserModelMessage((TextPiece((await transform_prompt(self._hooks, user, prompt))[:max_chars]),))
         return await apply_parameter_hooks(self._hooks, user, "title", info, replace(request, messages=(message,)))
 
     async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -42,13 +42,12 @@ Answer with JSON alone, no other text, as this schema says:
 """
 AGAIN = "Your last answer was not JSON as the schema says: {error}. Answer with the JSON alone."
 AGENT = "explore"
-_LONGEST = 4_000
-"""Tokens of an answer."""
-_ONLY = tuple(
+_MAX_ANSWER_TOKENS = 4_000
+_DENIED_RULES = tuple(
     PermissionRule(permission=name, pattern="*", action="deny")
     for name in ("webfetch", "websearch", "external_directory", "question")
 )
-"""Permissions denied to a judging subagent: it only reads the work tree, and asks nobody."""
+"""The rules of a judging subagent: it only reads the work tree, and asks nobody."""
 
 
 class HookJudge:
@@ -66,6 +65,7 @@ class HookJudge:
     ) -> HookVerdict:
         """See AskJudge."""
         engine = self._engine()
+        # A judging subagent would otherwise start another one, without end.
         if any(session.id in self._judging for session in walk_ancestors(engine.store, session_id)):
             return HookVerdict(ok=True)
         try:
@@ -114,7 +114,7 @@ class HookJudge:
             prompt=prompt,
             model=parse_ref(ref),
             format={"type": "json_schema", "schema": VERDICT, "retryCount": HOOK_VERDICTS.value - 1},
-            permission=_ONLY,
+            permission=_DENIED_RULES,
         )
         child: list[str] = []
 
@@ -145,7 +145,7 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
     for _ in range(HOOK_VERDICTS.value):
         words = f"{prompt}\n\n{AGAIN.format(error=why)}" if why else prompt
         request = ModelRequest(
-            system=system, messages=(UserModelMessage((TextPiece(words),)),), max_tokens=_LONGEST, body=fields
+            system=system, messages=(UserModelMessage((TextPiece(words),)),), max_tokens=_MAX_ANSWER_TOKENS, body=fields
         )
         if user is not None and (hooks := engine.hooks.runner) is not None:
             request = await apply_parameter_hooks(hooks, user, "hook", info, request)
@@ -156,6 +156,7 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
             _store_usage(engine, session_id, info, usage)
         if finished.error is not None:
             why = ""
+            # The service does not take the format: the schema in the system prompt has to do.
             if fields and is_refused(finished):
                 fields = {}
                 continue

@@ -103,6 +103,7 @@ async def transform_history(hooks: HookRunner, session_id: str, entries: Iterabl
     messages = [
         {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)} for entry in entries
     ]
+    # As an extension would send them back, so that unchanged messages compare equal below.
     messages = msgspec.json.decode(msgspec.json.encode(messages))
     output = await hooks.run(MESSAGES, {"sessionID": session_id}, {"messages": messages})
     if output["messages"] == messages:

@@ -10,6 +10,7 @@ from codeloop.schema.api.session_inputs import BudgetShare
 from codeloop.schema.bounds.session import BUDGETS
 
 _ROUNDING = 1e-9
+"""Dollars by which a sum of costs may exceed the budget, since sums of floats are inexact."""
 
 
 class SharedBudget:
@@ -19,16 +20,16 @@ class SharedBudget:
     """
 
     def __init__(self, cost: float, *, cost_so_far: float = 0.0, name: str = "shared budget") -> None:
-        """`cost_so_far`: dollars that were spent of it before; `name`: what a refusal calls it."""
+        """`cost`, `cost_so_far`: the dollars of the budget, and those already spent. `name`: as refusals call it."""
         self.cost = cost
         self.spent = cost_so_far
         self._name = name
         self.above: SharedBudget | None = None
-        """A further budget that every call has to fit; None: there is none."""
+        """A further budget into which every call has to fit as well; None: there is none."""
         self._refusal = ""
         self._lock = Lock()
         self._reservations: dict[str, tuple[str, float]] = {}
-        """The calls in flight by session: the model, and the dollars that are kept for it."""
+        """The calls in flight by session: the model, and the dollars that are reserved for the call."""
         self._dearest: dict[str, float] = {}
         """What the dearest call of each model has cost."""
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -45,8 +46,8 @@ class SharedBudget:
             async with self._reserve(session_id, model) as is_affordable:
                 yield is_affordable
             return
-        async with self.above.reserve(session_id, model) as above, self._reserve(session_id, model) as own:
-            yield above and own
+        async with self.above.reserve(session_id, model) as fits_above, self._reserve(session_id, model) as fits:
+            yield fits_above and fits
 
     @asynccontextmanager
     async def _reserve(self, session_id: str, model: str) -> AsyncGenerator[bool]:
@@ -56,6 +57,7 @@ class SharedBudget:
             with self._lock:
                 self._waiting.append((asyncio.get_running_loop(), released))
             is_affordable = self._take(session_id, model)
+            # Asked again after joining the queue: a call may have ended in between.
             if is_affordable is None:
                 await released.wait()
         try:
@@ -71,7 +73,7 @@ class SharedBudget:
             self.above.pay(cost)
 
     def end_call(self, session_id: str, cost: float | None = None) -> None:
-        """Release the dollars held for a session's call, if it is still in flight. `cost`: its whole cost."""
+        """Release the dollars reserved for a session's call, if it is still in flight. `cost`: its whole cost."""
         if self.above is not None:
             self.above.end_call(session_id, cost)
         self._end_call(session_id, cost)
@@ -86,6 +88,7 @@ class SharedBudget:
             waiting, self._waiting = self._waiting, []
         for loop, released in waiting:
             if not loop.is_closed():
+                # Sessions of other projects run in other threads, each with its own loop.
                 loop.call_soon_threadsafe(released.set)
 
     def _take(self, session_id: str, model: str) -> bool | None:
@@ -93,6 +96,7 @@ class SharedBudget:
         with self._lock:
             need = self._dearest.get(model, math.inf)
             used = self.spent + sum(amount for _, amount in self._reservations.values())
+            # A model whose cost is unknown may run once, alone, as long as anything is left.
             is_first = math.isinf(need) and not self._reservations and self.spent < self.cost
             if not self._refusal and (is_first or used + need <= self.cost + _ROUNDING):
                 self._reservations[session_id] = (model, need)

@@ -27,8 +27,8 @@ NOT_FOR_SMALL = frozenset(
 )
 """Tools that small models are not offered: redundant or too complex for them."""
 
-_SHORT = 8
-"""Entries of a conversation in which no message is long enough for a rewrite to pay."""
+_SHORT_CONVERSATION_ENTRIES = 8
+"""Entries of a conversation up to which dropping outputs never pays for writing the cache again."""
 
 
 class RequestCache:
@@ -36,15 +36,15 @@ class RequestCache:
 
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
-        self._under: tuple[object, ...] = ()
+        self._tools_key: tuple[object, ...] = ()
         self._tool_specs: tuple[ToolSpec, ...] = ()
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
         self._window = Window()
         self._visible_entries: tuple[Entry, ...] = ()
         self._messages: list[tuple[ModelMessage, ...]] = []
-        self._images = False
-        self._rejected: frozenset[str] = frozenset()
+        self._has_images = False
+        self._rejected_images: frozenset[str] = frozenset()
         self._superseded = SupersededOutputs()
         self.takes_format = True
         """Whether no service of the run has refused a response format."""
@@ -66,9 +66,9 @@ class RequestCache:
         """Return the tools offered under the rules, within the ceilings: other lists that a call must pass."""
         if not info.tool_call:
             return ()
-        under = (info.id, info.small, toolbox.tools, rulesets, ceilings)
-        if self._under != under:
-            self._under = under
+        key = (info.id, info.small, toolbox.tools, rulesets, ceilings)
+        if self._tools_key != key:
+            self._tools_key = key
             tool_specs = toolbox.specs(info.id, *rulesets)
             if is_small(info):
                 tool_specs = tuple(spec for spec in tool_specs if spec.name not in NOT_FOR_SMALL)
@@ -79,7 +79,7 @@ class RequestCache:
 
     def select_outputs_to_drop(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
         """Return the tool parts whose outputs requests omit from now on; `now` is set as their time of compaction."""
-        if len(view.entries) <= _SHORT:
+        if len(view.entries) <= _SHORT_CONVERSATION_ENTRIES:
             return []
         from codeloop.agent.request.early_drop import select_outputs_to_drop
 
@@ -92,25 +92,28 @@ class RequestCache:
         `now`: when the step that asks for them was created (ms since the epoch).
         """
         common = _common(self._entries, view.entries)
-        if last_compaction(view.entries, common) is not None or (self._window.place or -1) >= common:
+        # Only a new summary, or a change of the entries around the last one, moves the window.
+        if last_compaction(view.entries, common) is not None or (self._window.summary_index or -1) >= common:
             self._window = window(view.entries)
         entries = self._window.of(view.entries)
         same = _common(self._visible_entries, entries) if info is self._info else 0
         start = find_context_start(view.entries)
+        # A newly dropped output changes an old message: all messages are made again.
         if self._superseded.update(view.entries[start:], common - start, now):
             same = 0
         if not same:
-            self._rejected = find_rejected_images(entries)
-        blind = replace(info, input=frozenset({"text"}))
-        rejected, notes = self._rejected, self._superseded.notes
+            self._rejected_images = find_rejected_images(entries)
+        text_only_info = replace(info, input=frozenset({"text"}))
+        rejected, notes = self._rejected_images, self._superseded.notes
         new = [
-            make_model_messages(entry, blind if entry.info.id in rejected else info, notes) for entry in entries[same:]
+            make_model_messages(entry, text_only_info if entry.info.id in rejected else info, notes)
+            for entry in entries[same:]
         ]
         self._messages[same:] = new
-        self._images = self._images or has_images(chain.from_iterable(new))
+        self._has_images = self._has_images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._visible_entries = info, view.entries, entries
         messages = (*self._window.head, *chain.from_iterable(self._messages))
-        return limit_images(messages) if self._images else messages
+        return limit_images(messages) if self._has_images else messages
 
 
 def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:

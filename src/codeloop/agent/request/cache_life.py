@@ -6,8 +6,8 @@ from codeloop.model.chat import ModelInfo
 from codeloop.schema.message import AssistantMessage
 from codeloop.store.conversation import Entry
 
-SHORT, LONG = 5 * 60_000, 60 * 60_000
-"""How long a prompt cache is kept after the last request with it (ms)."""
+FIVE_MINUTES_MS, HOUR_MS = 5 * 60_000, 60 * 60_000
+"""The two lifetimes of a prompt cache, from the last request that used it."""
 
 
 def wants_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
@@ -19,13 +19,13 @@ def wants_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
     prices, saved, extra = info.prices, 0.0, 0.0
     if prices.hour_write <= prices.cache_write:
         return False
-    before, size = 0, 0
+    last_request_at, size = 0, 0
     for entry in entries:
         answer = entry.info
         if not isinstance(answer, AssistantMessage) or not (now := answer.tokens.context):
             continue
-        if SHORT < answer.time.created - before <= LONG:
+        if FIVE_MINUTES_MS < answer.time.created - last_request_at <= HOUR_MS:
             saved += size * (prices.cache_write - prices.cache_read)
         extra += max(now - size, 0) * (prices.hour_write - prices.cache_write)
-        before, size = answer.time.created, now
+        last_request_at, size = answer.time.created, now
     return saved > extra

@@ -9,7 +9,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import TextPart
 
-_PATH = 200  # characters of a file's name
+_MAX_PATH_CHARS = 200
 
 
 async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
@@ -21,7 +21,7 @@ async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart
     if not changed:
         return None
     names = [
-        one_line(engine.workspace.shorten(real), _PATH) + ("" if is_there else " (deleted)")
+        one_line(engine.workspace.shorten(real), _MAX_PATH_CHARS) + ("" if is_there else " (deleted)")
         for real, is_there in sorted(changed.items())
     ]
     return TextPart(

@@ -34,9 +34,8 @@ def limit_images(
                 size -= len(piece.data)
             content.append(piece)
         is_unchanged = all(new is old for new, old in zip(content, message.content, strict=True))
-        limited.append(
-            message if is_unchanged else UserModelMessage(tuple(content))
-        )  # adapters recognise a sent message by identity
+        # Adapters recognise a message that was sent before by its identity.
+        limited.append(message if is_unchanged else UserModelMessage(tuple(content)))
     return tuple(limited)
 
 
@@ -75,7 +74,7 @@ def _is_about_images(data: APIErrorData) -> bool:
 
 
 REFUSED = frozenset({400, 413, 415, 422})
-"""Statuses with which services refuse what a request holds."""
+"""HTTP statuses with which services refuse the content of a request."""
 
 
 def _describe_omitted(piece: ImagePiece) -> TextPiece:

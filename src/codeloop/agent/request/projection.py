@@ -51,7 +51,7 @@ CHANGED_FILES = "changedFiles"
 CHANGED = (
     "<system-reminder>Changed since you read them, not by you: {names}. Read again what you need.</system-reminder>"
 )
-_MAX_NAMED_FILES = 20
+_MAX_NAMED_FILES = 20  # that a reminder lists by name
 NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 

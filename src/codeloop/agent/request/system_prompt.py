@@ -31,6 +31,7 @@ def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInf
 
 def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
     """Describe the machine, project and date: the same text for all requests of a session."""
+    # The day when the session began: a date that changes would break the prompt cache at midnight.
     day = datetime.fromtimestamp(session.time.created / 1000).astimezone()
     workspace = engine.workspace
     lines = [

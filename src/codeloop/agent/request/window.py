@@ -23,20 +23,21 @@ SAID = """What the user said until then, word for word:
 
 
 class Window(Struct, frozen=True):
-    """Which entries are shown: all, or those from `start` on without the summary at `place` and the request for it.
+    """Which entries are shown: all, or those from `start` on without the summary and the request for it.
 
-    `head` is the message that replaces the omitted entries; empty when none are.
+    `head`: the message that replaces the omitted entries; empty if none are omitted. `summary_index`: where the last
+    summary is; the request for it is right before it.
     """
 
     head: tuple[UserModelMessage, ...] = ()
     start: int = 0
-    place: int | None = None
+    summary_index: int | None = None
 
     def of(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Return the entries that are shown; more may have been added at the end since the window was made."""
-        if self.place is None:
+        if self.summary_index is None:
             return entries
-        return (*entries[self.start : self.place - 1], *entries[self.place + 1 :])
+        return (*entries[self.start : self.summary_index - 1], *entries[self.summary_index + 1 :])
 
 
 def window(entries: tuple[Entry, ...]) -> Window:
@@ -72,13 +73,13 @@ def compaction_of(entry: Entry) -> CompactionPart | None:
 def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
     """Return the user's own words, the newest that fit the budget, in their order."""
     prompts: list[str] = []
-    value = KEPT_PROMPTS.value
+    budget = KEPT_PROMPTS.value
     for entry in reversed(entries):
         text = text_of(entry) if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry) else ""
         if not text:
             continue
-        value -= max(len(text), KEPT_PROMPT.value)
-        if value < 0:
+        budget -= max(len(text), KEPT_PROMPT.value)
+        if budget < 0:
             break
         prompts.append(text)
     return prompts[::-1]
@@ -87,22 +88,22 @@ def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
 def select_pins(entries: tuple[Entry, ...]) -> list[str]:
     """Return the texts that the user has pinned, the newest that fit the budget, in their order."""
     pins: list[str] = []
-    value = KEPT_PINS.value
+    budget = KEPT_PINS.value
     for part in reversed([part for entry in entries for part in list_pinned_texts(entry)]):
-        value -= len(part.text)
-        if value < 0:
+        budget -= len(part.text)
+        if budget < 0:
             break
         pins.append(part.text.strip())
     return pins[::-1]
 
 
 def text_of(entry: Entry) -> str:
-    """Return the text of a message, without what the program added."""
+    """Return the text of a message, without the parts that codeloop added."""
     return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()
 
 
 def room_of(info: ModelInfo, reserved: int | None) -> int | None:
-    """Return how many tokens a request may hold before the conversation is compacted; None when nothing is known.
+    """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
 
     That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
     """
@@ -110,6 +111,7 @@ def room_of(info: ModelInfo, reserved: int | None) -> int | None:
     if not total:
         return None
     answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4)
+    # A limit of the input does not include the answer; a context does.
     return (total - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
 
 
@@ -123,6 +125,7 @@ def _characters(part: Part) -> int:
         case TextPart(text=text):
             return len(text)
         case ToolPart(state=ToolStateCompleted(output=output, time=time)) if time.compacted is None:
+            # Roughly, with the arguments of the call.
             return len(output) + 200
         case ToolPart():
             return 400

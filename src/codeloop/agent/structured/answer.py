@@ -34,11 +34,11 @@ AGAIN_BY_TEXT = "Answer with the whole JSON, corrected, and nothing else."
 WRONG_ANSWER = "wrongAnswer"
 """Metadata key of a call, or of a generated prompt's part: what was wrong with an answer."""
 REFUSED = frozenset({400, 404, 415, 422, 501})
-"""Errors of services for an unsupported format or schema."""
+"""HTTP statuses with which services refuse a format or a schema."""
 
 
 class StructuredStep:
-    """The additional work of a step when a prompt has a format."""
+    """Asks for the format of a prompt in the request of a step, and checks the answer."""
 
     def __init__(self, engine: Engine, info: AssistantMessage, data: JSON, cache: RequestCache) -> None:
         self._engine = engine
@@ -83,25 +83,27 @@ class StructuredStep:
     async def finish(
         self, info: AssistantMessage, finished: Finished, *, has_called: bool
     ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
-        """Return how the step ends: with the answer, with the error that there is none, or with one more to come.
+        """Return the answer, how its stream ended, whether another step follows, and further events to store.
 
-        The answer, how its stream ended, whether another step follows, and what is stored with it.
+        The turn ends with the value in the answer's `structured`, or with an error after too many wrong answers.
         """
         as_is = info, finished, has_called, list[StoredEvent]()
         if finished.error is not None:
             return as_is
         view = self._engine.store.context_view(info.session_id)
-        entries, own = list_turn_entries(view), view.parts(info.id)
-        rows = [part.state.input for part in _list_answers(own) if isinstance(part.state, ToolStateCompleted)]
+        entries, parts = list_turn_entries(view), view.parts(info.id)
+        rows = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
         if rows:
             return replace(info, structured=self._shape.value(rows[-1])), Finished("stop", finished.tokens), False, []
+        # A cut or filtered answer is not worth checking; the reason says more.
         if finished.reason not in {"stop", "tool-calls"}:
             return as_is
+        # The model still works with other tools; only wrong calls of the answer tool count as tries.
         if has_called:
-            wrong = [part.state for part in own if isinstance(part, ToolPart) and _is_wrong(part)]
+            wrong = [part.state for part in parts if isinstance(part, ToolPart) and _is_wrong(part)]
             is_over = bool(wrong) and _count_wrong_answers(entries) > self._retries
             return (info, self._fail(finished, _read_reason(wrong[-1])), True, []) if is_over else as_is
-        text = "\n".join(part.text for part in own if isinstance(part, TextPart) and not part.synthetic).strip()
+        text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic).strip()
         value, problems = await self._read(text)
         if not problems:
             return replace(info, structured=value), finished, False, []
@@ -120,7 +122,7 @@ class StructuredStep:
         return ToolResult("Structured Output", "Taken: this is the answer.", {"valid": True})
 
     async def _read(self, text: str) -> tuple[Any, list[Problem]]:
-        """Return the answer that a text is, and what is wrong with it."""
+        """Return the value that a text holds as JSON, and its problems."""
         try:
             value = self._shape.value(msgspec.json.decode(_strip_fence(text)))
         except (msgspec.DecodeError, RecursionError) as error:
@@ -151,7 +153,7 @@ class StructuredStep:
 
 
 class _FallbackModel:
-    """A model that is asked in another way when its service refuses the first request at once."""
+    """A model that sends `second_request` when its service refuses the format of the first request."""
 
     def __init__(self, model: ChatModel, second_request: ModelRequest, fall_back: Callable[[], None]) -> None:
         self._model = model
@@ -166,6 +168,7 @@ class _FallbackModel:
         has_begun = False
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
+                # Only a refusal before the first event: other events have been passed on and can't be taken back.
                 if not has_begun and isinstance(event, Finished) and is_refused(event):
                     break
                 has_begun = True

@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON
 from codeloop.workspace.process.bounded_program import run_bounded
 
 _PROGRAM = Path(__file__).with_name("check_program.py")
-_LINE = 1024 * 1024
+_MAX_LINE_BYTES = 1024 * 1024
 _STALLED = 6
 """How many times the processor time a check may take by the clock, then it counts as late, too."""
 
@@ -27,12 +27,12 @@ class Problem(Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        """Return it in a line."""
+        """Return the problem in one line."""
         return f"{format_path(self.path)}: {self.message}"
 
 
 class SchemaTooCostly(CodeloopError):
-    """A check did not finish."""
+    """A check exceeded its time or memory."""
 
 
 async def find_schema_problems(schema: Any, environment: Mapping[str, str]) -> list[Problem]:
@@ -62,7 +62,7 @@ async def find_value_problems(schema: JSON, value: Any, environment: Mapping[str
 
 
 def format_path(path: tuple[str | int, ...]) -> str:
-    """Return a path as people write it: `files[0].name`."""
+    """Return a path in the notation of JavaScript: `files[0].name`."""
     location = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     return f"`{location.removeprefix('.')}`" if location else "the whole"
 
@@ -70,7 +70,7 @@ def format_path(path: tuple[str | int, ...]) -> str:
 async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
     seconds = SCHEMA_TIME.seconds  # of processor time: on a busy machine a simple schema may take longer by the clock
     arguments, data_bytes = (ceil(seconds),), msgspec.json.encode(data)
-    result = await run_bounded(_PROGRAM, arguments, data_bytes, environment, seconds * _STALLED, _LINE)
+    result = await run_bounded(_PROGRAM, arguments, data_bytes, environment, seconds * _STALLED, _MAX_LINE_BYTES)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
     if result.failed or not result.lines:

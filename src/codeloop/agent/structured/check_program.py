@@ -2,7 +2,7 @@
 
 Called with the seconds of processor time after which it is killed. Reads `{"schema", "value"?}` and writes
 `[{"path": [keys and indexes], "message"}]`: paths in the value when there is one, else in the schema. Nothing is
-fetched: a `$ref` finds what the schema holds, and the published meta-schemas.
+fetched: a `$ref` finds the schema itself and the published meta-schemas.
 """
 
 import json
@@ -20,14 +20,14 @@ from referencing import Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-MEMORY = 1 << 30  # bytes
-PROBLEMS = 20
+MAX_MEMORY_BYTES = 1 << 30
+MAX_PROBLEMS = 20
 
 
 def main() -> None:
-    """Check what is given."""
+    """Check the schema and value of stdin, and print the problems."""
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     seconds = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # at the first SIGXCPU, which tells it from others
     request = json.load(sys.stdin)
@@ -55,7 +55,7 @@ def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
         while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
             error = max(deeper, key=lambda each: len(each.absolute_path))  # the errors of the best matching branch
         problems.append((tuple(error.absolute_path), _describe(error)))
-        if len(problems) == PROBLEMS:
+        if len(problems) == MAX_PROBLEMS:
             break
     return problems
 

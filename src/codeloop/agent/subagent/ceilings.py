@@ -31,6 +31,7 @@ def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
     try:
         return msgspec.convert((session.metadata or {}).get(WITHIN, []), tuple[Ceiling, ...])
     except msgspec.ValidationError:
+        # Unreadable ceilings must not widen what the session may do.
         return (NOTHING,)
 
 
@@ -40,14 +41,14 @@ def with_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON 
     return {**other_metadata, WITHIN: msgspec.to_builtins([*ceilings])} if ceilings else other_metadata or None
 
 
-def ceilings_of(line: Sequence[Session], profile_of: Callable[[Sequence[Session]], Profile]) -> Iterator[Ceiling]:
+def ceilings_of(lineage: Sequence[Session], profile_of: Callable[[Sequence[Session]], Profile]) -> Iterator[Ceiling]:
     """Yield every ceiling of a session: its own, and its parents with theirs.
 
-    `line`: the session and its parents, the nearest first; `profile_of`: the profile of the first one
-    of such a line.
+    `lineage`: the session and its parents, the nearest first. `profile_of`: returns the profile of the first session
+    of a lineage.
     """
-    for number, session in enumerate(line):
+    for number, session in enumerate(lineage):
         if number:
             rules = tuple(session.permission or ())
-            yield Ceiling(agent=session.agent, permission=rules, profile=profile_of(line[number:]))
+            yield Ceiling(agent=session.agent, permission=rules, profile=profile_of(lineage[number:]))
         yield from read_ceilings(session)

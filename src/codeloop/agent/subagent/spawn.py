@@ -72,6 +72,7 @@ async def _run_child(
     engine: Engine, parent: Session, child: Session, metadata: JSON, *, background: bool
 ) -> SubtaskResult:
     """Wait for a free slot, run the child, and keep its state stored."""
+    # The lease tells other processes that the child is at work; it has to be renewed.
     renewing = asyncio.create_task(engine.store.leases.keep(child.id))
     note_state = partial(note, engine.store, child.id, background=background)
     try:
@@ -138,7 +139,8 @@ async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
 
 
 def _find_ceiling(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
-    """Return the ceiling that a call sets: the agent that makes it, even if the session's agent changed."""
+    """Return the ceiling of a call's subagent: the agent that makes the call."""
+    # The agent of the message, since the user may have switched the session's agent during the turn.
     agent = engine.store.context_view(call.session_id).agent_of(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
 
@@ -154,8 +156,8 @@ def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, wi
         data = with_ceilings(session.metadata, within)
         return engine.store.update_session(session.id, lambda now: replace(now, metadata=data))
     _check_tree(engine, parent)
-    own = _find_own_model(engine, agent, task)
-    model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
+    ref = _find_own_model(engine, agent, task)
+    model = SessionModel(id=ref.model_id, provider_id=ref.provider_id, variant=ref.variant) if ref else parent.model
     now = now_ms()
     child = Session(
         id=new_id("ses"),

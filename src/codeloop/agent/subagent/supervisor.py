@@ -35,6 +35,7 @@ class Supervisor:
     def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
         """Start a subagent. Raises ToolFailure when it is already running."""
         if session_id in self._working:
+            # A coroutine that is never awaited causes a warning.
             work.close()
             raise ToolFailure(
                 f"The subagent {session_id} is still working.", advice="Wait for it, or ask with task_output."
@@ -45,9 +46,10 @@ class Supervisor:
         return task
 
     def _forget(self, session_id: str, task: asyncio.Task[SubtaskResult]) -> None:
-        """Remove one that has ended; its session stores the outcome."""
+        """Remove a subagent that has ended; its session stores the outcome."""
         del self._working[session_id]
         if not task.cancelled():
+            # Marks the exception as retrieved: asyncio would log it otherwise.
             task.exception()
 
     async def cancel(self, session_id: str) -> None:
@@ -58,7 +60,7 @@ class Supervisor:
             await asyncio.wait([task])
 
     async def close(self) -> None:
-        """End all of them."""
+        """Cancel every subagent, and wait until their states are stored."""
         for session_id in list(self._working):
             await self.cancel(session_id)
 
