@@ -75,8 +75,8 @@ class ProviderHints(Struct, frozen=True):
         if (origin := self.find_preferred_key()) is not None:
             return origin
         if self._is_stored():
-            is_there = isinstance(self.credentials.entries()[name], KeyringKey)
-            where = "the key in the system's keyring" if is_there else f"the stored key ({self.credentials.path})"
+            is_in_keyring = isinstance(self.credentials.entries()[name], KeyringKey)
+            where = "the key in the system's keyring" if is_in_keyring else f"the stored key ({self.credentials.path})"
             return where, f"Replace it: `codeloop auth login {name}`."
         if has_device_sign_in(self.provider, self.credentials):
             return f"a sign-in ({self.credentials.path})", f"Sign in again: `codeloop auth login {name}`."
@@ -86,12 +86,14 @@ class ProviderHints(Struct, frozen=True):
 
     def _explain_empty_key(self) -> str:
         """Return where the configuration sets an empty `apiKey`, which does not count; empty: nowhere."""
-        example = (
+        empty_key_origin = (
             None
             if self.provider.configured_key
             else self.find_origin_of(("provider", self.provider.id, "options", "apiKey"))
         )
-        return f" `apiKey` is empty: it comes from {example[0]}. {example[1]}" if example is not None else ""
+        if empty_key_origin is None:
+            return ""
+        return f" `apiKey` is empty: it comes from {empty_key_origin[0]}. {empty_key_origin[1]}"
 
     def url(self) -> str:
         """Return the setting that holds the base URL, and the file that it is in."""

@@ -24,6 +24,7 @@ def origin(url: str) -> str:
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
     except ValueError:
         raise _invalid(url) from None
+    # Programs read such URLs differently: a key could go to another host than the one that was checked.
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
     if not plain or scheme not in _PORTS or not host or "@" in parts.netloc or not _HOST.fullmatch(host):
         raise _invalid(url)
@@ -47,6 +48,7 @@ def likely_base(url: str) -> str | None:
     host, _, path = address.partition("/")
     path = _REQUEST_PATH.sub("", f"/{path}".rstrip("/"))
     path = _REPEATED_VERSION.sub(r"\1", path)
+    # Most services have their models below a version.
     if not _VERSION.search(path):
         path += "/v1"
     better = f"{scheme}{slashes}{host}{path}"

@@ -169,9 +169,10 @@ def endpoint_of(
     url = resolve_url(template, environment)
     if url is None:
         raise ModelUnavailable(_describe_missing_address(provider, template, environment))
-    origin(url)
+    origin(url)  # raises for an ambiguous or invalid URL
     headers = _read_headers(provider.id, provider.config.options.get("headers"))
     key, signer = None, None
+    # A configured header with a key replaces every other key.
     key_headers = KEY_HEADERS & {name.lower() for name in headers}
     if provider.has_key_helper and not provider.configured_key:
         signer = _key_helper(provider, service)
@@ -185,6 +186,7 @@ def endpoint_of(
             signer = chain.open_signer(environment, url)
         elif has_device_sign_in(provider, credentials):
             signer = _device_signer(provider, credentials)
+        # A configured address or a local server may need no key: only its answer can tell.
         elif provider.env and not provider.configured_url and not is_loopback(urlsplit(url).hostname or ""):
             raise NoKey(_describe_missing_key(provider))
     options = provider.config.options

@@ -61,6 +61,7 @@ class RetryingModel:
             if not isinstance(error, APIError) or not error.data.is_retryable:
                 yield end
                 return
+            # The calls may run already: another attempt would make them a second time.
             if has_calls:
                 yield Finished("cut", end.tokens)
                 return
@@ -84,6 +85,7 @@ class RetryingModel:
         A refused connection is retried sooner.
         """
         requested = parse_retry_after(error.data.response_headers or {})
+        # Not shortened: `stream` gives up, with an error that names this time.
         if requested is not None and requested > MODEL_WAIT.seconds:
             return requested
         first = MODEL_REFUSED_BACKOFF.seconds if _is_refused(error) else MODEL_BACKOFF.seconds
@@ -101,6 +103,7 @@ def parse_retry_after(headers: dict[str, str]) -> float | None:
         value = headers.get(name, "").strip()
         with suppress(ValueError):
             seconds = float(value) * scale
+            # `float` accepts "nan", too.
             return max(seconds, 0.0) if not isnan(seconds) else None
         if value and (moment := _parse_date(value)) is not None:
             return max(moment - time.time(), 0.0)

@@ -18,7 +18,7 @@ from codeloop.schema.part import STRUCTURED_OUTPUT as NAME
 from codeloop.schema.wire import JSON
 
 RESULT = "result"
-"""The only property of the object that an answer is is_wrapped in where the schema asks for something else."""
+"""The only property of the object that an answer is wrapped in where the schema asks for something else."""
 
 
 class AnswerGrammar(Struct, frozen=True):
@@ -27,9 +27,10 @@ class AnswerGrammar(Struct, frozen=True):
     keywords: frozenset[str]
     formats: frozenset[str]
     optional: int
-    """How many properties may be optional."""
+    """How many properties of all objects together may be optional."""
     recursive: bool
     depth: int = 10
+    """Levels of nesting."""
     values: int = 500
     """Values of all `enum`s together."""
 
@@ -198,6 +199,7 @@ class _SchemaFitter:
             if key in node:
                 converted_node[key] = {name: self.fit(each, depth) for name, each in node[key].items()}
         if "$ref" in node:
+            # Constraints beside a reference can't be expressed.
             if node.keys() & _COMMON - _NAMES - {"$ref"}:
                 raise _DoesNotFit
             return {key: value for key, value in converted_node.items() if key not in {"title", "description"}}
@@ -210,6 +212,7 @@ class _SchemaFitter:
             converted_node = self._fit_object(converted_node, depth)
         kinds = converted_node.get("type", ())
         kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+        # The grammars need to know the properties of every object, and the items of every array.
         if ("object" in kinds) != ("properties" in node) or not (kinds or "anyOf" in node):
             raise _DoesNotFit
         if ("array" in kinds) != ("items" in node):

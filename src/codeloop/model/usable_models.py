@@ -73,8 +73,8 @@ def newest_model(providers: Providers, name: str, selection: str) -> ModelRef | 
 
     The provider of `selection`, the model in use, comes first.
     """
-    own = selection.partition("/")[0]
-    for usable in sorted(providers.usable(), key=lambda usable: usable.provider.id != own):
+    current_provider = selection.partition("/")[0]
+    for usable in sorted(providers.usable(), key=lambda usable: usable.provider.id != current_provider):
         models = providers.models(usable.provider.id).values()
         by_id = [model for model in models if model.id == name]
         matching = by_id or [model for model in models if name in model.id.split("/")[-1].split("-")]

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from codeloop.model.wire.error_patterns import (
-    asks_for_money,
     extract_message,
     find_status,
     is_missing_model,
+    is_out_of_credit,
     is_overflow,
     is_wrong_path,
 )
@@ -57,9 +57,9 @@ def test_the_status_of_an_error_inside_a_stream(payload: Any, status: int | None
 
 
 def test_an_empty_account_and_a_missing_model() -> None:
-    assert asks_for_money(429, {"error": {"code": "insufficient_quota"}}, "")
-    assert asks_for_money(400, None, "Your credit balance is too low to access the API")
-    assert not asks_for_money(429, None, "Rate limit reached for requests")
+    assert is_out_of_credit(429, {"error": {"code": "insufficient_quota"}}, "")
+    assert is_out_of_credit(400, None, "Your credit balance is too low to access the API")
+    assert not is_out_of_credit(429, None, "Rate limit reached for requests")
     assert is_missing_model(400, {"error": {"code": "model_not_found"}}, "", "m")
     assert not is_missing_model(400, None, "temperature is not supported", "m")
 

@@ -20,8 +20,8 @@ from codeloop.model.catalog.catalog import (
 )
 from codeloop.schema.wire import JSON
 
-LONG = 200_000
-"""Tokens of a request above which the prices of `context_over_200k` apply."""
+LONG_REQUEST_TOKENS = 200_000
+"""The prices of `context_over_200k` apply to longer requests."""
 
 
 class _Limit(msgspec.Struct):
@@ -47,7 +47,9 @@ class _Cost(msgspec.Struct):
             for each in (self.tiers if is_list(self.tiers) else ())
             if is_object(each) and is_object(each.get("tier")) and each["tier"].get("type") == "context"
         ]
-        longer = own_tiers or ([(LONG, self.context_over_200k)] if is_object(self.context_over_200k) else [])
+        longer = own_tiers or (
+            [(LONG_REQUEST_TOKENS, self.context_over_200k)] if is_object(self.context_over_200k) else []
+        )
         tiers = {size: (size, *_list_prices(each)) for size, each in longer if isinstance(size, int) and size > 0}
         return ((0, *own), *(tiers[size] for size in sorted(tiers)))
 

@@ -99,6 +99,7 @@ def _override_prices(prices: Prices, config: ModelCostConfig | None) -> Prices:
     tiers = {tier.above: tier.prices for tier in prices.tiers}
     longer = {each.tier.size: each for each in config.tiers or () if each.tier.type == "context"}
     if config.context_over_200k is not None:
+        # An explicit tier of the same size takes precedence.
         longer = {200_000: config.context_over_200k, **longer}
     for above, each in longer.items():
         tiers[above] = _change_prices(tiers.get(above) or replace(base, tiers=()), each)

@@ -45,6 +45,7 @@ def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | Non
         last_try = _stamp_file(cache).stat().st_mtime
     except OSError:
         return True
+    # `abs`, since the clock may have been set back: a stamp in the future must not stop fetching.
     return abs((time.time() if now is None else now) - last_try) >= CATALOG_AGE.seconds
 
 
@@ -70,6 +71,7 @@ async def refresh(cache: Path, environment: Mapping[str, str], bundled: Catalog)
             providers = sanitize_providers(read_source(await _download(url)), bundled)
             data = b""
             for step in pack_in_steps(providers, time.strftime("%Y-%m-%d", time.gmtime())):
+                # Packing takes long: other tasks of the event loop run in between.
                 await asyncio.sleep(0)
                 data = step or data
         _write_catalog(cache, data)
@@ -89,6 +91,7 @@ def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> d
     for provider_id, provider in source.items():
         row = bundled.row(provider_id)
         if row is not None:
+            # Else the fetched data could send a user's key to another host.
             provider.api, provider.npm, provider.env = row.api, row.npm, list(row.env)
         elif not _is_acceptable(provider):
             continue

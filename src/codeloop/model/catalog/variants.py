@@ -14,8 +14,8 @@ from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.message import NO_VARIANT
 from codeloop.schema.wire import JSON
 
-LEAST_BUDGET = 1_024
-"""Tokens; the messages protocol refuses a smaller budget."""
+MIN_BUDGET_TOKENS = 1_024
+"""The messages protocol refuses a smaller thinking budget."""
 
 
 class VariantRow(NamedTuple):
@@ -129,6 +129,6 @@ def _fit_budgets(output: int) -> dict[str, JSON]:
     shares, variants = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
     for name, options in BUDGET.items():
         budget = min(options["thinking"]["budgetTokens"], shares[name])
-        if budget >= LEAST_BUDGET:
+        if budget >= MIN_BUDGET_TOKENS:
             variants[name] = {"thinking": {**options["thinking"], "budgetTokens": budget}}
     return variants

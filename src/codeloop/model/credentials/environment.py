@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from codeloop.model.catalog.catalog import Catalog
 
-SHORTEST_KEY = 12
-"""Characters. A shorter value is no key, and may be part of another variable by chance."""
+MIN_KEY_CHARS = 12
+"""A shorter value is no key, and may be part of another variable by chance."""
 
 SERVER_PASSWORDS = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
 """Passwords of our own server: a program that had one could grant itself permissions in the user's name."""
@@ -49,7 +49,7 @@ def clean_environment(environment: Mapping[str, str], catalog: Catalog, keys: It
     """
     names = catalog.environment_names | SERVER_PASSWORDS
     keys_in_use = {environment[name] for name in names & environment.keys() if holds_key(name)} | set(keys)
-    secrets = [value for value in keys_in_use if len(value) >= SHORTEST_KEY]
+    secrets = [value for value in keys_in_use if len(value) >= MIN_KEY_CHARS]
     return {
         name: value
         for name, value in environment.items()

@@ -41,6 +41,7 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
                 return KeyCheck("refused", f"HTTP {answer.status_code}: {message}")
             if not answer.is_success:
                 return KeyCheck("unknown", f"HTTP {answer.status_code}")
+            # A service that lists its models without a key has accepted nothing.
             open_answer = await http.get(at)
             return (
                 KeyCheck("accepted")

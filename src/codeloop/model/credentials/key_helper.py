@@ -50,6 +50,7 @@ class KeyHelper:
 
     async def _run(self) -> str:
         try:
+            # Run in `/`, with absolute folders in PATH: a project must not provide the program.
             process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE, env=with_absolute_path(os.environ), cwd="/",

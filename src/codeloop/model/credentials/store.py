@@ -89,9 +89,9 @@ class Credentials:
         if entry is None:
             return None
         wanted_origin = origin(url)
-        own = [origin(home) for home in homes]
-        bound_origin = entry.origin or (own[0] if own else "")
-        if bound_origin != wanted_origin and not {bound_origin, wanted_origin} <= set(own):
+        home_origins = [origin(home) for home in homes]
+        bound_origin = entry.origin or (home_origins[0] if home_origins else "")
+        if bound_origin != wanted_origin and not {bound_origin, wanted_origin} <= set(home_origins):
             raise WrongOrigin(
                 f"The stored key of `{provider}` is for {bound_origin or 'no known address'}, "
                 f"and is not sent to {wanted_origin}.\n"
@@ -134,12 +134,11 @@ class Credentials:
     def put_sign_in(self, provider: str, entry: JSON) -> None:
         """Store the result of a plugin's sign-in, replacing the provider's old entry. Raises as `put` does."""
         before = self.find_sign_in(provider) or {}
-        own = (
-            {"plugin": before["plugin"]} if "plugin" in before else {}
-        )  # only the plugin that made a sign-in can renew it
+        # Only the plugin that made a sign-in can renew it.
+        plugin = {"plugin": before["plugin"]} if "plugin" in before else {}
         with suppress(ModelUnavailable):
             self._clear_keyring(provider)
-        raw = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
+        raw = msgspec.Raw(msgspec.json.encode({**plugin, **entry, "type": "oauth"}))
         self._change(lambda entries: {**entries, provider: raw})
 
     def remove(self, provider: str) -> bool:
@@ -192,6 +191,7 @@ class Credentials:
             ) from error
 
     def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
+        # The file may be a link, for example into a folder of dotfiles: the link stays.
         target = Path(os.path.realpath(self.path))
         lock_file = target.with_name(target.name + ".lock")
         try:

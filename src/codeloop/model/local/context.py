@@ -33,9 +33,8 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
     most = max((count(answer, "model_info", name) for name in lengths), default=0)
     loaded = await read_loaded_context(root, model)
     if not loaded and answer:
-        await ask_json(
-            f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds
-        )  # without a prompt, this just loads it
+        # Without a prompt this only loads the model.
+        await ask_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)
         loaded = await read_loaded_context(root, model)
     window = _choose_window(most)
     remedy = (

@@ -24,12 +24,12 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.wire import replace
 
 BYTES_PER_TOKEN = 4
-LEAST_ANSWER = 1_024
-"""Tokens that an answer needs on top of the request."""
-ROOM = 8_192
-"""Tokens that a useful conversation needs on top of instructions and tools."""
-FULL = 8
-"""Tokens that a server may leave unused of a context that it calls full."""
+MIN_ANSWER_TOKENS = 1_024
+"""An answer needs that much on top of the request."""
+MIN_CONVERSATION_TOKENS = 8_192
+"""A useful conversation needs that much on top of instructions and tools."""
+FULL_MARGIN_TOKENS = 8
+"""A server may leave that much unused of a context that it calls full."""
 
 
 class ContextWish(NamedTuple):
@@ -97,7 +97,7 @@ class LocalModel:
         loaded, most, wish = self._context.loaded, self._context.most, self._wish
         if wish.increase is None or not (loaded or most):
             return 0
-        enough = max(ENOUGH, fixed + ROOM) if fixed + ROOM > loaded else 0
+        enough = max(ENOUGH, fixed + MIN_CONVERSATION_TOKENS) if fixed + MIN_CONVERSATION_TOKENS > loaded else 0
         tokens = min(wish.tokens or enough, most or ENOUGH)
         return tokens if tokens > loaded else 0
 
@@ -119,7 +119,7 @@ class LocalModel:
             request = replace(request, body={**request.body, "model": self._name})
         loaded, limit = self._context.loaded, self._info.answer_limit
         if loaded and limit and request.max_tokens is None:
-            request = replace(request, max_tokens=max(min(limit, loaded - total), LEAST_ANSWER))
+            request = replace(request, max_tokens=max(min(limit, loaded - total), MIN_ANSWER_TOKENS))
         return request
 
     def _take_context(self) -> None:
@@ -137,7 +137,7 @@ class LocalModel:
         if isinstance(end.error, ContextOverflowError):
             message = f"{end.error.data.message} {remedy}".rstrip()
             return replace(end, error=ContextOverflowError(data=replace(end.error.data, message=message)))
-        if end.reason != "length" or has_calls or not loaded or end.tokens.all < loaded - FULL:
+        if end.reason != "length" or has_calls or not loaded or end.tokens.all < loaded - FULL_MARGIN_TOKENS:
             return end
         message = (
             f"The request ({end.tokens.context:,} tokens) and the answer filled the context of {loaded:,} tokens that "
@@ -153,7 +153,7 @@ class LocalModel:
         loaded = self._context.loaded
         if not loaded:
             return None
-        room = loaded - LEAST_ANSWER
+        room = loaded - MIN_ANSWER_TOKENS
         if fixed > room:
             message = (
                 f"{self._info.ref} is loaded with a context of {loaded:,} tokens; instructions and tools alone need "

@@ -37,6 +37,7 @@ class EncodingCache(Generic[MessageForm]):
     def messages(self, request: ModelRequest) -> list[MessageForm]:
         """Return the encoded form of every message of the request."""
         key, messages = (request.session_id, request.system), request.messages
+        # Popped and stored again below, so that the conversation used longest ago is the first to go.
         before, forms_before = self._messages.pop(key, ((), []))
         same = _count_common(before, messages)
         forms = forms_before[:same]
@@ -128,6 +129,7 @@ def call_id(name: str, length: int = 0) -> str:
         return name
     from hashlib import sha256
 
+    # A hash, since a call and its result must get the same id.
     return sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
 
 

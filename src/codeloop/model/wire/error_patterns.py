@@ -22,8 +22,8 @@ OVERFLOW_TEXT = (
     r"|(?:input|prompt|request) (?:length )?(?:exceeds|is longer than) .{0,40}tokens|tokens? > \d+ maximum"
 )
 OVERFLOW_STATUS = frozenset({None, 400, 413, 422, 500})
-MONEY_CODES = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"})
-MONEY_TEXT = (
+CREDIT_CODES = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"})
+CREDIT_TEXT = (
     r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing|credit balance is too low"
     r"|out of credits|payment required|quota exhausted|usage limit reached"
 )
@@ -146,13 +146,15 @@ def is_overflow(status: int | None, payload: Any, text: str) -> bool:
     )
 
 
-def asks_for_money(status: int | None, payload: Any, text: str) -> bool:
-    """Return whether the key has no credit left: trying again will not help."""
+def is_out_of_credit(status: int | None, payload: Any, text: str) -> bool:
+    """Return whether the account has no credit left, so that another try is of no use."""
     if status == 402:
         return True
     if status not in {None, 400, 403, 429} or (status == 429 and '"retryDelay"' in text):
         return False  # a service that says when to try again means its rate, whatever it says of billing
-    return any(code in MONEY_CODES for code in _list_codes(payload)) or bool(re.search(MONEY_TEXT, text[:4_000], FLAGS))
+    return any(code in CREDIT_CODES for code in _list_codes(payload)) or bool(
+        re.search(CREDIT_TEXT, text[:4_000], FLAGS)
+    )
 
 
 def refuses_key(status: int | None, text: str) -> bool:

@@ -13,13 +13,13 @@ from codeloop.model.credentials.cloud_chain import KeySigner
 from codeloop.model.origin import displayable_url, likely_base
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
-    asks_for_money,
     extract_message,
     find_remedy,
     find_request_id,
     find_retry_after,
     find_status,
     is_missing_model,
+    is_out_of_credit,
     is_overflow,
     is_wrong_path,
     refuses_key,
@@ -37,8 +37,10 @@ from codeloop.schema.errors import (
 from codeloop.schema.limits import MODEL_ERROR_BODY
 
 RETRYABLE = frozenset({408, 409, 425, 429, 529})
+"""HTTP statuses after which another attempt may succeed, besides all from 500 on."""
 USEFUL_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
 USEFUL_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+"""Response headers that are stored with an error: these, and all that begin so."""
 
 
 class ServiceErrors(Struct, frozen=True):
@@ -119,13 +121,15 @@ class ServiceErrors(Struct, frozen=True):
             what = f"The conversation is longer than {self.info.ref} can read ({reason})."
             message = f"{what} Compact it with /compact, or start a new session."
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
-        money, address = asks_for_money(status, payload, text), displayable_url(self.endpoint.base_url)
+        lacks_credit, address = is_out_of_credit(status, payload, text), displayable_url(self.endpoint.base_url)
+        # Google names the wait in the body; a header takes precedence.
         headers = {**find_retry_after(payload), **headers}
         is_key, is_missing = refuses_key(status, text), is_missing_model(status, payload, text, self._model)
-        if (is_key or status in {401, 403}) and not money and (is_key or not remedy):
+        # A 401 or 403 with a remedy of its own, such as a model that has to be enabled, is not about the key.
+        if (is_key or status in {401, 403}) and not lacks_credit and (is_key or not remedy):
             message = self._describe_key_error(status, code, reason)
             return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
-        if money:
+        if lacks_credit:
             account = self.endpoint.hints.account() if self.endpoint.hints else ""
             message = (
                 f"{provider} has no credit left ({code}: {reason}).{account} Add credit there, or choose another model."
@@ -155,8 +159,8 @@ class ServiceErrors(Struct, frozen=True):
             )
         else:
             message = f"{provider} refused the request ({code}: {reason})."
-        kind = "credit" if money else "model" if is_missing else ""
-        retryable = not money and (status is None or status in RETRYABLE or status >= 500)
+        kind = "credit" if lacks_credit else "model" if is_missing else ""
+        retryable = not lacks_credit and (status is None or status in RETRYABLE or status >= 500)
         return APIError(
             data=APIErrorData(
                 message=message,
@@ -205,6 +209,7 @@ class ServiceErrors(Struct, frozen=True):
             *self.info.headers.values(),
             *values,
         ):
+            # A shorter value may occur in the text by chance.
             if secret and len(secret) >= 6:
                 text = text.replace(secret, "[hidden]")
                 text = text.replace(secret.removeprefix("Bearer "), "[hidden]")

@@ -126,6 +126,7 @@ class HttpModel:
         if more:
             headers = {**headers, **{name: value for name, value in lower_names(more).items() if name not in _FRAMING}}
         pause = self._free_at - time.monotonic()
+        # A longer wait is not begun: the service refuses the request, and says when to try again.
         if 0 < pause <= MODEL_PAUSE.seconds:
             host = urlsplit(self._endpoint.base_url).hostname
             yield RetryScheduled(1, f"{host} takes no more requests for now.", now_ms() + int(pause * 1000))
@@ -164,6 +165,7 @@ class HttpModel:
         try:
             first = await self._read_first_piece(answer)
             match first[:1]:
+                # Some services answer a streaming request with one JSON document.
                 case b"{" | b"[":
                     yield reader.read_document(first + await self._read_rest(answer))
                 case b"<":
@@ -175,8 +177,10 @@ class HttpModel:
                         if events := reader.feed(parser.feed(chunk)):
                             yield events
                         if reader.is_done:
+                            # So that the connection can be used again.
                             await answer.finish()
                             break
+                        # After the end of the answer only token counts may follow: they are not worth a long wait.
                         chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.has_ended else idle)
         except NetworkError as failure:
             error = None if reader.has_ended else self._errors.from_network(failure)

@@ -103,6 +103,7 @@ class ResponseReader:
         events = self._blocks.take_events() + self._blocks.calls.finish(
             complete=reason not in {"length", "content-filter"}
         )
+        # Services mix these two up: what counts is whether there is a call.
         if reason in {"stop", "tool-calls"}:
             reason = "tool-calls" if self._blocks.calls.has_ready_call else "stop"
         return [*events, Finished(reason, self.tokens)]
@@ -111,6 +112,7 @@ class ResponseReader:
         raise NotImplementedError
 
     def _fail(self, error: JSON) -> None:
+        # The first error is the cause; later ones follow from it.
         if self.error is None:
             self.error = error
         self.is_done = True

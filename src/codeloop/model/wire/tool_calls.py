@@ -11,6 +11,7 @@ from codeloop.model.chat import CallDelta, CallReady, CallStarted, ModelEvent
 
 def is_object_text(text: str) -> bool:
     """Return whether the text is a complete JSON object."""
+    # Most texts are incomplete, and this is cheaper than decoding them.
     if not text.rstrip().endswith("}"):
         return False
     try:
@@ -92,6 +93,7 @@ class ToolCallAssembler:
         """Take a name, or a further piece of one; repeated names and empty ones change nothing."""
         if not name or call.name == name or call.is_ready:
             return []
+        # Before the arguments some services stream a name in pieces; others repeat all of it each time.
         if not call.pieces:
             call.name = name if name.startswith(call.name) else call.name + name
         elif not call.name:
@@ -131,6 +133,7 @@ class ToolCallAssembler:
             return []
         events: list[ModelEvent] = [] if call.is_started else [CallStarted(call.id, call.name)]
         call.is_ready = call.is_started = True
+        # Calls without arguments come with an empty text.
         return [*events, CallReady(call.id, call.name, call.arguments.strip() or "{}")]
 
     def _find_call(self, index: Any, call_id: str) -> OpenCall | None:
@@ -142,6 +145,7 @@ class ToolCallAssembler:
         """Return whether the piece begins a new call although its index is that of a known one."""
         if not name and not text.strip():
             return False
+        # A new id alone is no new call: some services change the id of a call from piece to piece.
         if call_id and self._ids.get(call_id) is not open_call:
             return (bool(name) and name != open_call.name and bool(open_call.name)) or open_call.is_complete
         return bool(name) and bool(text.strip()) and open_call.is_complete

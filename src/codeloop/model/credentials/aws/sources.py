@@ -74,6 +74,7 @@ class _Profiles:
             raise ModelUnavailable(f"The AWS profile {name} refers to others more than {CLOUD_ROLES.value} times.")
         access, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
         is_static = bool(access and secret)
+        # A profile that another one refers to gives its own keys, if it has some, not its role: as in Amazon's tools.
         if (role := profile.get("role_arn")) and not (depth and is_static):
             if token := profile.get("web_identity_token_file"):
                 session = profile.get("role_session_name", "")
@@ -186,6 +187,7 @@ async def _of_instance(environment: Mapping[str, str]) -> AwsKeys:
     """Return the keys of this instance's role; only the second version of the metadata service is spoken."""
     base = (environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE).rstrip("/")
     try:
+        # Six hours, the most that the service allows.
         life = {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}
         metadata = await ask_metadata("PUT", f"{base}/latest/api/token", life)
         token = {"x-aws-ec2-metadata-token": metadata.body.decode("ascii", "replace")}

@@ -27,6 +27,7 @@ async def by_sign_in(name: str, profile: Section, files: AwsFiles, environment: 
     settings = {**profile, **files.sessions.get(session, {})} if session else profile
     start, region = settings.get("sso_start_url", ""), settings.get("sso_region", "")
     home = home_of(environment)
+    # Amazon's tools name their cache files so.
     file_name = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
     cache_file = home / "sso" / "cache" / f"{file_name}.json" if home else None
     token = _valid_token(read_json(await asyncio.to_thread(read_bytes, cache_file)))

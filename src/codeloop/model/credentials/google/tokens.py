@@ -22,8 +22,8 @@ METADATA_HOST = "metadata.google.internal"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 REQUESTED_TYPE = "urn:ietf:params:oauth:token-type:access_token"
-LIFE = 3_600
-"""Seconds; the longest that a signed claim may be valid."""
+LIFE_SECONDS = 3_600
+"""The longest time that Google lets a signed claim be valid."""
 SIGN_IN = "Sign in again: `gcloud auth application-default login`."
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
@@ -85,7 +85,7 @@ async def fetch_token(content: JSON, file: Path) -> Token:
 
 async def _by_service_account(content: JSON, file: Path) -> Token:
     now, url = int(time.time()), str(content.get("token_uri") or OAUTH_URL)
-    claim = {"iss": content["client_email"], "scope": SCOPE, "aud": url, "iat": now, "exp": now + LIFE}
+    claim = {"iss": content["client_email"], "scope": SCOPE, "aud": url, "iat": now, "exp": now + LIFE_SECONDS}
     head: JSON = {"alg": "RS256", "typ": "JWT"}
     if key_id := content.get("private_key_id"):
         head["kid"] = key_id
@@ -104,12 +104,12 @@ async def _by_role(url: str, content: JSON, file: Path) -> Token:
 
 
 async def _act_as(url: str, token: str, delegates: list[str], file: Path) -> Token:
-    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE}s", "delegates": delegates})
+    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE_SECONDS}s", "delegates": delegates})
     answer = await ask("POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body)
     access_token = answer.json.get("accessToken")
     if answer.status != 200 or not isinstance(access_token, str):
         raise ModelUnavailable(f"Google does not let the credentials of {file} act as another: {answer.reason()}.")
-    return access_token, time.time() + LIFE
+    return access_token, time.time() + LIFE_SECONDS
 
 
 async def _by_federation(content: JSON, file: Path) -> Token:
@@ -160,7 +160,7 @@ async def _ask_machine(environment: Mapping[str, str]) -> Token:
 
 def _seconds(data: JSON) -> float:
     life = data.get("expires_in")
-    return float(life) if isinstance(life, (int, float)) else float(LIFE)
+    return float(life) if isinstance(life, (int, float)) else float(LIFE_SECONDS)
 
 
 async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:

@@ -40,9 +40,11 @@ METADATA = "anthropic"
 MARK, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
 """Marks up to which the service caches a request: for five minutes after it was last sent, or for an hour."""
 MARKED_MESSAGES = 2
+"""Messages at the end that get a mark: with those of tools and system prompt four, the most that the service takes."""
 EFFORTS = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
 """Least thinking budgets (tokens) -> the effort that replaces them, for models that take no budget."""
 THOUGHT_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
+"""How the blocks begin that can't carry a cache mark."""
 
 
 class AnthropicBody:
@@ -87,6 +89,7 @@ class AnthropicBody:
             case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
                 total, most = budget + longest, info.limits.output  # the answer needs room in addition to it
                 head["max_tokens"] = min(total, most) if most > budget else total
+            # The service takes no temperature together with thinking.
             case {"type": "enabled" | "adaptive"}:
                 pass
             case _:

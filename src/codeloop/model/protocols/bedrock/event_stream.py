@@ -12,40 +12,40 @@ import msgspec
 from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong
 
-PRELUDE = 12
-SHORTEST = PRELUDE + 4
+PRELUDE_BYTES = 12
+MIN_MESSAGE_BYTES = PRELUDE_BYTES + 4
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; texts (7) and bytes (6) say their own length."""
 _STRING, _BYTES = 7, 6
 
 
 class EventStreamParser:
-    """Splits a stream into messages. `longest`: how many bytes a message may have.
+    """Splits a stream into messages. `max_bytes`: the most that a message may have.
 
-    Each becomes a JSON object of one member, named by the message's event: `{"contentBlockDelta": {...}}`; an exception
+    Each message becomes a JSON object of one member, named by its event: `{"contentBlockDelta": {...}}`; an exception
     becomes `{"exception": {"type": "throttlingException", "body": {...}}}`.
     """
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._buffer = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more bytes; return the messages they complete. Raises EventTooLong; NetworkError for a broken one."""
         data = self._buffer + chunk if self._buffer else chunk
         at, messages = 0, list[bytes]()
-        while len(data) - at >= SHORTEST:
+        while len(data) - at >= MIN_MESSAGE_BYTES:
             size = int.from_bytes(data[at : at + 4], "big")
-            if size > self._longest:
+            if size > self._max_bytes:
                 raise EventTooLong
-            if size < SHORTEST:
+            if size < MIN_MESSAGE_BYTES:
                 raise NetworkError("protocol", "a message of its event stream is too short")
             if len(data) - at < size:
                 break
             messages.append(_read(data[at : at + size]))
             at += size
         self._buffer = data[at:]
-        if len(self._buffer) > self._longest:
+        if len(self._buffer) > self._max_bytes:
             raise EventTooLong
         return messages
 
@@ -53,8 +53,8 @@ class EventStreamParser:
 def _read(message: bytes) -> bytes:
     if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
         raise NetworkError("protocol", "a message of its event stream is damaged")
-    end = PRELUDE + int.from_bytes(message[4:8], "big")
-    headers, payload = _headers(message[PRELUDE:end]), message[end:-4] or b"{}"
+    end = PRELUDE_BYTES + int.from_bytes(message[4:8], "big")
+    headers, payload = _headers(message[PRELUDE_BYTES:end]), message[end:-4] or b"{}"
     if headers.get(":message-type", "event") == "event":
         return b'{"%b":%b}' % (headers.get(":event-type", "unknown").encode(), payload)
     kind = headers.get(":exception-type") or headers.get(":error-code") or "unknown"
@@ -63,7 +63,7 @@ def _read(message: bytes) -> bytes:
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """Return the headers that are texts."""
+    """Return the headers whose values are strings."""
     headers, at = dict[str, str](), 0
     while at < len(data):
         length = data[at]

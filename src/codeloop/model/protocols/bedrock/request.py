@@ -37,8 +37,10 @@ from codeloop.schema.wire import JSON
 METADATA = "bedrock"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": base64}."""
 POINT: JSON = {"cachePoint": {"type": "default"}}
+"""A block up to which the service caches a request."""
 MARK = b'{"cachePoint":{"type":"default"}}'
 MARKED_MESSAGES = 2
+"""User messages at the end that get a cache point."""
 CACHING_MODELS = re.compile(
     r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
 )
@@ -117,6 +119,7 @@ class BedrockBody:
                 blocks = [self._user(piece, number) for number, piece in enumerate(content, 1)]
                 has_text = any(block is not None and "text" in block for block in blocks)
                 is_document = any(block is not None and "document" in block for block in blocks)
+                # The service refuses a document without text beside it.
                 return [*blocks, {"text": "See the document."}] if is_document and not has_text else blocks
             case ToolModelMessage(content=content):
                 return [_result(piece) for piece in content]

@@ -117,6 +117,7 @@ class BedrockReader(ResponseReader):
             self._end_answer(text(event.message_stop.get("stopReason")))
         elif is_json_object(event.metadata):
             self.tokens = tokens_of(event.metadata.get("usage"))
+            # The token counts come last, after the end of the answer.
             self.is_done = self.has_ended
         elif is_json_object(exception := event.exception):
             body = exception.get("body")

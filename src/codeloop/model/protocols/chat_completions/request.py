@@ -27,14 +27,16 @@ from codeloop.schema.wire import JSON
 METADATA = "openai"
 """The key of ReasoningPiece.metadata that holds what must go back unchanged: {"reasoning_details": [...]}."""
 
-ANSWER = b'{"role":"assistant"'
+ANSWER_START = b'{"role":"assistant"'
+"""How every encoded answer of a model begins."""
 MARKED_TURNS = 2
-LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
+"""Messages at the end that get a cache mark."""
+LIMIT_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
 """Fields that say how long an answer may be; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
 """An underestimate: a limit that does not fit next to the request would get it refused."""
-LEAST_ANSWER = 1_024
-"""Tokens; a limit below that would only cut the answer."""
+MIN_ANSWER_TOKENS = 1_024
+"""A limit below that would only cut the answer."""
 
 
 class OpenAIBody:
@@ -66,12 +68,13 @@ class OpenAIBody:
         limit = request.max_tokens or self._info.answer_limit or short
         if request.max_tokens or not limit or not limits.context:
             return limit or None
+        # The base64 of an image is no text: its length says nothing about its tokens.
         images = sum(
             len(each.data) for message in request.messages for each in message.content if isinstance(each, ImagePiece)
         )
         size = sum(map(len, messages)) + len(to_json(self._cache.tools(request.tools)))
         room = limits.context - (size - images) // BYTES_PER_TOKEN
-        return min(limit, room) if room >= LEAST_ANSWER else None
+        return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
     def _head(self, request: ModelRequest, limit: int | None) -> JSON:
         quirks = self._quirks
@@ -79,7 +82,7 @@ class OpenAIBody:
         if quirks.usage_option:
             head["stream_options"] = {"include_usage": True}
         options = options_of(self._info, request, quirks)
-        if limit is not None and LIMITS.isdisjoint(options):
+        if limit is not None and LIMIT_FIELDS.isdisjoint(options):
             head[quirks.max_tokens_field] = limit
         if request.temperature is not None and self._info.temperature and quirks.sampling:
             head["temperature"] = request.temperature
@@ -166,7 +169,7 @@ class OpenAIBody:
 
 def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
     """Mark the system prompt and the last prompts or results, up to which the service then caches the request."""
-    prompts = [at for at, message in enumerate(messages) if not message.startswith(ANSWER)]
+    prompts = [at for at, message in enumerate(messages) if not message.startswith(ANSWER_START)]
     positions = {*range(system), *prompts[-MARKED_TURNS:]}
     return [_add_cache_mark(message) if at in positions else message for at, message in enumerate(messages)]
 

@@ -91,11 +91,13 @@ class OpenAIReader(ResponseReader):
             self._fail({"message": f"an event is not what the protocol says: {error}"})
             return
         if chunk.choices:
+            # Only one answer was asked for.
             self._choice(chunk.choices[0])
         if chunk.usage is not None:
             self.tokens = tokens_of(chunk.usage, tier_of(chunk.service_tier))
         if chunk.error is not None:
             self._fail({"error": chunk.error})
+        # Some services report an error inside a 200 as a plain `message` or `detail`.
         elif not chunk.choices and chunk.usage is None and (message := chunk.message or chunk.detail):
             self._fail({"message": str(message)})
 
@@ -176,6 +178,7 @@ def merge_detail(details: list[JSON], piece: JSON) -> None:
     last = details[-1] if details else {}
     field = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(piece.get("type")))
     same = field and last.get("type") == piece.get("type") and last.get("index") == piece.get("index")
+    # A signature ends its entry: what follows is a new one.
     if not field or not same or last.get("signature"):
         details.append(dict(piece))
         return
@@ -190,9 +193,11 @@ def tokens_of(usage: Any, tier: str = "") -> Tokens:
         return NO_TOKENS
     prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
     cache_read = count(usage, "prompt_tokens_details", "cached_tokens")
+    # Fields of services that lack `prompt_tokens_details`, such as DeepSeek.
     cache_read = cache_read or count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
     cache_write = count(usage, "prompt_tokens_details", "cache_write_tokens")
     reasoning = count(usage, "completion_tokens_details", "reasoning_tokens")
+    # Some services leave reasoning out of `completion_tokens`: their total shows it.
     if reasoning and count(usage, "total_tokens") == prompt + output + reasoning:
         output += reasoning
     fresh = max(prompt - cache_read - cache_write, 0)

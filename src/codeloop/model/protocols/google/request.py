@@ -35,7 +35,7 @@ SKIP_SIGNATURE = "skip_thought_signature_validator"
 """Google's placeholder for the signature of a call that this model did not make."""
 MODELS_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemini-[12]\.|gemma")
 """Models that do not insist on signatures."""
-TOP = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
+BODY_FIELDS = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
 """Options that are fields of the body; all others are fields of its `generationConfig`."""
 
 
@@ -68,7 +68,7 @@ class GoogleBody:
             generation["thinkingConfig"] = {"includeThoughts": True}
         fields: JSON = {}
         for name, value in options.items():
-            (fields if name in TOP else generation)[name] = value
+            (fields if name in BODY_FIELDS else generation)[name] = value
         generation.update(fields.pop("generationConfig", {}))
         thinking: Any = generation.get("thinkingConfig")
         if self._info.reasoning and isinstance(thinking, dict):
@@ -121,6 +121,7 @@ class GoogleBody:
                     pass
                 case CallPiece():
                     part = _call(piece)
+                    # Of calls made together only the first one has a signature, and needs one.
                     signature = signatures.get(piece.id) or (
                         SKIP_SIGNATURE if self._needs_signatures and is_first else ""
                     )

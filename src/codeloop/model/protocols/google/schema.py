@@ -7,9 +7,10 @@ from codeloop.model.wire.tool_schema import flatten_root
 from codeloop.schema.wire import JSON
 
 PLAIN = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
+"""Keywords that are copied as they are."""
 BOUNDS = ("minimum", "maximum")
 FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
-DEPTH = 24
+MAX_DEPTH = 24
 """Levels of a schema that are sent. A recursive schema ends where it first refers to itself."""
 
 
@@ -30,7 +31,7 @@ class _Converter:
     def convert(self, value: Any, references: tuple[str, ...], depth: int) -> JSON:
         """Return one schema; `references` are the references that lead to it."""
         node, references, is_resolved = self._resolve(value, references)
-        if not is_resolved or depth > DEPTH:
+        if not is_resolved or depth > MAX_DEPTH:
             return {"type": "object", **({"description": node["description"]} if "description" in node else {})}
         node = self._merge_all(node, references)
         branches = _branches(node)
@@ -172,6 +173,7 @@ def _add_bounds(data: JSON, node: JSON, *, is_integer: bool) -> None:
     for key in BOUNDS:
         if isinstance(node.get(key), (int, float)):
             data[key] = node[key]
+    # The subset has no exclusive bounds; for integers the next number means the same.
     for key, limit, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
         if is_integer and isinstance(node.get(key), int) and limit not in data:
             data[limit] = node[key] + step

@@ -26,7 +26,7 @@ from codeloop.schema.wire import JSON
 
 METADATA = "google-interactions"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought."""
-TOP = frozenset({"response_format", "safety_settings", "service_tier", "labels", "generation_config", "store"})
+BODY_FIELDS = frozenset({"response_format", "safety_settings", "service_tier", "labels", "generation_config", "store"})
 """Options that are fields of the body; all others are fields of its `generation_config`."""
 
 
@@ -60,7 +60,7 @@ class InteractionBody:
         if self._info.reasoning:
             generation["thinking_summaries"] = "auto"
         for name, value in options_of(self._info, request, self._quirks).items():
-            (head if name in TOP else generation)[name] = value
+            (head if name in BODY_FIELDS else generation)[name] = value
         generation.update(head.pop("generation_config", {}))
         config = {name: value for name, value in generation.items() if value is not None}
         if config:

@@ -60,6 +60,7 @@ class ResponsesBody:
         """Drop a feature from all further requests; return whether requests contained it until now."""
         if feature in self.omissions:
             return False
+        # Messages that are encoded already contain the feature: they are encoded again.
         self.omissions.add(feature)
         self._cache = EncodingCache(self._encode_message, self._tool)
         return True

@@ -103,6 +103,7 @@ class ResponsesReader(ResponseReader):
         if is_json_object(error := response.get("error")):
             self._fail({"error": error})
             return
+        # An answer that did not stream, and some services: items come only here.
         if not self._open:
             for index, item in enumerate(items(response.get("output"))):
                 self._begin(index, item)
@@ -125,6 +126,7 @@ class ResponsesReader(ResponseReader):
             open_item.call, events = self._blocks.calls.open(text(item.get("call_id")), text(item.get("name")))
             self._blocks.events += events
             if kind == "custom_tool_call":
+                # The plain text of a free-form call becomes the one argument of the tool, as JSON.
                 self._blocks.events += self._blocks.calls.add(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
 
     def _end(self, index: int, item: Any) -> None:
@@ -176,6 +178,7 @@ class ResponsesReader(ResponseReader):
             return
         open_item.has_text = True
         if open_item.kind == "custom_tool_call":
+            # Escaped for the JSON string that `_begin` opened.
             more = msgspec.json.encode(more).decode()[1:-1]
         self._blocks.events += self._blocks.calls.add(open_item.call, more)
 
