@@ -78,8 +78,8 @@ class InstalledPlugins(Struct, frozen=True):
 def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
     """Return the plugins of installed distributions, cached while the folders are unchanged."""
     file = paths.cache / "entry_points.json"
-    places = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
-    folders = [(str(folder), folder.stat().st_mtime_ns) for folder in places if folder.is_dir()]
+    site_folders = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
+    folders = [(str(folder), folder.stat().st_mtime_ns) for folder in site_folders if folder.is_dir()]
     try:
         installed_plugins = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -25,7 +25,7 @@ from codeloop.schema.permission import Need, Ruleset
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolFailure, ToolResult, tool
 
 _NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
-_LONGEST = 64
+_MAX_NAME_CHARS = 64
 _DESCRIPTION = Path(__file__).with_name("skill.md")
 
 
@@ -120,9 +120,9 @@ def _head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error
     name, description = head.get("name"), head.get("description")
-    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > _LONGEST:
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > _MAX_NAME_CHARS:
         raise CodeloopError(
-            f"{_line(file, text, 'name')}: name: expected up to {_LONGEST} lower-case letters, digits, hyphens."
+            f"{_line(file, text, 'name')}: name: expected up to {_MAX_NAME_CHARS} lower-case letters, digits, hyphens."
         )
     if not isinstance(description, str) or not description.strip():
         raise CodeloopError(
@@ -186,15 +186,15 @@ def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
 
 def listing(skills: list[SkillFile]) -> str:
     """Return the list for the model, a line a skill. A long list shows names only, then a count of the rest."""
-    value = SKILL_LISTING.value
+    bytes_left = SKILL_LISTING.value
     lines: list[str] = []
     for index, skill in enumerate(skills):
         whole = f"- {skill.name}: {one_line(skill.description, SKILL_DESCRIPTION.value)}"
-        line = next((each for each in (whole, f"- {skill.name}") if len(each.encode()) < value), None)
+        line = next((each for each in (whole, f"- {skill.name}") if len(each.encode()) < bytes_left), None)
         if line is None:
             lines.append(f"({len(skills) - index} more)")
             break
-        value -= len(line.encode()) + 1
+        bytes_left -= len(line.encode()) + 1
         lines.append(line)
     return "\n".join(lines)
 

@@ -18,9 +18,9 @@ _SHORT_WAIT = 0.2
 """Seconds that an edit waits for a server that was late `_MISSES` times."""
 _MISSES = 2
 """Late answers in a row after which an edit waits for a server only briefly."""
-_MESSAGE_LINES = 4
-_NAMED_FILES = 8
-"""How many files are named without showing their errors."""
+_MAX_MESSAGE_LINES = 4
+_MAX_NAMED_FILES = 8
+"""Files that are named without showing their errors."""
 Restarts = Callable[[str], float]
 """When the user last asked to restart the server of this name, on the wall clock."""
 
@@ -41,11 +41,12 @@ class Languages:
         self._restarts = restarts
         self._work: set[asyncio.Task[None]] = set()
         self._watchdog: asyncio.Task[None] | None = None
-        self._following = 0
+        self._waiting_edits = 0
+        """Edits whose diagnostics are awaited at this moment."""
 
     @property
     def is_busy(self) -> bool:
-        """Return whether the project must stay open for the servers: never, an idle project may end them."""
+        """Whether the project must stay open for the servers: never, since an idle project may end them."""
         return False
 
     def serves(self, path: Path) -> bool:
@@ -63,6 +64,7 @@ class Languages:
             server = self.servers[key].server
             server.include(root)
             requested_at = self._restarts(server.name)
+            # Another process may have got the user's wish: `codeloop lsp restart` runs in one of its own.
             if requested_at > server.restart_requested_at:
                 server.restart_requested_at = requested_at
                 await server.restart()
@@ -73,8 +75,8 @@ class Languages:
 
     def _make_room(self, name: str) -> None:
         """End the least recently used process of a server with processes for too many roots."""
-        own = [news.server for (other, _), news in self.servers.items() if other == name]
-        running = sorted((each for each in own if each.client is not None), key=lambda each: each.used_at)
+        of_this_name = [news.server for (other, _), news in self.servers.items() if other == name]
+        running = sorted((each for each in of_this_name if each.client is not None), key=lambda each: each.used_at)
         for server in running[: max(len(running) + 1 - LSP_ROOTS.value, 0)]:
             self._start_task(server.stop())
 
@@ -89,17 +91,17 @@ class Languages:
         """Return new diagnostics after edits that arrive in time; later ones are in the next result."""
         per_server = await self._group_by_server(edits)
         tasks = {self._start_task(news.apply_and_wait(own)): news for news, own in per_server.items()}
-        self._following += 1
+        self._waiting_edits += 1
         try:
             await self._wait_for_tasks(tasks, edits)
         finally:
-            self._following -= 1
+            self._waiting_edits -= 1
         self._callbacks.watch(self.wants_files)
         return self._take_new([edit.path for edit in edits])
 
     def take_late(self) -> list[tuple[Path, Diagnostic]]:
         """Return diagnostics that arrived after their edits' results; nothing while an edit is waiting."""
-        return [] if self._following else self._take_new(())
+        return [] if self._waiting_edits else self._take_new(())
 
     def _take_new(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
         diagnostics = dict.fromkeys(each for news in self.servers.values() for each in news.take_new())
@@ -211,7 +213,8 @@ def format_diagnostics(
     others = dict.fromkeys(path for path, _ in diagnostics[len(rows) :]).keys() - {
         path for path, _ in diagnostics[: len(rows)]
     }
-    where = ", ".join(sorted(map(name, others))[:_NAMED_FILES]) + (", ..." if len(others) > _NAMED_FILES else "")
+    where = ", ".join(sorted(map(name, others))[:_MAX_NAMED_FILES])
+    where += ", ..." if len(others) > _MAX_NAMED_FILES else ""
     more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
     warnings = sum(each.severity >= WARNING for _, each in diagnostics)
     counts = ((len(diagnostics) - warnings, "error"), (warnings, "warning"))
@@ -221,6 +224,6 @@ def format_diagnostics(
 
 def format_diagnostic(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
     """Return one diagnostic as compilers print it: `name:line: kind message (source code)`."""
-    lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MESSAGE_LINES]
+    lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MAX_MESSAGE_LINES]
     by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
     return f"{name}:{diagnostic.start[0] + 1}: {kind}{'; '.join(lines)}{f' ({by})' if by else ''}"

@@ -18,7 +18,7 @@ from codeloop.schema.bounds.language import LSP_CRASHES, LSP_MEMORY, LSP_START, 
 from codeloop.schema.errors import CodeloopError
 
 StartServer = Callable[[ServerChoice, Path], Awaitable[ServerPipes]]
-_MEGA = 1_000_000
+_BYTES_PER_MB = 1_000_000
 
 
 class ServerUnavailable(CodeloopError):
@@ -48,7 +48,7 @@ class LanguageServer:
     def __init__(self, choice: ServerChoice, root: Path, callbacks: ServerCallbacks) -> None:
         self.choice = choice
         self.roots = [root]
-        """Its roots; it runs in the first."""
+        """The project roots that it serves; its program runs in the first."""
         self.client: LanguageClient | None = None
         self.lock = asyncio.Lock()
         self.reason = ""
@@ -65,23 +65,23 @@ class LanguageServer:
 
     @property
     def name(self) -> str:
-        """The name of its row."""
+        """The name of the server's row."""
         return self.choice.row.name
 
     @property
     def root(self) -> Path:
-        """Where it runs."""
+        """The folder in which its program runs."""
         return self.roots[0]
 
     def include(self, root: Path) -> None:
-        """Add a root of its project, which its row allows."""
+        """Serve another root of the project, too; only for a row that is `shared`."""
         if root not in self.roots:
             self.roots.append(root)
             if self.client is not None:
                 self._add_folders(self.client)
 
     def _add_folders(self, client: LanguageClient) -> None:
-        """Notify it of new roots."""
+        """Notify the server of roots that it does not know yet."""
         roots = client.setup.roots
         new = [root for root in self.roots if root not in roots] if self.choice.row.shared == "folders" else []
         roots += new
@@ -91,7 +91,7 @@ class LanguageServer:
 
     @property
     def state(self) -> Literal["waiting", "starting", "connected", "failed"]:
-        """Its current state."""
+        """Its current state, for the user."""
         if self.client is not None:
             return "connected"
         if self._opening is not None:
@@ -100,11 +100,11 @@ class LanguageServer:
 
     @property
     def is_given_up(self) -> bool:
-        """Return whether it failed too often."""
+        """Return whether it failed too often to be started again by itself."""
         return self._failures >= LSP_CRASHES.value
 
     async def connect(self) -> LanguageClient:
-        """Return its client, starting it where needed. Raises ServerUnavailable."""
+        """Return the client of the server, which is started if it does not run. Raises ServerUnavailable."""
         self.used_at = time.monotonic()
         if self.client is not None:
             return self.client
@@ -115,6 +115,7 @@ class LanguageServer:
             self.callbacks.on_change()
         opening = self._opening
         try:
+            # Others may wait for the same start: a caller that is cancelled must not end it.
             return await asyncio.shield(opening)
         except (ErrorAnswer, ServerGone, OSError, TimeoutError) as error:
             raise ServerUnavailable(f"The language server {self.name} can't be started: {self.reason}.") from error
@@ -124,7 +125,7 @@ class LanguageServer:
             raise
 
     async def stop(self) -> None:
-        """End it; the next use starts it again."""
+        """End the server; the next use starts it again."""
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.cancel()
@@ -139,19 +140,20 @@ class LanguageServer:
             await asyncio.wait(self._closing)
 
     async def restart(self) -> None:
-        """End it, and reset its failures."""
+        """End the server, and forget its failures."""
         await self.stop()
         self._failures, self.reason = 0, ""
 
     async def fail(self, why: str) -> None:
-        """Record a failure, and end it."""
+        """Record a failure, and end the server."""
         self._fail(why)
         await self.stop()
 
     async def check_memory(self) -> None:
-        """End it for good when it uses too much memory."""
-        used = await self.client.connection.pipes.memory() // _MEGA if self.client is not None else 0
+        """End the server for good when it uses too much memory."""
+        used = await self.client.connection.pipes.memory() // _BYTES_PER_MB if self.client is not None else 0
         if used > LSP_MEMORY.value:
+            # This failure is the last one: started again, the server would use as much memory.
             self._failures = LSP_CRASHES.value - 1
             await self.fail(f"it used {used:,} MB of memory, {LSP_MEMORY.value:,} are allowed")
 
@@ -186,7 +188,8 @@ class LanguageServer:
         return client
 
     def _on_lost(self, client: LanguageClient) -> None:
-        """Handle the end of its connection, a failure unless it was stopped."""
+        """Handle the end of a connection: a failure, unless the server was stopped."""
+        # Stopped by us, or replaced by a newer connection.
         if self.client is not client:
             return
         self.client = None

@@ -17,8 +17,8 @@ KINDS = (
     *("enum member", "struct", "event", "operator", "type parameter"),
 )
 _MINOR = frozenset(("variable", "constant", "property", "field", "string", "number", "boolean", "array", "key", "null"))
-_DEPTH = 8
-_SYMBOLS = 5_000
+_MAX_DEPTH = 8
+_MAX_SYMBOLS = 5_000
 
 
 class TextPosition(Struct, frozen=True):
@@ -75,7 +75,7 @@ async def fetch_hover(client: LanguageClient, params: JSON) -> str:
 async def fetch_outline(client: LanguageClient, path: Path) -> list[OutlineRow]:
     """Return the symbols of a file, in its order."""
     result = await client.request("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
-    return list(_list_outline_rows(result if is_list(result) else [], 0))[:_SYMBOLS]
+    return list(_list_outline_rows(result if is_list(result) else [], 0))[:_MAX_SYMBOLS]
 
 
 async def find_workspace_symbols(client: LanguageClient, query: str) -> list[tuple[JSON, Location]]:
@@ -163,10 +163,10 @@ def _parse_location(row: Any) -> Location | None:
     if not is_object(row):
         return None
     path = parse_file_uri(row.get("uri") or row.get("targetUri"))
-    own: Any = row.get("range") or row.get("targetSelectionRange") or row.get("targetRange")
-    target_range: Any = row.get("targetRange") or own
+    name_range: Any = row.get("range") or row.get("targetSelectionRange") or row.get("targetRange")
+    target_range: Any = row.get("targetRange") or name_range
     try:
-        first, last = int(own["start"]["line"]), int(target_range["end"]["line"])
+        first, last = int(name_range["start"]["line"]), int(target_range["end"]["line"])
     except (KeyError, TypeError, ValueError):
         return None
     return None if path is None or first < 0 else Location(path, first, max(first, last))
@@ -207,7 +207,7 @@ def _list_outline_rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRo
         name = KINDS[kind] if 0 <= kind < len(KINDS) else ""
         yield OutlineRow(str(symbol.get("name") or ""), name, line, max(line, end), depth)
         children = symbol.get("children")
-        if is_list(children) and depth < _DEPTH:
+        if is_list(children) and depth < _MAX_DEPTH:
             yield from _list_outline_rows(children, depth + 1)
 
 

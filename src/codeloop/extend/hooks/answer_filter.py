@@ -8,10 +8,11 @@ from codeloop.schema.wire import JSON
 
 Reach = Literal["project", "own", "all"]
 """An extension's confinement: the commands' sandbox (a project's), its own (a user's), or none."""
-_OUT_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
+_ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
 """Configuration keys that run programs unsandboxed, or without a question."""
-_RULES = frozenset(("permission", "tools"))
+_RULE_KEYS = frozenset(("permission", "tools"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+"""Programs that MCP servers run with outside the sandbox by default."""
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
@@ -33,12 +34,12 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
 
 def _filter_config(new: JSON, old: JSON) -> JSON:
     """Return a changed configuration with the original values of keys that could lead out."""
-    config: JSON = {key: old[key] for key in _OUT_KEYS & old.keys()}
+    config: JSON = {key: old[key] for key in _ESCAPING_KEYS & old.keys()}
     for key, value in new.items():
         before = old.get(key)
-        if key in _OUT_KEYS or _is_container(value, before):
+        if key in _ESCAPING_KEYS or _is_container(value, before):
             continue
-        if key in _RULES:
+        if key in _RULE_KEYS:
             config[key] = _tighten(value, before)
         elif is_object(value):
             config[key] = _filter_config(value, before if is_object(before) else {})

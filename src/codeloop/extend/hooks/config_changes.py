@@ -17,8 +17,9 @@ from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
 
 CONFIG = "config"
-_FORM = 1
-_MOST_ANSWERS = 50
+_FORMAT_VERSION = 1
+"""Part of the key of a cached answer: a new format makes the old ones unused."""
+_MAX_ANSWERS = 50
 """The most cached answers of one project."""
 
 
@@ -33,7 +34,9 @@ def answer_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path
 
     `extensions`: names and digests of the answering ones.
     """
-    key_parts = msgspec.json.encode((_FORM, redact_config(loaded, ""), sorted(extensions)), order="deterministic")
+    key_parts = msgspec.json.encode(
+        (_FORMAT_VERSION, redact_config(loaded, ""), sorted(extensions)), order="deterministic"
+    )
     return folder / f"{hashlib.sha256(key_parts).hexdigest()}.json"
 
 
@@ -59,7 +62,7 @@ async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
     config_changes = find_differences(before, await hooks.run(CONFIG, {}, before))
     if hooks.failures == failures:
         write_private(file, msgspec.json.encode(config_changes).decode())
-        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MOST_ANSWERS]:
+        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MAX_ANSWERS]:
             old.unlink(missing_ok=True)
     return config_changes
 

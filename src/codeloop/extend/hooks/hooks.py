@@ -16,7 +16,8 @@ from codeloop.schema.wire import JSON
 
 REFUSING = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
 """Hooks in which an exception raised by the extension's own code counts as a refusal."""
-_MOST_REPORTED = 1_000
+_MAX_REPORTED_FAILURES = 1_000
+"""Failures that are remembered, so that each is reported once."""
 
 
 class HookFailed(Exception):
@@ -115,7 +116,7 @@ class Hooks:
         self._names = frozenset(name for handler in self._handlers for name in handler.names)
 
     def wants(self, name: str) -> bool:
-        """Return whether any handler wants to be asked at a hook."""
+        """Return whether any handler has a hook of this name."""
         return name in self._names
 
     def rows(self) -> tuple[HookRow, ...]:
@@ -158,6 +159,7 @@ class Hooks:
         outcome: Outcome | None = None
         try:
             answer = await self._answer(handler, name, payload, output)
+            # Through JSON, so that a handler in this process can't pass on other objects than a program could.
             full_answer: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
             full_answer = check_output(name, full_answer)
             outcome = "answered"
@@ -183,6 +185,7 @@ class Hooks:
         working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
         working.add_done_callback(retrieve_exception)
         try:
+            # Not `wait_for`, which waits until a handler that ignores its cancellation has ended.
             tasks, _ = await asyncio.wait([working], timeout=seconds)
         finally:
             working.cancel()
@@ -214,7 +217,7 @@ class Hooks:
         key = (str(payload.get("sessionID", "")), handler.label, name, cause)
         if key not in self._reported_failures:
             self._reported_failures[key] = None
-            if len(self._reported_failures) > _MOST_REPORTED:
+            if len(self._reported_failures) > _MAX_REPORTED_FAILURES:
                 del self._reported_failures[next(iter(self._reported_failures))]
             self._tell(f"{handler.label} failed at {name} and was passed over: {cause}.")
 

@@ -8,8 +8,10 @@ import msgspec
 from codeloop.extend.host.protocol import EventBatch, line_of
 from codeloop.schema.bounds.extension import HOST_EVENTS, HOST_EVENTS_MOST
 
-_PACE = 0.01  # seconds
-_BATCH = 200
+_BATCH_SECONDS = 0.01
+"""Events of this time are sent together."""
+_MAX_BATCH = 200
+"""Events of one batch."""
 
 
 class HostEventFeed:
@@ -28,7 +30,7 @@ class HostEventFeed:
         self._waiting: list[msgspec.Raw] = []
         self._unanswered = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._holds = False
+        self._is_held = False
 
     def has_room(self, *, is_delta: bool) -> bool:
         """Return whether there is room for an event; a dropped one is counted."""
@@ -44,25 +46,25 @@ class HostEventFeed:
         """Send an event, together with others that come soon."""
         self._waiting.append(event)
         self.done.clear()
-        if self._holds:
+        if self._is_held:
             return
-        if len(self._waiting) >= _BATCH:
+        if len(self._waiting) >= _MAX_BATCH:
             self.flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_PACE, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(_BATCH_SECONDS, self.flush)
 
     def acknowledge(self, count: int | None) -> None:
         """Count events as handled; None: the program was restarted."""
         self._unanswered = 0 if count is None else max(0, self._unanswered - count)
-        self._look()
+        self._update_done()
 
     def pause(self) -> None:
         """Send nothing until the release."""
-        self._holds = True
+        self._is_held = True
 
     def release(self) -> None:
         """Send queued and later events."""
-        self._holds = False
+        self._is_held = False
         self.flush()
 
     def flush(self) -> None:
@@ -70,12 +72,12 @@ class HostEventFeed:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._holds:
+        if self._is_held:
             return
         batch, self._waiting = self._waiting, []
         if batch and self._send(line_of(EventBatch(tuple(batch)))):
             self._unanswered += len(batch)
-        self._look()
+        self._update_done()
 
     def close(self) -> None:
         """Stop sending."""
@@ -83,6 +85,6 @@ class HostEventFeed:
             self._timer.cancel()
         self._waiting.clear()
 
-    def _look(self) -> None:
+    def _update_done(self) -> None:
         if not self._waiting and not self._unanswered:
             self.done.set()

@@ -92,7 +92,7 @@ class _Process(Struct):
 
 
 class ExtensionHost:
-    """See the module."""
+    """The process of one host, and the requests to the extensions in it."""
 
     def __init__(self, callbacks: ProcessCallbacks) -> None:
         self.callbacks = callbacks
@@ -275,7 +275,7 @@ class ExtensionHost:
             self.callbacks.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
             return process
         finally:
-            if self._opening is asyncio.current_task():
+            if self._opening is asyncio.current_task():  # else `close` cleared it, and another may run
                 self._opening = None
 
     async def _read(self, pipes: HostPipes) -> None:
@@ -341,12 +341,12 @@ class ExtensionHost:
 
         def answer(done: "asyncio.Task[Any]") -> None:
             if done.cancelled():
-                said: HostMessage = AnswerError(number, "raised", f"{what} was withdrawn, since its call has ended.")
+                message: HostMessage = AnswerError(number, "raised", f"{what} was withdrawn, since its call has ended.")
             elif (error := done.exception()) is not None:
-                said = make_error_answer(number, what, error)
+                message = make_error_answer(number, what, error)
             else:
-                said = AnswerResult(number, done.result())
-            self.notify(line_of(said))
+                message = AnswerResult(number, done.result())
+            self.notify(line_of(message))
 
         task = self._spawn(work)
         task.add_done_callback(answer)

@@ -16,8 +16,8 @@ from codeloop.kit.small_files import from_home, lock, make_private, read_start, 
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
-_MOST_KNOWN = 20
-"""How many definitions of one name are stored; older ones ask again."""
+_MAX_KNOWN = 20
+"""Definitions of one name that are stored; the user is asked again about older ones."""
 
 
 class KnownDefinition(Wire):
@@ -67,7 +67,7 @@ class Approvals:
                 every = self._read()
                 rest = [each for each in every.get(_key(definition), []) if each.digest != definition.digest]
                 now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
-                every[_key(definition)] = [*rest, now][-_MOST_KNOWN:]
+                every[_key(definition)] = [*rest, now][-_MAX_KNOWN:]
                 write_atomically(self._file, msgspec.json.encode(every))
 
     def _read(self) -> dict[str, list[KnownDefinition]]:
@@ -141,5 +141,6 @@ def _fingerprint_files(root: Path) -> str:
                 continue
             rows.append(f"{top}/{name}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
         if len(rows) >= MCP_PROJECT_FILES.value:
+            # Too many to compare: as they can't be known to be unchanged, the user is asked each time.
             return os.urandom(16).hex()
     return blake2b(os.fsencode("\n".join(sorted(rows))), digest_size=16).hexdigest()

@@ -48,7 +48,7 @@ State = Literal[
 CHANGED = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
 Ask = Callable[["Client"], Awaitable[Any]]
-OLDER = "2025-11-25"
+LAST_VERSION_WITH_REQUESTS = "2025-11-25"
 """The last protocol version in which servers can send requests."""
 _NOT_FOUND = 404
 _LOG = logging.getLogger("codeloop.mcp")
@@ -106,7 +106,7 @@ class McpServer:
 
     @property
     def status(self) -> ServerStatus:
-        """What it is doing now."""
+        """The server's current state."""
         if self.definition.problem:
             return ServerStatus("failed", self.definition.problem)
         if not self.definition.is_enabled or self.is_off:
@@ -147,6 +147,7 @@ class McpServer:
         Earlier failures are ignored, unless `is_patient`: then a recently failed server is not started yet.
         Raises ServerFailed.
         """
+        # The user asked for this connection: it is tried at once.
         if not is_patient:
             self._failures = _Failures()
         if not self.is_running:
@@ -155,7 +156,7 @@ class McpServer:
         return self._lists.found or Listing()
 
     async def disconnect(self) -> None:
-        """End it; the next request starts it again."""
+        """End the connection; the next request starts the server again."""
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.cancel()
@@ -227,7 +228,8 @@ class McpServer:
             return self._connection
         if self.definition.config is None or not self.definition.is_enabled or self.is_off:
             raise ServerFailed(refusal_of(self))
-        wait = self._failures.wait()
+        wait = self._failures.seconds_left()
+        # A short wait is awaited here; a long one is an answer for the model.
         if 0 < wait <= MCP_RETRY.seconds:
             await asyncio.sleep(wait)
         elif wait > 0:
@@ -267,7 +269,7 @@ class McpServer:
         self._changed()
 
     def fail(self, error: BaseException) -> None:
-        """Record why it can't be used."""
+        """Record why the server can't be used."""
         found = find_cause(error)
         why = describe_error(error)
         # The log of a responding server holds warnings of its libraries, which are not the cause.
@@ -289,7 +291,7 @@ class McpServer:
         self._changed()
 
     def _take(self, *, is_agreed: bool = False) -> None:
-        """Store its listing, unless the user must agree first."""
+        """Store the server's listing, unless the user must agree first."""
         if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
             self.listing = self._lists.found
             self.records.listings.put(self.definition.listing_key, self._lists.found)
@@ -303,7 +305,7 @@ class McpServer:
                 await self._connection.watch(uri)
 
     def _take_lists(self) -> None:
-        """Adopt changed lists."""
+        """Adopt the lists that the server has changed."""
         self._take()
         self._changed()
         if self.pending and not self._lists.is_awaited:
@@ -329,9 +331,10 @@ async def greet_as_older(server: McpServer) -> bool:
     Later processes start with that version. Returns whether it changed; a configured version stays.
     """
     config = server.definition.config
-    if server.listing is None or server.listing.protocol <= OLDER or (config is not None and config.protocol):
+    is_configured = config is not None and config.protocol is not None
+    if server.listing is None or server.listing.protocol <= LAST_VERSION_WITH_REQUESTS or is_configured:
         return False
-    server.listing = replace(server.listing, protocol=OLDER)
+    server.listing = replace(server.listing, protocol=LAST_VERSION_WITH_REQUESTS)
     server.records.listings.put(server.definition.listing_key, server.listing)
     await server.disconnect()
     return True
@@ -353,7 +356,7 @@ def _make_need(server: str, patch: str) -> Need:
 
 
 class _Failures(Struct, frozen=True):
-    """Its last failure, and until when it is not retried automatically."""
+    """A server's last failure, and until when it is not retried automatically (`until`: monotonic seconds)."""
 
     reason: str = ""
     state: State = "failed"
@@ -367,12 +370,12 @@ class _Failures(Struct, frozen=True):
         return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
 
     def with_failure(self, reason: str) -> "_Failures":
-        """Return these with one more failure: the wait doubles."""
+        """Return the failures with one more, after which the wait is twice as long."""
         wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
         return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)
 
-    def wait(self) -> float:
-        """Return how many seconds are left."""
+    def seconds_left(self) -> float:
+        """Return the seconds left until the next try; 0 or less: now."""
         return self.until - time.monotonic()
 
 

@@ -25,7 +25,7 @@ from codeloop.schema.wire import JSON
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
 _FULL, _INCREMENTAL = 1, 2
-_RETRY = 0.02  # seconds
+_RETRY_SECONDS = 0.02
 
 
 class ServerSetup(Struct, frozen=True):
@@ -54,8 +54,8 @@ class LanguageClient:
         self._on_diagnostics = on_diagnostics
         self._unopened: dict[Path, tuple[float, list[Any]]] = {}
         """Reports on files that are not open: when each arrived (wall clock), and its diagnostics."""
-        self._news = asyncio.Event()
-        self.registrations = Registrations(self._news.set)
+        self._received = asyncio.Event()
+        self.registrations = Registrations(self._received.set)
         self.habits = PushHabits(setup.settle, repeats=setup.repeats)
         self._capabilities: Mapping[str, Any] = {}
         self.looks_across_files = True
@@ -106,9 +106,9 @@ class LanguageClient:
             try:
                 return await self.connection.request(method, params, max(until - time.monotonic(), 0.001))
             except ErrorAnswer as error:
-                if not error.is_outdated or time.monotonic() + _RETRY > until:
+                if not error.is_outdated or time.monotonic() + _RETRY_SECONDS > until:
                     raise
-            await asyncio.sleep(_RETRY)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     def sync(self, path: Path, language: str, text: str) -> None:
         """Send the server this text of a file, opening it when it is not open."""
@@ -184,8 +184,8 @@ class LanguageClient:
 
     async def _wait_push(self, document: OpenDocument) -> None:
         """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
-        self._news.clear()
-        if document.doubt and document.is_quiet(self.habits.pause):
+        self._received.clear()
+        if document.older_texts and document.is_quiet(self.habits.pause):
             document.ask_again(next(self.habits.versions))
             self._fence(document)
             self._send_change(document, None)
@@ -194,7 +194,7 @@ class LanguageClient:
             raise ServerGone(self.connection.loss_reason)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if seconds_left is None else max(seconds_left, 0.001)):
-                await self._news.wait()
+                await self._received.wait()
 
     async def _pull(self, document: OpenDocument) -> None:
         """Pull a file's diagnostics; an answer about an older version is dropped."""
@@ -211,8 +211,9 @@ class LanguageClient:
                 report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
             report = None  # cancelled by the server, since something changed
+        # The text has changed meanwhile: the loop in `wait_for_diagnostics` pulls again.
         if version != document.version or not is_object(report):
-            await asyncio.sleep(_RETRY)
+            await asyncio.sleep(_RETRY_SECONDS)
             return
         if report.get("kind") != "unchanged":
             items = report.get("items")
@@ -256,14 +257,14 @@ class LanguageClient:
         elif method == "$/progress" and is_object(params):
             self.registrations.note_progress(params)
             self.habits.note_work(is_working=bool(self.registrations.work))
-            self._news.set()
+            self._received.set()
         elif method == "tsserver/request" and is_list(params):
             # Vue's server asks an editor's own tsserver about types: there is none, so it does without.
             for request in params:
                 if is_list(request) and request:
                     self.connection.notify("tsserver/response", [[request[0], None]])
         elif method == CONNECTION_LOST:
-            self._news.set()
+            self._received.set()
 
     def _take_diagnostics(self, params: JSON) -> None:
         path, items, version = parse_file_uri(params.get("uri")), params.get("diagnostics"), params.get("version")
@@ -274,6 +275,7 @@ class LanguageClient:
         if isinstance(version, int):
             self.habits.names_versions = True
         if document is None:
+            # A server may report on every file of a large project.
             if path in self._unopened or len(self._unopened) < LSP_FILES.value:
                 self._unopened[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
@@ -281,7 +283,7 @@ class LanguageClient:
             document.push(items)
         else:
             return  # about an outdated text
-        self._news.set()
+        self._received.set()
         self._on_diagnostics(path)
 
 

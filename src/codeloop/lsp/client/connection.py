@@ -87,27 +87,27 @@ CONNECTION_LOST = "codeloop/lost"
 
 
 class ServerPipes(Protocol):
-    """The pipes of a running program, as returned by its starter."""
+    """The pipes of a running server, as its starter returns them."""
 
     async def read(self) -> bytes:
-        """Return the next bytes of its output; b"" at its end."""
+        """Return the next bytes of the server's output; b"" at the end."""
         ...
 
     def write(self, data: bytes) -> int:
-        """Write without waiting; return how many bytes are unsent. Raises OSError when it is gone."""
+        """Write without waiting; return how many bytes are unsent. Raises OSError when the server is gone."""
         ...
 
     async def memory(self) -> int:
-        """Return the memory in bytes of it and its children; 0 where unknown."""
+        """Return the memory of the server and its child processes in bytes; 0: unknown."""
         ...
 
     @property
     def ending(self) -> str:
-        """How it ended, in words; "" while it runs."""
+        """How the server ended, in words; "" while it runs."""
         ...
 
     async def close(self) -> None:
-        """End it with all that it started."""
+        """End the server and all processes that it started."""
         ...
 
 

@@ -11,11 +11,11 @@ from codeloop.schema.bounds.language import LSP_KEPT
 from codeloop.schema.wire import JSON
 
 ERROR, WARNING = 1, 2
-_MESSAGE = 2_000  # characters
+_MAX_MESSAGE_CHARS = 2_000
 
 
 class Diagnostic(Struct, frozen=True):
-    """One. `start` and `end`: line and column from 0, columns in characters; `line`: the text of its line."""
+    """A diagnostic. `start` and `end`: line and column from 0, columns in characters; `line`: the text of its line."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -27,11 +27,11 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, str, str, str]:
-        """Its identity, independent of its position."""
+        """What identifies the diagnostic, whatever its position."""
         return (self.severity, self.source, self.code, self.message)
 
     def to_wire(self) -> JSON:
-        """Return it in the wire form, with columns in UTF-16."""
+        """Return the diagnostic in the wire form, with columns in UTF-16 code units."""
         span = {
             name: {
                 "line": line,
@@ -73,7 +73,7 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         severity=severity if isinstance(severity, int) else ERROR,
         code=str(code) if isinstance(code, str | int) else "",
         source=str(item.get("source") or ""),
-        message=text[:_MESSAGE].strip(),
+        message=text[:_MAX_MESSAGE_CHARS].strip(),
         line=_find_line(lines, first).rstrip("\r\n"),
     )
 

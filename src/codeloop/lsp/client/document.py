@@ -10,7 +10,7 @@ from codeloop.lsp.client.text import Encoding, split_lines
 from codeloop.schema.bounds.language import LSP_FILE
 from codeloop.schema.wire import JSON
 
-_DOUBT = 3
+_MAX_OLDER_TEXTS = 3
 """The most older texts that reports without a version are assumed to be about."""
 
 
@@ -28,8 +28,8 @@ class OpenDocument:
 
     `is_fenced`: whether the server has answered a request that was sent before this version, so that a report without
     a version is not about a much older text. `pushed_at`: when diagnostics arrived, on the monotonic clock. `result`:
-    the id of the last pulled report, `last`, which the next one may refer to. `doubt`: how many older texts the next
-    reports without a version may still be about. `synced_at`: when its text was last that of the disk (wall clock).
+    the id of the last pulled report, `last`, which the next one may refer to. `older_texts`: how many older texts the
+    next reports without a version may still be about. `synced_at`: when the text was last the file's (wall clock).
     """
 
     def __init__(self, path: Path, language: str, text: str, version: int) -> None:
@@ -43,12 +43,12 @@ class OpenDocument:
         self.is_fenced = False
         self.last: list[Any] = []
         self.result: str | None = None
-        self.doubt = 0
+        self.older_texts = 0
         self.synced_at = 0.0
 
     @property
     def uri(self) -> str:
-        """Its `file:` URI."""
+        """The document's `file:` URI."""
         return self.path.as_uri()
 
     @property
@@ -58,13 +58,16 @@ class OpenDocument:
 
     def change(self, text: str, version: int, pause: float) -> None:
         """Set a new text, dropping the old one's diagnostics. `pause`: see `is_quiet`."""
-        self.doubt = 0 if self.is_quiet(pause) and not self.doubt else min(self.doubt + 1, _DOUBT)
+        # A quiet server has reported on the old text: no further report will be about that one.
+        self.older_texts = (
+            0 if self.is_quiet(pause) and not self.older_texts else min(self.older_texts + 1, _MAX_OLDER_TEXTS)
+        )
         self.text = text
         self._renew(version)
 
     def ask_again(self, version: int) -> None:
         """Send the same text as a new version, since its diagnostics may have been of an older one."""
-        self.doubt -= 1
+        self.older_texts -= 1
         self._renew(version)
 
     def _renew(self, version: int) -> None:

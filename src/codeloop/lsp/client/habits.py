@@ -5,8 +5,8 @@ from itertools import count
 
 from codeloop.lsp.client.document import OpenDocument
 
-_LONGEST_PAUSE = 2.0
-"""Seconds of silence after which new diagnostics have another cause than the text."""
+_MAX_PAUSE_SECONDS = 2.0
+"""Diagnostics that come after a longer silence have another cause than the text."""
 
 
 class PushHabits:
@@ -33,7 +33,7 @@ class PushHabits:
             return document.pulled is not None
         if document.pushed is None or self.names_versions:
             return document.pushed is not None and (not self._repeats or document.is_quiet(self.pause))
-        return document.is_quiet(self.pause) and not document.doubt and self.find_seconds_left(document) == 0
+        return document.is_quiet(self.pause) and not document.older_texts and self.find_seconds_left(document) == 0
 
     def note_work(self, *, is_working: bool) -> None:
         """Record the start or end of the work that the server reports; its diagnostics are incomplete until the end."""
@@ -50,5 +50,5 @@ class PushHabits:
     def lengthen_pause(self, document: OpenDocument) -> None:
         """Lengthen the pause of a server that sent more diagnostics than expected."""
         silent = time.monotonic() - document.pushed_at
-        if document.pushed is not None and self.sent_at < document.pushed_at and silent < _LONGEST_PAUSE:
+        if document.pushed is not None and self.sent_at < document.pushed_at and silent < _MAX_PAUSE_SECONDS:
             self.pause = max(self.pause, 1.5 * silent)

@@ -26,9 +26,9 @@ _PROVIDERS = {
     "renameProvider": "textDocument/rename",
 }
 _WATCH = "workspace/didChangeWatchedFiles"
-_BEGINS = 3.0
-"""Seconds after its start within which a server begins to analyse the project, if at all."""
-_MOST = 500
+_START_OF_WORK_SECONDS = 3.0
+"""A server that analyses the project begins within this time after its start."""
+_MAX_ENTRIES = 500
 """The most registrations, patterns and pieces of work kept of one server."""
 
 
@@ -88,7 +88,7 @@ class Registrations:
 
         One that was started just now gets a moment to begin: it answers at once, from what it has read by then.
         """
-        begins = min(self._began_at + _BEGINS - time.monotonic(), seconds)
+        begins = min(self._began_at + _START_OF_WORK_SECONDS - time.monotonic(), seconds)
         await self._wait_until(lambda: bool(self.work), begins)
         had_work = bool(self.work)
         await self._wait_until(lambda: not self.work, seconds)
@@ -105,7 +105,7 @@ class Registrations:
         """Record that a piece of work began or ended."""
         token, value = str(params.get("token")), params.get("value")
         kind = value.get("kind") if is_object(value) else None
-        if kind == "begin" and len(self.work) < _MOST:
+        if kind == "begin" and len(self.work) < _MAX_ENTRIES:
             self.work.add(token)
         elif kind == "end":
             self.work.discard(token)
@@ -113,7 +113,7 @@ class Registrations:
 
     def _register(self, params: Any) -> None:
         for row in _read_list(params, "registrations"):
-            if is_object(row) and len(self._rows) < _MOST:
+            if is_object(row) and len(self._rows) < _MAX_ENTRIES:
                 options = row.get("registerOptions")
                 self._rows[str(row.get("id"))] = (str(row.get("method")), options if is_object(options) else {})
         self._update_globs()
@@ -132,7 +132,7 @@ class Registrations:
             for watcher in _read_list(options, "watchers")
         )
         globs = (_parse_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
-        self._globs = [glob for glob in globs if glob is not None][:_MOST]
+        self._globs = [glob for glob in globs if glob is not None][:_MAX_ENTRIES]
         self._on_change()
 
 
@@ -147,7 +147,7 @@ def find_section(settings: JSON, item: Any) -> Any:
 
 def _read_list(params: Any, name: str) -> list[Any]:
     value = params.get(name) if is_object(params) else None
-    return value[:_MOST] if is_list(value) else []
+    return value[:_MAX_ENTRIES] if is_list(value) else []
 
 
 def _parse_glob(value: Any) -> tuple[Path | None, str] | None:

@@ -63,6 +63,7 @@ def find_change(before: str, after: str, encoding: Encoding) -> TextChange:
     first = next((at for at in range(least) if old[at] != new[at]), least)
     tail = next((at for at in range(least - first) if old[-1 - at] != new[-1 - at]), least - first)
     end, column = len(old) - tail, 0
+    # The last line has no end: the range must end inside it, since there is no line after it.
     if not tail and old and not old[-1].endswith(("\n", "\r")):
         end, column = len(old) - 1, count_units(old[-1], encoding)
         first = min(first, end)

@@ -12,7 +12,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 
 _PACKAGE = re.compile(r"\{npm:([^{}:]+):([^{}:]+)\}")
-_MANIFEST = 1_000_000  # bytes
+_MAX_MANIFEST_BYTES = 1_000_000
 
 
 def has_server(program: str, packages: Mapping[str, str]) -> bool:
@@ -34,7 +34,7 @@ def _major_version(program: Path, package: str) -> int:
     homes = (folder for folder in Path(os.path.realpath(program)).parents if folder.name == name)
     for home in (program.parents[1] / package, *homes):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            return int(json.loads(read_start(home / "package.json", _MANIFEST))["version"].partition(".")[0])
+            return int(json.loads(read_start(home / "package.json", _MAX_MANIFEST_BYTES))["version"].partition(".")[0])
     return 0
 
 

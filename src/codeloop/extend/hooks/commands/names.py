@@ -42,9 +42,9 @@ _ARGUMENTS = {
     "patchText": "patch",
 }
 _OURS = {theirs: ours for ours, theirs in _ARGUMENTS.items()}
-_PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
-_FILES = 50
-"""The most files of one patch that hooks are called for."""
+_PATCH_PATH = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+_MAX_FILES = 50
+"""Files of one patch for which hooks are called."""
 _RULE = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
 _PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
@@ -107,7 +107,7 @@ def format_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
     """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
     inputs = {_ARGUMENTS.get(name, name): value for name, value in data.items()} if tool in _TOOLS else dict(data)
     if tool == "apply_patch":
-        files = _PATCHED.findall(str(data.get("patchText", "")))[:_FILES]
+        files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
     if isinstance(path := inputs.get("file_path"), str):
         inputs["file_path"] = str(directory / from_home(path)) if "\0" not in path else path

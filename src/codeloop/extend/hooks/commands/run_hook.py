@@ -158,8 +158,8 @@ async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> Hook
     def value(match: re.Match[str]) -> str:
         return allowed.get(match[1] or match[2], "")
 
-    own = {name: _VARIABLE.sub(value, text) for name, text in row.headers.items()}
-    headers = {"content-type": "application/json", "accept": "application/json", **_lower(own)}
+    row_headers = {name: _VARIABLE.sub(value, text) for name, text in row.headers.items()}
+    headers = {"content-type": "application/json", "accept": "application/json", **_lower(row_headers)}
     seconds = DEFAULT_SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)
     try:

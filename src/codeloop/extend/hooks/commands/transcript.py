@@ -18,8 +18,8 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 
 FOLDER = "transcripts"
-_MOST_REMEMBERED = 16
-"""How many sessions' written state is cached, with their messages."""
+_MAX_CACHED_SESSIONS = 16
+"""Sessions whose written state is cached, with their messages."""
 
 
 class Transcripts:
@@ -44,7 +44,7 @@ class Transcripts:
                 return None
             self._written_views.pop(session_id, None)
             self._written_views[session_id] = view
-            if len(self._written_views) > _MOST_REMEMBERED:
+            if len(self._written_views) > _MAX_CACHED_SESSIONS:
                 del self._written_views[next(iter(self._written_views))]
         return file
 

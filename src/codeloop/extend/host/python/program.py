@@ -19,7 +19,7 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import without_nulls
 
 _SCHEMA = "--schema"
-_PIECE = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 
 
 class ProgramFailed(CodeloopError):
@@ -109,7 +109,7 @@ async def _run(path: str, words: tuple[str, ...], payload: bytes, more: dict[str
 async def _read(stream: asyncio.StreamReader) -> bytes:
     """Read all. Raises ProgramFailed: it is more than a result may have."""
     output = bytearray()
-    while piece := await stream.read(_PIECE):
+    while piece := await stream.read(_CHUNK_BYTES):
         output += piece
         if len(output) > PROGRAM_OUTPUT.value:
             raise ProgramFailed(f"It printed more than {PROGRAM_OUTPUT.value:,} bytes.")

@@ -27,8 +27,8 @@ from codeloop.extend.host.python.context import HostContext
 from codeloop.extend.host.python.loading import LoadedFunctions, NotLoadable, load_extension
 from codeloop.extend.host.python.program import ProgramFailed, ProgramTool
 
-_THREADS = 32
-_BENEATH = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
+_MAX_THREADS = 32
+_INTERNAL_PATHS = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
 """Paths of traceback frames that are irrelevant to the extension's author."""
 
 
@@ -53,7 +53,7 @@ class Worker:
         self._following: asyncio.Task[None] | None = None
         """The task that delivers the last events, after all earlier ones."""
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix=extension.name))
+        self._loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix=extension.name))
         Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
 
     @property
@@ -180,6 +180,6 @@ def _trace(error: BaseException) -> str:
     summary = traceback.TracebackException.from_exception(error)
     for each in (summary, summary.__cause__, summary.__context__):
         if each is not None:
-            own = [frame for frame in each.stack if not any(part in frame.filename for part in _BENEATH)]
+            own = [frame for frame in each.stack if not any(part in frame.filename for part in _INTERNAL_PATHS)]
             each.stack = traceback.StackSummary.from_list(own)
     return "".join(summary.format())

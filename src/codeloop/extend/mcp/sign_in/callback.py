@@ -78,17 +78,17 @@ class CallbackServer:
         line = (await reader.readline()).decode("latin-1").split(" ")
         target = urlsplit(line[1] if len(line) > 1 else "")
         query = parse_qs(target.query)
-        is_it = target.path == self._redirect.path and line[0] == "GET" and self.state in query.get("state", [])
-        text = "You are signed in. Close this page and go on in codeloop." if is_it else "Not here."
-        if is_it and "error" in query:
+        is_redirect = target.path == self._redirect.path and line[0] == "GET" and self.state in query.get("state", [])
+        text = "You are signed in. Close this page and go on in codeloop." if is_redirect else "Not here."
+        if is_redirect and "error" in query:
             text = f"It was refused: {html.escape(query['error'][0])}."
         body = f"<!doctype html><meta charset=utf-8><title>codeloop</title><p>{text}</p>".encode()
-        status = b"200 OK" if is_it else b"404 Not Found"
+        status = b"200 OK" if is_redirect else b"404 Not Found"
         head = b"content-type: text/html; charset=utf-8\r\nconnection: close\r\ncontent-length: "
         writer.write(b"HTTP/1.1 " + status + b"\r\n" + head + str(len(body)).encode() + b"\r\n\r\n" + body)
         await writer.drain()
         writer.close()
-        if is_it and not self.answer.done():
+        if is_redirect and not self.answer.done():
             self.answer.set_result(target.query)
 
 

@@ -138,6 +138,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
             used_sign_in = entry
             if entry is not None and entry.is_over and entry.refresh:
                 async with sign_ins.renewing():
+                    # Another process may have renewed the token while this one waited for the lock.
                     entry = used_sign_in = sign_ins.get(name, url)
                     if entry is not None and entry.is_over:
                         answer = yield _renewal(entry)

@@ -109,8 +109,8 @@ def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], 
 
 
 _NO_CHANNEL = "server-initiated request"
-"""Parts of servers' errors about requests that the current protocol version no longer has."""
-_NAMES = 400  # characters of the names of new tools
+"""Part of servers' errors about requests that the current protocol version no longer has."""
+_MAX_NAMES_CHARS = 400  # of the names of new tools
 
 
 async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
@@ -150,7 +150,7 @@ async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[st
     new = [name for name in _names(table, server) if name not in before]
     if before and new:
         line = f"The MCP server {server.name} has new tools, which can be called now: {', '.join(new)}"
-        ctx.services.notices.add(ctx.session_id, one_line(line, _NAMES))
+        ctx.services.notices.add(ctx.session_id, one_line(line, _MAX_NAMES_CHARS))
 
 
 def _names(table: McpTable, server: McpServer) -> list[str]:

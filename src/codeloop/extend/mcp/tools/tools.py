@@ -19,10 +19,10 @@ SEARCH = "mcp"
 RESOURCE = "mcp_resource"
 OWN = frozenset((SEARCH, RESOURCE))
 _FOLDER = Path(__file__).parent
-_TOKEN = 4
-"""Bytes of JSON per token."""
-_WINDOW = 100_000
-"""The assumed window of a model with an unknown one."""
+_BYTES_PER_TOKEN = 4
+"""Of JSON, roughly."""
+_ASSUMED_WINDOW_TOKENS = 100_000
+"""The window of a model whose window is unknown."""
 
 
 def tools_of(table: McpTable) -> tuple[Tool, ...]:
@@ -44,7 +44,7 @@ def fit_of(table: McpTable, share: int | None) -> Fit:
 
     def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:
         own = [spec for spec in specs if spec.name in servers]
-        part = (window or _WINDOW) * (MCP_SHARE.value if share is None else share) / 100
+        part = (window or _ASSUMED_WINDOW_TOKENS) * (MCP_SHARE.value if share is None else share) / 100
         most = min(part, MCP_DIRECT.value) if share is None else part
         if _tokens(own) > most:
             return tuple(spec for spec in specs if spec.name not in servers)
@@ -83,7 +83,7 @@ def find_of(table: McpTable) -> Find:
 
 
 def _tokens(specs: Iterable[ToolSpec]) -> float:
-    return sum(len(spec.description) + len(msgspec.json.encode(spec.parameters)) for spec in specs) / _TOKEN
+    return sum(len(spec.description) + len(msgspec.json.encode(spec.parameters)) for spec in specs) / _BYTES_PER_TOKEN
 
 
 def _tool(table: McpTable, tool: ServerTool) -> Tool:

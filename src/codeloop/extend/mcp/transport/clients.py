@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import WriteStream
     from mcp.shared.message import SessionMessage
 
-_MOST_SHOWN = 500  # bytes of a line that is no message
+_MAX_SHOWN_BYTES = 500  # of a line that is no message
 
 
 def silence_package_logging() -> None:
@@ -72,7 +72,7 @@ async def over_stdio(
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     if line.strip():
-                        log.note(f"[not a message on stdout: {line[:_MOST_SHOWN].decode('utf-8', 'replace')}]")
+                        log.note(f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
                     continue
                 await to_session.send(SessionMessage(message))
             await process.wait_briefly(MCP_STOP.seconds)
@@ -98,6 +98,7 @@ async def over_stdio(
     finally:
         write_stream.close()
         read_stream.close()
+        # Reading ends at once; writing gets a moment for what is still queued.
         tasks[0].cancel()
         await asyncio.wait(tasks, timeout=MCP_STOP.seconds)
         tasks[1].cancel()
@@ -164,7 +165,7 @@ class _Greeting:
         return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
-_OLD = frozenset((400, 404, 405, 406))
+_OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
 """Statuses with which servers of the older HTTP transport answer the newer one."""
 _HANDSHAKE = ("2024", "2025")
 """Prefixes of the versions that start with `initialize`."""
@@ -214,6 +215,7 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
     error = find_cause(first.fatal)
     if isinstance(target.config, RemoteDefinition) and isinstance(error, SignInNeeded) and error.can_sign_in:
         await check_registration(target.definition.name, target.config, error)
+    # Both transports failed: without their names the second error would puzzle.
     if len(tried) > 1 and not isinstance(target.config, LocalDefinition):
         reason = describe_error(tried[-1].fatal)
         tries = f"tried as streamable HTTP, which was answered with {first.status}, and SSE"
@@ -228,7 +230,7 @@ def _may_be_older(connection: ServerConnection) -> bool:
     """Return whether the server may only support another transport."""
     if connection.transport == "stdio":
         return bool(connection.ended)
-    return connection.transport == "sse" or connection.status in _OLD
+    return connection.transport == "sse" or connection.status in _OLDER_TRANSPORT_STATUSES
 
 
 def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
@@ -243,6 +245,7 @@ def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> 
             newer = ("http", "legacy" if is_old else "auto")
             older = ("sse", "legacy")
             known = target.known.transport if target.known is not None else ""
+            # The transport that worked last time comes first.
             for transport, mode in (older, newer) if known == "sse" else (newer, older):
                 yield ServerConnection(
                     transport, partial(_remote, target, config, dependencies, transport, mode), seconds

@@ -150,6 +150,7 @@ class ServerConnection:
         self._closing.set()
         if self._client is None:
             self._owner.cancel()
+        # Streams and program have deadlines of their own, one after the other.
         most = 2 * MCP_STOP.seconds + 2 * SHELL_TERM.seconds
         _, late = await asyncio.wait({self._owner}, timeout=most)
         if late:
@@ -204,6 +205,7 @@ class ServerConnection:
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=MCP_STOP.seconds)
+        # The package reports only that the connection is closed: its owner knows the cause.
         if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == CONNECTION_CLOSED:
             await asyncio.wait({owner}, timeout=MCP_STOP.seconds)  # which says why
         if work.cancelled() or not work.done():

@@ -45,7 +45,7 @@ def _by_host() -> "httpx2.AsyncBaseTransport":
     """Return a transport that reaches each host directly or through the environment's proxy for it."""
     import httpx2
 
-    ways: dict[tuple[str | None, bool], httpx2.AsyncHTTPTransport] = {}
+    transports: dict[tuple[str | None, bool], httpx2.AsyncHTTPTransport] = {}
 
     class ByHost(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -57,15 +57,15 @@ def _by_host() -> "httpx2.AsyncBaseTransport":
             port = url.port or (443 if url.scheme == "https" else 80)
             proxy = proxy_for(url.scheme, url.host, port, os.environ)
             is_secure = url.scheme == "https" or (proxy or "").startswith("https")
-            way = ways.get((proxy, is_secure))
-            if way is None:
-                way = httpx2.AsyncHTTPTransport(verify=service_tls_context() if is_secure else False, proxy=proxy)
-                ways[proxy, is_secure] = way
-            return await way.handle_async_request(request)
+            transport = transports.get((proxy, is_secure))
+            if transport is None:
+                transport = httpx2.AsyncHTTPTransport(verify=service_tls_context() if is_secure else False, proxy=proxy)
+                transports[proxy, is_secure] = transport
+            return await transport.handle_async_request(request)
 
         async def aclose(self) -> None:
-            for way in ways.values():
-                await way.aclose()
+            for transport in transports.values():
+                await transport.aclose()
 
     return ByHost()
 
