@@ -28,9 +28,9 @@ _FOLDERS = (
     ("command", ("command", "commands")),
 )
 _CLAUDE_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
-_MOST = 3
-"""The most files named in a warning."""
-_FOREIGN = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
+_MAX_NAMED_FILES = 3
+"""Files that a warning names."""
+_IGNORED_KEYS = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
 """Keys of other programs that are ignored."""
 
 
@@ -84,8 +84,10 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
                 except CodeloopError as error:
                     warnings.append(f"{error} Left out.")
     if unusable:
-        more = f" and {len(unusable) - _MOST} more" if len(unusable) > _MOST else ""
-        warnings.append(f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MOST])}{more}.")
+        more = f" and {len(unusable) - _MAX_NAMED_FILES} more" if len(unusable) > _MAX_NAMED_FILES else ""
+        warnings.append(
+            f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MAX_NAMED_FILES])}{more}."
+        )
     return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
 
 
@@ -128,7 +130,7 @@ def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer
         raise CodeloopError(f"{file}:1: {error}.") from error
     body = page.body.strip()
     kind = "command" if section == "command" else "agent"
-    values: JSON = {key: value for key, value in head.items() if key not in _FOREIGN[kind]}
+    values: JSON = {key: value for key, value in head.items() if key not in _IGNORED_KEYS[kind]}
     if body or kind == "command":
         values["template" if kind == "command" else "prompt"] = body
     layer = PageLayer(

@@ -76,6 +76,7 @@ class RecordingModel:
             return
         try:
             line = msgspec.json.encode(_mask_answer(answer, self._paths)) + b"\n"
+            # Only for the user: a recording holds the conversation.
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(line)

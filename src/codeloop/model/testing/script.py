@@ -188,10 +188,10 @@ def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
     for index, block in enumerate(answer.blocks()):
         match block:
             case TextBlock():
-                for wait, piece in _cut(block.text, block.deltas, block.ms):
+                for wait, piece in _split_text(block.text, block.deltas, block.ms):
                     yield TimedEvent(wait, TextDelta(piece, index))
             case ReasoningBlock():
-                for wait, piece in _cut(block.text, block.deltas, block.ms):
+                for wait, piece in _split_text(block.text, block.deltas, block.ms):
                     yield TimedEvent(wait, ReasoningDelta(piece, index))
                 if block.metadata:
                     yield TimedEvent(0, ReasoningDelta("", index, block.metadata))
@@ -230,14 +230,14 @@ def replace_paths(answer: ScriptedAnswer, placeholders: dict[str, str]) -> Scrip
 def _call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
     raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     yield TimedEvent(0, CallStarted(call_id, call.name))
-    for wait, piece in _cut(raw, deltas, ms):
+    for wait, piece in _split_text(raw, deltas, ms):
         yield TimedEvent(wait, CallDelta(call_id, piece))
     if call.complete:
         yield TimedEvent(0, CallReady(call_id, call.name, raw))
 
 
-def _cut(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
-    """Cut a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
+def _split_text(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
+    """Split a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
     count = max(1, min(count, len(text)))
     for n in range(count if text else 0):
         yield ms / count / 1000, text[len(text) * n // count : len(text) * (n + 1) // count]

@@ -17,8 +17,8 @@ from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
 from codeloop.workspace.workspace import Workspace
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
-_LONGEST = 64
-_HASH = 6
+_MAX_NAME_CHARS = 64  # that services accept in a tool's name
+_HASH_CHARS = 6
 
 
 def clean_name(name: str) -> str:
@@ -31,9 +31,9 @@ def tool_names(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> d
     names: dict[str, tuple[str, str]] = {}
     for server, tool in pairs:
         name = f"{clean_name(server)}_{clean_name(tool)}"
-        if len(name) > _LONGEST or name in names or name in reserved:
-            mark = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-            name = f"{name[: _LONGEST - _HASH - 1]}_{mark}"
+        if len(name) > _MAX_NAME_CHARS or name in names or name in reserved:
+            mark = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
+            name = f"{name[: _MAX_NAME_CHARS - _HASH_CHARS - 1]}_{mark}"
         names.setdefault(name, (server, tool))
     return names
 
@@ -96,16 +96,16 @@ class RunningServers(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any of them runs."""
+        """Return whether any server runs."""
         ...
 
     @property
     def listings(self) -> Mapping[str, Listing]:
-        """Their known listings."""
+        """The known listings of the servers."""
         ...
 
     async def close(self) -> None:
-        """End them all."""
+        """End all servers."""
         ...
 
 
@@ -165,10 +165,10 @@ class McpTable:
         words = _PREFIX.sub("", tool)
         servers: dict[str, str] = {}
         for name, each in self.definitions.items():
-            own = clean_name(name)
-            rest = words[len(own) :]
-            if each.is_enabled and words.startswith(own) and rest[:1] in _JOINTS and rest.strip("".join(_JOINTS)):
-                servers[name] = f"{own}_{rest.lstrip(''.join(_JOINTS))}"
+            prefix = clean_name(name)
+            rest = words[len(prefix) :]
+            if each.is_enabled and words.startswith(prefix) and rest[:1] in _JOINTS and rest.strip("".join(_JOINTS)):
+                servers[name] = f"{prefix}_{rest.lstrip(''.join(_JOINTS))}"
         return servers
 
     @property
@@ -206,6 +206,7 @@ class McpTable:
 def _is_wanted(definition: ServerDefinition, tool: str) -> bool:
     """Return whether a tool passes the `tools` of its definition: the last wildcard that matches counts."""
     patterns = definition.config.tools if definition.config is not None else []
+    # A list that begins with an exclusion starts from all tools.
     is_wanted = not patterns or patterns[0].startswith("!")
     for pattern in patterns:
         if fnmatchcase(tool, pattern.removeprefix("!")):
