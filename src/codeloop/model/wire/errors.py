@@ -122,8 +122,7 @@ class ServiceErrors(Struct, frozen=True):
             message = f"{what} Compact it with /compact, or start a new session."
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
         lacks_credit, address = is_out_of_credit(status, payload, text), displayable_url(self.endpoint.base_url)
-        # Google names the wait in the body; a header takes precedence.
-        headers = {**find_retry_after(payload), **headers}
+        headers = {**find_retry_after(payload), **headers}  # Google names the wait in the body; a header counts more
         is_key, is_missing = refuses_key(status, text), is_missing_model(status, payload, text, self._model)
         # A 401 or 403 with a remedy of its own, such as a model that has to be enabled, is not about the key.
         if (is_key or status in {401, 403}) and not lacks_credit and (is_key or not remedy):
