@@ -122,7 +122,7 @@ class ToolCalls:
         return part.id
 
     def start_text_tool_calls(self) -> None:
-        """Start the calls which an answer without calls ends with as text, and remove them from the text."""
+        """Start the calls that the answer ends with as text, if it made no others, and remove them from the text."""
         if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a call written as text
             return
         view = self._engine.store.context_view(self._info.session_id)

@@ -45,7 +45,7 @@ class Step(Struct, frozen=True):
 
 
 def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
-    """Return the changes of one message: the files of its patch part, from the two trees around it. Blocks."""
+    """Return the changes of one message: the files of its patch part, from the two trees around it. Reads the disk."""
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
     after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
     if not patches or after is None:
@@ -65,7 +65,8 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | 
 def list_positions(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
     """Return the messages of a session and its subagents, each with the index of its message in the session.
 
-    A subagent's message belongs to the latest one when it began. Oldest first, undone ones included.
+    A subagent's message gets the index of the message that was the session's latest when it began. Oldest first, undone
+    ones included.
     """
     starts = [entry.info.time.created for entry in view.entries]
     entries = sorted(list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
@@ -193,7 +194,7 @@ def _make_diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileD
 def add_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], other_files: set[str], times: int = 1) -> Session:
     """Return the session with a turn's diffs added to its sums; `other_files`: files that other turns changed.
 
-    `times` -1: they are subtracted; no sum falls below 0.
+    `times`: 1 adds, -1 subtracts; no sum falls below 0.
     """
     before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
     diffs = list(diffs)

@@ -20,7 +20,7 @@ class Recording(Struct):
 
 @contextmanager
 def recording(path: Path, *, replace: bool) -> Generator[Recording]:
-    """Yield the file to write; it gets its name at the end, so that a killed run leaves none.
+    """Yield the file to write; it gets its name at the end, so that a killed run leaves no finished recording.
 
     One that is not whole stays `.part`.
 

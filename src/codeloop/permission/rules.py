@@ -1,4 +1,4 @@
-"""Decides needs by permission rules: rules come in layers, and the last one that matches counts. Pure."""
+"""Decides by rules whether a need is allowed, asked about or denied: the last rule that matches counts. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -34,7 +34,7 @@ class RuleLayer(Struct, frozen=True):
 
 
 RuleLayers = tuple[RuleLayer, ...]
-"""Rule lists that are read as one."""
+"""Rule lists that are read as one, later ones last."""
 
 
 ASK = PermissionRule(permission="*", pattern="*", action="ask")
@@ -66,8 +66,8 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     A grant ("always") only turns a question into permission: it never lifts a denial. A need without patterns is
     asked for.
 
-    Allowing needs proof: where the meaning of a line is not certain (`need.unproven`), a rule that allows particular
-    commands does not count, nor does a grant; one that allows everything (`*`), or a trait of the need, does.
+    Allowing needs proof: where it is not certain what a line does (`need.unproven`), neither a grant nor a rule that
+    allows particular commands counts. A rule that allows everything (`*`), or one of the need's traits, still does.
     A possible effect (`need.possible`) is denied if a rule could deny it, and asked for if one could ask for it;
     where the rules allow every possibility, nothing is asked.
     """
@@ -151,7 +151,7 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
 
 
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
-    """Return the wildcards of the rules that deny a permission for particular patterns, in no order."""
+    """Return the wildcards of the rules that deny a permission for particular patterns."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
     specific = (rule for rule in rules if matches(permission, rule.permission) and _to_wildcard(rule) != "*")
     return tuple(dict.fromkeys(map(_to_wildcard, specific)))
@@ -218,7 +218,8 @@ def _find_possible_match(text: str, rules: Sequence[PermissionRule], *, is_grant
 def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()) -> bool:
     """Return whether a tool is worth offering: not when the last rule for its permission denies every pattern.
 
-    `traits`: of every call of it. A rule for a trait of any tool's calls says nothing of one without it.
+    `traits`: those that every call of the tool has. A rule for all permissions (`*`) and a trait is skipped where the
+    tool's calls lack that trait.
     """
     match = None
     for ruleset in rulesets:

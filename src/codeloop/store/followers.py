@@ -63,9 +63,9 @@ def read_range(
 
 
 class Follower:
-    """The queue of one reader. Of events that do not fit, stored ones are read from the outbox later.
+    """The queue of one reader. Once it is full, stored events are read again from the outbox; live ones are dropped.
 
-    Live events that do not fit are dropped. `session`: the id of the only session to follow; None: all.
+    `session`: the id of the only session to follow; None: all.
     """
 
     def __init__(self, session: str | None) -> None:
@@ -76,7 +76,10 @@ class Follower:
         """Whether stored events must be read from the outbox before the queue goes on."""
 
     def offer(self, event: Stamped) -> None:
-        """Put an event in the queue and wake the reader. In a full queue, a stored event replaces all others."""
+        """Put an event in the queue and wake the reader. In a full queue, a stored event replaces all others.
+
+        Those that it replaces are read from the outbox, if they were stored.
+        """
         if len(self.queue) >= STORE_QUEUE.value:
             if event.seq is None:
                 return
@@ -120,8 +123,9 @@ class Followers:
     async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[Stamped, None]:
         """Yield the stored events after the number `after`, then new ones and live ones in their order, for ever.
 
-        `session`: only the events of this session, and of no session. `root`: of the events that other processes store,
-        only those of this session, of its subagents, and of no session. Raises GapError when events were deleted.
+        `session`: only the events of this session, and of no session. `root`: of the events that are read from the
+        database, only those of this session, of its subagents, and of no session. Raises GapError when events were
+        deleted.
         """
         roots = None if root is None and session is None else (root or session or "",)
         follower = Follower(session)
@@ -160,7 +164,7 @@ class Followers:
             self._stop_timer()
 
     def close(self) -> None:
-        """End all followers: the store is closed."""
+        """Stop polling and delivering: the store is closed."""
         self._followers.clear()
         self._stop_timer()
 

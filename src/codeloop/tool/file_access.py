@@ -36,7 +36,7 @@ _REASONS = {
 _HEADER = 4
 """The header lines of a diff."""
 _AT_ONCE = 200
-"""Paths that are judged between two turns of the loop."""
+"""Paths that are judged before the event loop gets to other work."""
 _REPLACED = 24
 _WIDTH = 200
 
@@ -83,7 +83,7 @@ NeedsOf = Callable[[ResolvedPath], Sequence[Need]]
 async def resolve_allowed(ctx: ToolContext, path: str, needs: NeedsOf) -> ResolvedPath:
     """Resolve a path and ask, in one question, for all that the call needs.
 
-    Outside the workspace that is `external_directory`, too, by the path's real target.
+    A path outside the workspace needs `external_directory` for its real target, too.
     Raises ToolFailure, Denied or Rejected.
     """
     target = resolve(ctx.workspace, path)
@@ -177,7 +177,10 @@ def is_free(ctx: ToolContext, real: Path) -> bool:
 
 
 async def filter_free(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
-    """Return those of many paths of a search that this session may read without a question; the loop keeps turning."""
+    """Return those of many paths of a search that this session may read without a question.
+
+    The event loop is not blocked meanwhile.
+    """
 
     def name_all(some: Sequence[Path]) -> list[str]:
         return [permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in some]
@@ -245,7 +248,7 @@ async def ask_before_failure(
 ) -> AsyncGenerator[None]:
     """Ask before telling the model why a change outside the project fails, since that reveals what is there.
 
-    `given`: the arguments of the call, which the question shows: there is no diff then.
+    `arguments`: of the call; the question shows them in place of a diff.
     """
     try:
         yield

@@ -45,7 +45,7 @@ class TurnReview(Struct, frozen=True):
         rows = [str(change) for change in self.test_changes[:_MAX_NAMED]]
         more = len(self.test_changes) - len(rows)
         rows += [f"{more} more"] if more else []
-        return (*rows, *([f"which files of tests changed is not known: {self.unknown}"] if self.unknown else []))
+        return (*rows, *([f"it is not known which test files changed: {self.unknown}"] if self.unknown else []))
 
 
 async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) -> TurnReview:

@@ -33,11 +33,11 @@ _OPTIONAL = {
     "node": "only JavaScript plugins and MCP servers of npm need it",
     "uv": "only MCP servers that `uvx` starts need it",
 }
-"""Programs that some things need, and what."""
+"""Optional programs, and what needs each of them."""
 
 
 def examine_program() -> Iterator[Finding]:
-    """Yield which codeloop this is, on what."""
+    """Yield the versions of codeloop, Python and the operating system."""
     yield Finding("codeloop", "version", "ok", f"{__version__} in {Path(__file__).parents[2]}")
     python = f"{platform.python_version()} ({sys.executable}) on {platform.system()} {platform.release()}"
     yield Finding("codeloop", "Python", "ok", f"{python}, {platform.machine()}")
@@ -91,7 +91,7 @@ async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
 async def examine_sandbox(
     project_root: ProjectRoot, paths: Paths, config: SandboxConfig, environment: Mapping[str, str]
 ) -> Finding:
-    """Return whether commands are kept in a sandbox here, which is tried."""
+    """Try the sandbox, and return whether it confines commands on this machine."""
     if config.mode == "off":
         fix = 'Remove "sandbox": "off" from the configuration; commands are asked about instead.'
         return Finding(_GROUP, "sandbox", "warning", "switched off by the configuration", fix)

@@ -74,7 +74,7 @@ async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach
 
 
 def _find_escape(arguments: Any, root: Path) -> str:
-    """Name the act of an operation that the sandbox keeps from extensions; "" for none."""
+    """Say what in these arguments would escape the sandbox, as a verb phrase; "" if nothing would."""
     match arguments:
         case CreateSession() | UpdateSession() if any(rule.action == "allow" for rule in arguments.permission or ()):
             return "allow anything"
@@ -89,7 +89,7 @@ def _find_escape(arguments: Any, root: Path) -> str:
 
 
 def _may_read(part: FilePartInput, root: Path) -> bool:
-    """Return whether an extension may attach a file: one of the project's that holds no keys, or its own data."""
+    """Return whether an extension may attach a file: a project file that holds no keys, or what is no file."""
     if not part.url.startswith("file:"):
         return True
     path = (root / unquote(urlsplit(part.url).path)).resolve()

@@ -13,7 +13,9 @@ unset unsetenv until while
 """
 _RESERVED = "! { } [[ ]] case do done elif else esac fi for function if in select then until while"
 KEYWORDS = frozenset(_KEYWORDS.split())
+"""Words that the small language of proofs does not read as commands."""
 RESERVED = frozenset(_RESERVED.split())
+"""Reserved words of bash: no command is named so."""
 
 
 class Redirect(Struct, frozen=True):
@@ -34,7 +36,7 @@ class Redirect(Struct, frozen=True):
 
     @property
     def possible(self) -> str:
-        """The redirection in what rules are compared with when it is known only in part."""
+        """The redirection as a pattern: wildcards stand for what is not known before it runs."""
         return self.operator + self.target.possible if self.is_file else self.text
 
 

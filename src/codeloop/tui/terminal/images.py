@@ -1,4 +1,4 @@
-"""Reads what is needed of picture attachments without decoding them: size and description.
+"""Reads picture attachments without decoding them: their bytes, size and description.
 
 Also tells by the environment which protocol a terminal has for drawing pictures.
 """

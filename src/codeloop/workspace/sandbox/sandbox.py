@@ -258,7 +258,7 @@ class Sandboxes:
         return self._hosts.get(sandbox.network)
 
     async def _allow_hosts(self, sandbox: Sandbox, environment: Mapping[str, str]) -> AllowedHosts | None:
-        """Return the network to the policy's hosts; None where it has no list. A changed list ends the one before.
+        """Return the proxy to the policy's hosts; None if it lists none. Another list closes the earlier proxy.
 
         Raises OSError for an entry that names no host.
         """
@@ -305,7 +305,7 @@ class Sandboxes:
     async def _enter(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> Forker:
         private = self._private.take(policy)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
-            # What can't be layered is read, and written elsewhere, where variables lead tools.
+            # These backends have no overlays: layered folders are read-only, and variables lead tools to `own` instead.
             visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES
             policy = replace(policy, writable=(*policy.writable, own), visible=visible, layered=())
         rows = [f"kind {backend}", f"network {'on' if policy.network == 'on' else 'off'}"]
@@ -343,7 +343,7 @@ class Sandboxes:
         return await base.enter(rows, () if private is None else (private.lock,))
 
     async def _own_base(self) -> Forker:
-        """Return where the caches are layered, once for all sandboxes."""
+        """Return the base namespace, in which the caches are layered once for all sandboxes."""
         if self._base is None or self._base.is_lost:
             self._base = await self._launcher.enter(["kind base"])
         return self._base

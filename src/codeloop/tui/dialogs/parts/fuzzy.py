@@ -1,4 +1,4 @@
-"""Fuzzy search of lines: whole words rank first, then word starts, then letters in order."""
+"""Fuzzy search of lines: the start of a text ranks first, then starts of words, insides of words, single letters."""
 
 import re
 from collections.abc import Sequence
