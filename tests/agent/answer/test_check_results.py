@@ -39,6 +39,7 @@ def run(command: str, output: str = GREEN, code: int = 0) -> CheckRun:
         ("pytest -q | grep -o '[0-9]* passed.*'", GREEN, "unknown"),
         ("go test ./... | grep ^ok", "ok  \texample.com/shop\t0.004s", "unknown"),
         ("cargo test | head -5", "test result: ok. 9 passed; 0 failed", "unknown"),
+        ("cargo build && cargo test", "running 0 tests\n\ntest result: ok. 0 passed; 0 failed", "passed"),
         ("pytest -q | sed s/failed/passed/", GREEN, "unknown"),
         ("pytest -q; echo OK", "OK", "unknown"),
         ("pytest -q; echo '2 passed in 1s'", "2 passed in 1s", "unknown"),

@@ -208,8 +208,14 @@ async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_pat
     checks = list_checks(parts)
     assert [each.after_last_edit for each in checks] == [False, True]
     assert checks[0] == CheckRun(
-        command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False, failed=True, passed=False
+        command="sh test.sh",
+        exit_code=checks[0].exit_code,
+        after_last_edit=False,
+        failed=True,
+        passed=False,
+        error=checks[0].error,
     )
+    assert "test.sh" in checks[0].error
     assert checks[0].exit_code not in {0, None}
 
 

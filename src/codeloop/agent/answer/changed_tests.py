@@ -128,7 +128,7 @@ def has_moved_commit(commands: Iterable[str]) -> bool:
         for command in commands
         if "git" in command
         for words in split_commands(command)
-        if words[:1] == ["git"]
+        if words and words[0] == "git"
     )
 
 

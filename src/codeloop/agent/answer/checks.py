@@ -102,7 +102,7 @@ class CheckRun(Wire):
     """A check: its command, its exit code (None: it was ended, or still runs), and whether no file was edited after it.
 
     A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
-    line counts. Without one that is known, it neither `failed` nor `passed`; nor did a check that ran no test.
+    line counts. Without one that is known, it neither `failed` nor `passed`; nor did tests of which none ran.
 
     `error`: the last line of its output that says what failed; empty where it passed.
     `started`: false where its output says that the program or the task is not there, or was called wrongly.
@@ -297,7 +297,9 @@ def _judge(command: str, code: int | None, output: str) -> tuple[bool, bool]:
     if "!" in command and inverts_check(command):
         return False, False
     if code != 0 or not hides_exit_code(command):
-        return code != 0, code == 0 and (results is None or results.ran > 0)
+        # `cargo build && cargo test` has built, even where there is no test yet.
+        has_run = results is None or results.ran > 0 or any(each.kind != "test" for each in find_checks(command))
+        return code != 0, code == 0 and has_run
     has_pass = _PASS.search(text) is not None
     failed = _FAILURE.search(text) is not None or (not has_pass and _CRASH.search(text) is not None)
     return failed, has_pass and not failed and not _may_print_pass(command)

@@ -60,7 +60,7 @@ def list_foreign_state(root: Path) -> list[Path]:
     packs of objects; and the same of the submodules, all of a submodule that is not checked out in this work tree.
     Makes the files of packed branches, and the folder `info`, which must not appear with others.
     """
-    folders = [*git_folders(root)]
+    folders = list(git_folders(root))
     if len(folders) < 2 or folders[0].parent != folders[1] / "worktrees":
         return []
     own, shared, *modules = folders
