@@ -21,6 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from bench.measure import read_cpu
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
 from tests.support.wire import Received
@@ -57,14 +58,6 @@ def read_memory(pid: int) -> float:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024 / 1e6
-    return 0.0
-
-
-def read_cpu(pid: int) -> float:
-    """Return the processor time that a process has used, ms; 0.0: it has ended."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1_000
     return 0.0
 
 
@@ -146,7 +139,7 @@ def measure_waiting(fleet: Fleet, model: Model) -> tuple[float, float, float, fl
         pids = [pid for agent in agents for pid in agent]
         before = sum(map(read_cpu, pids))
         time.sleep(IDLE)
-        cpu = (sum(map(read_cpu, pids)) - before) / len(agents) / IDLE
+        cpu = (sum(map(read_cpu, pids)) - before) / len(agents) / IDLE * 1_000
         each = statistics.median(sum(map(read_memory, agent)) for agent in agents)
         own = read_memory(coordinator.pid)
         began = time.monotonic()

@@ -102,6 +102,16 @@ def interleaved(commands: Mapping[str, Command], rounds: int) -> dict[str, list[
     return samples
 
 
+def read_cpu(pid: int) -> float:
+    """Return the processor time that a process has used, user and system, seconds; 0.0 when it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    fields = text.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def median(samples: Sequence[Sample]) -> Sample:
     """Return the median of each figure by itself."""
     return Sample(

@@ -19,7 +19,7 @@ from typing import Self
 
 from bench.figures import Bench
 from bench.large import MESSAGES, TAIL, fill
-from bench.measure import Command, Failed, run
+from bench.measure import Command, Failed, read_cpu, run
 from bench.server import Scenario, Server
 from bench.subject import CODELOOP, Place
 
@@ -88,8 +88,7 @@ class Screen:
 
     def cpu(self) -> float:
         """Return the seconds of CPU it has used."""
-        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return read_cpu(self._pid)
 
     def rest(self, seconds: float) -> float:
         """Return the milliseconds of CPU that its threads use in a second, while nothing happens for so many."""

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.figures import Bench
-from bench.measure import Failed
+from bench.measure import Failed, read_cpu
 from bench.server import Scenario, Server
 from bench.subject import CODELOOP, Place
 
@@ -66,8 +66,7 @@ class Served:
     @property
     def cpu(self) -> float:
         """CPU used so far, user and system, seconds."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return read_cpu(self.process.pid)
 
 
 @contextmanager

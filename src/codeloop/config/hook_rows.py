@@ -136,7 +136,7 @@ def read_hook_rows(
 
 
 def find_mistake(layer: Layer) -> str:
-    """Return what is wrong with the `hooks` of a layer; "": nothing is."""
+    """Return the first error in the `hooks` of a layer; "" when there is none."""
     try:
         _add_rows(HookRows([], []), layer, layer.raw["hooks"])
     except CodeloopError as error:

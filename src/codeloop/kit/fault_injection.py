@@ -125,7 +125,7 @@ def _is_action(text: str) -> TypeGuard[Action]:
 
 
 def problem() -> str:
-    """Return what is wrong with the variable, "" if nothing: the program reports it before it does anything."""
+    """Return the error in the variable, "" for none: the program reports it before it does anything."""
     try:
         _read_fault()
     except FaultProblem as error:

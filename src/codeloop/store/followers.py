@@ -6,55 +6,26 @@ Events that other processes store are found by polling the database.
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterable
-from typing import Protocol
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_QUEUE
 from codeloop.schema.live_events import LiveEvent
+from codeloop.store.outbox import Outbox
 
 MAX_FAST_POLLS = 250
 """Polls in a row without an event for a follower, after which polling slows down."""
 
 
-class StoredEvents(Protocol):
-    """Reads the stored events that are not yet deleted."""
-
-    def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, in order, at most a batch of them.
-
-        `roots`: only the events of these sessions, of their subagents, and of no session.
-        """
-        ...
-
-    def first_seq(self) -> int:
-        """Return the sequence number of the oldest stored event; 0: there is none."""
-        ...
-
-    def last_seq(self) -> int:
-        """Return the highest sequence number that was ever given to an event."""
-        ...
-
-
-class EventLog(StoredEvents, Protocol):
-    """The methods of the outbox that followers use."""
-
-    def has_foreign_changes(self) -> bool:
-        """Return whether another process has stored something since the last call."""
-        ...
-
-
-def read_range(
-    stored_events: StoredEvents, after: int, until: int, roots: Collection[str] | None = None
-) -> Iterable[Stamped]:
+def read_range(outbox: Outbox, after: int, until: int, roots: Collection[str] | None = None) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
     `roots`: only the events of these sessions, of their subagents, and of no session. Raises GapError when events of
     the range were deleted.
     """
     while after + 1 < until:
-        batch = stored_events.read_events(after, until, roots)
-        if after < stored_events.last_seq() - STORE_EVENTS.value and (first := stored_events.first_seq()) > after + 1:
+        batch = outbox.read_events(after, until, roots)
+        if after < outbox.last_seq() - STORE_EVENTS.value and (first := outbox.first_seq()) > after + 1:
             raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
         if not batch:
             return
@@ -95,8 +66,8 @@ class Follower:
 class Followers:
     """All followers of one store in this process, and the polling for other processes' events."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
         self._followers: set[Follower] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._empty_polls = 0
@@ -127,7 +98,8 @@ class Followers:
         database, only those of this session, of its subagents, and of no session. Raises GapError when events were
         deleted.
         """
-        roots = None if root is None and session is None else (root or session or "",)
+        root = root or session
+        roots = None if root is None else (root,)
         follower = Follower(session)
         last = after
         self._followers.add(follower)
@@ -140,7 +112,7 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped_event in read_range(self._log, last, item.seq, roots):
+                        for stamped_event in read_range(self._outbox, last, item.seq, roots):
                             if follower.is_followed(stamped_event):
                                 yield stamped_event
                         last = item.seq
@@ -149,8 +121,8 @@ class Followers:
                 if follower.is_behind:
                     follower.is_behind = False
                     # Only up to what is stored now: later events are in the queue, in order with live ones.
-                    until = self._log.last_seq() + 1
-                    for stamped_event in read_range(self._log, last, until, roots):
+                    until = self._outbox.last_seq() + 1
+                    for stamped_event in read_range(self._outbox, last, until, roots):
                         last = stamped_event.seq or last
                         if follower.is_followed(stamped_event):
                             self._empty_polls = 0
@@ -187,7 +159,7 @@ class Followers:
             return
         self._empty_polls += 1  # reset by a follower that then finds an event for itself
         self._start_timer()
-        if self._log.has_foreign_changes():
+        if self._outbox.has_foreign_changes():
             for follower in self._followers:
                 follower.is_behind = True
                 follower.wake.set()

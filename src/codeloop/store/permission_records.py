@@ -31,7 +31,7 @@ _GRANTS_OF_SESSION = """
 
 
 def scope_of(metadata: JSON) -> str:
-    """Return what limits a grant besides its patterns: a command's directory, or a host's address; "": nothing."""
+    """Return the limit of a grant besides its patterns: a command's directory, a host's address, or ""."""
     location = metadata.get(WORKDIR) or metadata.get(ADDRESS)
     return location if isinstance(location, str) else ""
 

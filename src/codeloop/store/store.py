@@ -126,7 +126,7 @@ class Store:
         return seq
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
-        """Give an event to the followers in this process without storing it, such as deltas, status, and progress.
+        """Hand an event to the followers in this process without storing it, such as deltas, status, and progress.
 
         `directory`: for an event that belongs to no session, the absolute path of the directory that it is about.
         """

@@ -107,31 +107,42 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
     `names`: what lies in `folder`; a link is read only if it leads inside `root`. A program that is neither in the
     project's own environment nor on `path` is marked.
     """
-    there = frozenset(names)
-    reader = _Reader(folder, root, there)
-    checks: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
-    for check in chain.from_iterable(source(reader) for source in _SOURCES):
-        checks[check.kind].setdefault(_locate(check, folder, there, path))
+    checks = _collect_commands(folder, root, names, path)
     rows = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
     one = next((row for command in _choose_usable(checks["test"]) if (row := _run_one_test(command))), "")
     return "; ".join([*rows, *([f"one test: {one}"] if one else [])])
 
 
+def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str | None) -> bool:
+    """Return whether a project's files name a check command whose program is there; arguments as `project_checks`."""
+    checks = _collect_commands(folder, root, names, path)
+    return any(not _lacks_program(command) for commands in checks.values() for command in commands)
+
+
+def _collect_commands(folder: Path, root: Path, names: Iterable[str], path: str | None) -> dict[str, dict[str, None]]:
+    """Return the check commands that a project's files name, by kind, in order."""
+    there = frozenset(names)
+    reader = _Reader(folder, root, there)
+    checks: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+    for check in chain.from_iterable(source(reader) for source in _SOURCES):
+        checks[check.kind].setdefault(_locate(check, folder, there, path))
+    return checks
+
+
 def _choose_usable(commands: Iterable[str]) -> list[str]:
     """Return the commands that can be run; where none can, all of them."""
     every = [*commands]
-    return [each for each in every if not lacks_program(each)] or every
+    return [each for each in every if not _lacks_program(each)] or every
 
 
-def lacks_program(command: str) -> bool:
-    """Return whether a command is marked as one whose program is missing."""
+def _lacks_program(command: str) -> bool:
     return command.endswith(("(not installed)", "on the PATH)"))
 
 
 def _run_one_test(command: str) -> str:
     """Return how to run one test, given the command for all; empty where unknown."""
     runner = next((name for name in _ONE_TEST if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None)
-    return "" if runner is None or lacks_program(command) else _ONE_TEST[runner].format(command)
+    return "" if runner is None or _lacks_program(command) else _ONE_TEST[runner].format(command)
 
 
 class _Package(msgspec.Struct):

@@ -4,7 +4,6 @@ A few files are read, with bounds; nothing is run. File names are untrusted: the
 """
 
 import os
-import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -13,10 +12,8 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import FACTS
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state
-from codeloop.workspace.project_checks import lacks_program, project_checks
+from codeloop.workspace.project_checks import has_usable_check, project_checks
 
-OWN_CHECKS = "Its own checks: "
-"""The begin of the line that names the project's check commands."""
 _NAMES = 40
 _NAME = 40
 _MISSING = 300
@@ -39,7 +36,7 @@ def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -
         from codeloop.workspace.missing_modules import find_missing_test_packages
 
         missing = find_missing_test_packages(directory, root, environment)
-    tail = [*([f"{OWN_CHECKS}{checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
+    tail = [*([f"Its own checks: {checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
     remaining = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
     if remaining < 0:
         tail = [_cut(line, FACTS.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
@@ -48,11 +45,10 @@ def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -
     return "\n".join((*head, *([names] if names else []), *tail))
 
 
-def names_usable_check(facts: str) -> bool:
-    """Return whether facts name a check command of the project whose program is there."""
-    line = next((line for line in facts.splitlines() if line.startswith(OWN_CHECKS)), "")
-    commands = line.removeprefix(OWN_CHECKS).partition("; one test: ")[0]
-    return any(not lacks_program(each) for each in re.split(r"[,;] ", commands) if each)
+def can_check(root: Path, directory: Path, environment: Mapping[str, str]) -> bool:
+    """Return whether the project has a check command whose program is there; arguments as `project_facts`. Blocks."""
+    path = environment.get("PATH")
+    return any(has_usable_check(folder, root, _list_folder(folder), path) for folder in {directory, root})
 
 
 def _cut(line: str, size: int) -> str:

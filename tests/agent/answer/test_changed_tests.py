@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.changed_tests import (
-    TestChange,
+    ChangedTest,
     find_exported_options,
     find_test_changes,
     has_moved_commit,
@@ -38,7 +38,7 @@ def find(*diffs: SnapshotFileDiff, failures: str | None = None) -> list[str]:
     return [describe(change) for change in find_test_changes(diffs, failures)]
 
 
-def describe(change: TestChange) -> str:
+def describe(change: ChangedTest) -> str:
     return f"{'! ' if change.needs_reason else ''}{change}"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
-from codeloop.agent.answer.changed_tests import TestChange, find_test_changes, list_call_diffs
+from codeloop.agent.answer.changed_tests import ChangedTest, find_test_changes, list_call_diffs
 from codeloop.agent.answer.checks import describe_problem, find_failure, list_checks, read_failures
 from codeloop.kit.diff import unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
@@ -51,7 +51,7 @@ def changes(*between: ToolPart) -> list[str]:
     return [str(change) for change in find_changes(*between) if change.needs_reason]
 
 
-def find_changes(*between: ToolPart) -> list[TestChange]:
+def find_changes(*between: ToolPart) -> list[ChangedTest]:
     parts = [bash("pytest", 1, FAILED), *between, bash("pytest", 0, PASSED)]
     calls_made = [(part, part.state) for part in between if isinstance(part.state, ToolStateCompleted)]
     return find_test_changes(list_call_diffs(calls_made), read_failures(parts))

@@ -18,9 +18,10 @@ _FILES = compile_patterns((*TESTS, "**/conftest.py"))
 _SETTINGS = compile_patterns(SETTINGS)
 _TOOL_FOLDERS = frozenset(("__pycache__", "node_modules", ".pytest_cache", ".venv", "venv"))
 _FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
-_CODE = re.compile(
-    r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|php|swift|exs?|scala|dart|lua|bats|c|cc|cpp|sh|vue|svelte)"
+CODE_FILE = re.compile(
+    r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kts?|cs|php|swift|exs?|scala|dart|lua|bats|zig|c|cc|cpp|h|hpp|sh|vue|svelte)"
 )
+"""Matches files of code, which the checks of most projects look at."""
 _COLLECTED = re.compile(r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+")
 """Matches names of files whose tests a runner finds: pytest and unittest look at no other Python files."""
 _START = re.compile(
@@ -65,13 +66,12 @@ _WHOLE_TREE = frozenset((".", "./", ":/", "--hard"))
 Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
 
 
-class TestChange(Struct, frozen=True):
+class ChangedTest(Struct, frozen=True):
     """A change of a test, of a file of tests (`name` is ""), or of settings that decide which tests run.
 
     `needs_reason`: fewer tests run than before, or one that failed was edited, so an answer has to say why.
     """
 
-    __test__ = False
     file: str
     name: str
     effect: Effect
@@ -82,7 +82,7 @@ class TestChange(Struct, frozen=True):
         return f"{self.file}{self.name and f'::{self.name}'} {self.effect}"
 
 
-def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = None) -> list[TestChange]:
+def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = None) -> list[ChangedTest]:
     """Return how tests changed that were there before.
 
     `diffs`: of the turn, oldest first. `failures`: what the checks that failed printed about it; None: none failed.
@@ -105,7 +105,7 @@ def pick_failure_lines(output: str) -> str:
     return "\n".join(line for line in output.splitlines() if _FAILURE_LINE.search(line))
 
 
-def find_exported_options(commands: Iterable[str]) -> list[TestChange]:
+def find_exported_options(commands: Iterable[str]) -> list[ChangedTest]:
     """Return a change where a command exports options for pytest by which it runs fewer tests."""
     prefix = "PYTEST_ADDOPTS="
     values = [
@@ -118,7 +118,7 @@ def find_exported_options(commands: Iterable[str]) -> list[TestChange]:
         if word.startswith(prefix)
     ]
     narrow = any(check.filters for value in values for check in find_checks(f"{prefix}{shlex.quote(value)} pytest"))
-    return [TestChange("PYTEST_ADDOPTS", "", "changes which tests run", needs_reason=True)] if narrow else []
+    return [ChangedTest("PYTEST_ADDOPTS", "", "changes which tests run", needs_reason=True)] if narrow else []
 
 
 def has_moved_commit(commands: Iterable[str]) -> bool:
@@ -168,7 +168,7 @@ class _ChangeReader:
         """The names of the tests in each file that was deleted."""
         self._changes: dict[tuple[str, str], Effect] = {}
 
-    def list_all(self) -> list[TestChange]:
+    def list_all(self) -> list[ChangedTest]:
         """Return the changes, but for tests that were moved to another file."""
         moved = {name for file, name in self._created if name and _is_collected(file)}
         changes: dict[tuple[str, str], Effect] = {
@@ -179,7 +179,7 @@ class _ChangeReader:
         }
         named_files = {file for file, name in changes if name}
         return [
-            TestChange(file, name, effect, self._needs_reason(file, name, effect))
+            ChangedTest(file, name, effect, self._needs_reason(file, name, effect))
             for (file, name), effect in changes.items()
             if name or effect not in {"edited", "changed"} or file not in named_files
         ]
@@ -202,10 +202,10 @@ class _ChangeReader:
             else:
                 self._created.add((file, ""))
         elif diff.status == "deleted":
-            is_test = _CODE.fullmatch(file) and (before or _TEST_NAME.search(PurePath(file).name) or not diff.patch)
+            is_test = CODE_FILE.fullmatch(file) and (before or _TEST_NAME.search(PurePath(file).name) or not diff.patch)
             self._note(file, "", "removed" if is_test else "deleted")
             self._deleted[file] = before
-        elif not _CODE.fullmatch(file) or len(lines) < 2:  # it is data, or too large
+        elif not CODE_FILE.fullmatch(file) or len(lines) < 2:  # it is data, or too large
             self._note(file, "", "changed")
         else:
             self._take_edit(file, lines, before, after)
@@ -320,7 +320,7 @@ def _is_settings_file(path: str) -> bool:
 
 def _is_collected(file: str) -> bool:
     """Return whether a runner finds the tests of a file by its name."""
-    return _CODE.fullmatch(file) is not None and _COLLECTED.fullmatch(PurePath(file).name) is not None
+    return CODE_FILE.fullmatch(file) is not None and _COLLECTED.fullmatch(PurePath(file).name) is not None
 
 
 def _is_test_file(path: str, *, folders: bool = False) -> bool:
@@ -330,4 +330,4 @@ def _is_test_file(path: str, *, folders: bool = False) -> bool:
     is_below_tests = any(each.fullmatch(path.removeprefix("./")) for each in _FILES)
     if not folders:
         return is_below_tests
-    return parts[-1] in _FOLDERS or (is_below_tests and _CODE.fullmatch(parts[-1]) is not None)
+    return parts[-1] in _FOLDERS or (is_below_tests and CODE_FILE.fullmatch(parts[-1]) is not None)

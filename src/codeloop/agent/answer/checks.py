@@ -140,7 +140,7 @@ def list_checks(parts: Iterable[Part], root: str = "") -> list[CheckRun]:
 
 
 def read_failures(parts: Iterable[Part]) -> str | None:
-    """Return what the checks of a turn that failed printed about it; None: none failed."""
+    """Return the lines about failures that the failed checks of a turn printed; None: no check failed."""
     outputs = [pick_failure_lines(_COLOUR.sub("", row.output)) for row in _list_rows(parts) if row.run.failed]
     return "\n".join(outputs) if outputs else None
 

@@ -70,7 +70,7 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         from codeloop.agent.answer.turn_review import has_unchecked_edits, review_turn
 
         review = await review_turn(engine, session_id, turn)
-        unchecked = has_unchecked_edits(engine, session_id, review)
+        unchecked = await has_unchecked_edits(engine, review)
         stop = replace(stop, test_changes=review.describe_changes(), has_unchecked_edits=unchecked)
         if engine.store.context_view(session_id).entries[-1].info.id != entries[-1].info.id:
             return None  # a prompt came meanwhile

@@ -1,12 +1,13 @@
 """What a turn did to tests, and which checks it ran, read from its calls, its subagents' calls, and the snapshots."""
 
-import re
+import asyncio
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
 from codeloop.agent.answer.changed_tests import (
-    TestChange,
+    CODE_FILE,
+    ChangedTest,
     find_exported_options,
     find_test_changes,
     has_moved_commit,
@@ -19,15 +20,11 @@ from codeloop.agent.turn_diffs import compare_turn, list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
-from codeloop.workspace.project_facts import names_usable_check
+from codeloop.workspace.project_facts import can_check
 from codeloop.workspace.snapshot.file_jobs import Failed
 
 _MAX_NAMED = 20
 """Changes of tests that a result names; it counts the others."""
-_CODE = re.compile(
-    r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kts?|cs|php|swift|exs?|scala|dart|lua|zig|c|cc|cpp|h|hpp|sh|vue)"
-)
-"""Matches files that the checks of most projects look at."""
 
 
 class TurnReview(Struct, frozen=True):
@@ -37,7 +34,7 @@ class TurnReview(Struct, frozen=True):
     """
 
     parts: Sequence[Part]
-    test_changes: Sequence[TestChange] = ()
+    test_changes: Sequence[ChangedTest] = ()
     unknown: str = ""
 
     def describe_changes(self) -> tuple[str, ...]:
@@ -62,15 +59,14 @@ async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) ->
     return TurnReview(parts, [*changes, *find_exported_options(commands)])
 
 
-def has_unchecked_edits(engine: Engine, session_id: str, review: TurnReview) -> bool:
+async def has_unchecked_edits(engine: Engine, review: TurnReview) -> bool:
     """Return whether a turn changed code and ran no check, although the project has one that can be run."""
     files = [file for part in review.parts if isinstance(part, PatchPart) for file in part.files]
     files += [str(part.state.input.get("filePath")) for part, _ in _list_calls(review.parts) if part.tool in EDITS]
-    if not any(_CODE.fullmatch(file) for file in files):
+    workspace = engine.workspace
+    if not any(CODE_FILE.fullmatch(file) for file in files) or list_checks(review.parts, str(workspace.directory)):
         return False
-    facts = engine.store.facts.of(session_id)
-    root = str(engine.workspace.directory)
-    return facts is not None and names_usable_check(facts) and not list_checks(review.parts, root)
+    return await asyncio.to_thread(can_check, workspace.root, workspace.directory, workspace.environment)
 
 
 def _add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> list[Entry]:

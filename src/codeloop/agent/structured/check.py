@@ -69,8 +69,8 @@ def format_path(path: tuple[str | int, ...]) -> str:
 
 async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
     seconds = SCHEMA_TIME.seconds  # of processor time: on a busy machine a simple schema may take longer by the clock
-    arguments, data_bytes = (ceil(seconds),), msgspec.json.encode(data)
-    result = await run_bounded(_PROGRAM, arguments, data_bytes, environment, seconds * _STALLED, _MAX_LINE_BYTES)
+    text, deadline = msgspec.json.encode(data), seconds * _STALLED
+    result = await run_bounded(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
     if result.failed or not result.lines:

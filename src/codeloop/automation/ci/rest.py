@@ -94,7 +94,7 @@ class RestApi:
     async def create_once(
         self, find: Callable[[], Awaitable[Created | None]], create: Callable[[], Awaitable[Created]]
     ) -> Created:
-        """Return what `find` finds, else create it.
+        """Return the object that `find` finds, else create it.
 
         When the answer to the creation is lost, `find` looks again before the next try, so nothing is created twice.
         """

@@ -224,7 +224,7 @@ class Hub:
             yield b"".join(frames)
 
     def _resync(self, reader: Reader, reason: str) -> None:
-        """Tell a reader's client to read the state again, since it has missed events; the stream continues from now."""
+        """Ask a reader's client to read the state again, since it has missed events; the stream continues from now."""
         reader.at = self._position_of(reader)
         reader.add(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.at))
 

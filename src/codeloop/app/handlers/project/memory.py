@@ -68,7 +68,7 @@ async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
 
 
 async def _find_change(git: Git, note: Note) -> str:
-    """Return what has changed in a note's files since its commit; "" when nothing has."""
+    """Return the changes of a note's files since its commit, as text; "" when there are none."""
     try:
         commit = await git.commit(note.commit)
         if commit is None:

@@ -159,7 +159,7 @@ def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition
 
 
 def _find_mistake(entry: object) -> str:
-    """Return what to write instead of a key of another program; "" when the entry has none."""
+    """Return the advice for a key of another program: our key for it; "" when the entry has no such key."""
     if not isinstance(entry, dict):
         return ""
     data = cast("JSON", entry)

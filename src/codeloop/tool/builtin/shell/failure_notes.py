@@ -82,7 +82,7 @@ def _list_folders(missing: str, start: Path, ctx: ToolContext) -> str:
     where = format_path(ctx.workspace, parent)
     names = sorted(readable(each.name) for each in parent.iterdir() if each.is_dir() and each.name[:1] != ".")
     shown = _join_some([*find_similar(name, names), *names])
-    location = "the current folder" if where in {"", "."} else where
+    location = "the project folder" if where in {"", "."} else where
     present = f"the folders there are {shown}" if names else "it has no folders"
     return f"There is no folder {readable(name)} in {location}; {present}."
 

@@ -74,7 +74,7 @@ def list_foreign_state(root: Path) -> list[Path]:
 
 
 def _list_state_of_others(shared: Path, own: Path) -> list[Path]:
-    """Return what in a git directory doesn't belong to the linked work tree whose folder there is `own`."""
+    """Return the paths in a git directory that don't belong to the linked work tree whose folder there is `own`."""
     others = [each for each in list_work_trees(shared) if each != own]
     heads = {read_reference(each / "HEAD") for each in (shared, *others)} - {read_reference(own / "HEAD")}
     heads = {head for head in heads if head.startswith("refs/heads/") and ".." not in head}
