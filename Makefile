@@ -93,8 +93,8 @@ reference: $(READY)  ## write the reference of the library from its docstrings, 
 	@$(BIN)/python scripts/build_models.py
 
 picture: $(READY)  ## make the pictures in docs/assets anew: a run of the demo, the terminal UI at work
-	@$(BIN)/python scripts/picture.py docs/assets/demo.svg
-	@$(BIN)/python -m scripts.recording docs/assets
+	@$(BIN)/python -m scripts.record_demo docs/assets/demo.svg
+	@$(BIN)/python -m scripts.record_ui docs/assets
 
 lock:  ## resolve the dependencies anew (needs uv)
 	./scripts/lock

@@ -116,24 +116,24 @@ def describe_cache(info: ModelInfo, quirks: Quirks) -> str:
             return f"`{quirks.session_field}`" if quirks.session_field else "by itself"
 
 
-def table() -> str:
-    """Return the table."""
+def format_table() -> str:
+    """Return the table of `MODELS` in Markdown."""
     rows = [list(HEAD), ["---"] * len(HEAD), *map(describe, find_models())]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def page(text: str) -> str:
+def replace_table(text: str) -> str:
     """Return the page with the table as it is now."""
     before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}{format_table()}{END}{rest.partition(END)[2]}"
 
 
 def main() -> None:
     """Write the page; with `--check` only say whether it is current."""
     text = PAGE.read_text(encoding="utf-8")
     if "--check" in sys.argv:
-        sys.exit(text != page(text))
-    PAGE.write_text(page(text), encoding="utf-8")
+        sys.exit(text != replace_table(text))
+    PAGE.write_text(replace_table(text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from codeloop.kit.lazy import load
 from codeloop.tool.tool import Tool
 
 
-def offered() -> bytes:
+def encode_tool_schemas() -> bytes:
     """Return the file's content: a line for each tool."""
     tools = [cast("Tool", load(target)) for target in BUILTIN.values()]
     rows = {tool.name: BuiltinToolSchema(tool.permission, tool.spec.parameters) for tool in tools}
@@ -21,4 +21,4 @@ def offered() -> bytes:
 
 
 if __name__ == "__main__":
-    PARAMETERS.write_bytes(offered())
+    PARAMETERS.write_bytes(encode_tool_schemas())

@@ -1,7 +1,7 @@
 """Runs the tests that a change touches: `make quick`. Further arguments go to pytest.
 
 What has changed: the commits since the branch left `main`, what is not committed, and new files. A changed test file is
-run; of a changed module, the test file of its name, then those that import it, `MOST` files in all.
+run; of a changed module, the test file of its name, then those that import it, `MAX_TEST_FILES` files in all.
 """
 
 import re
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MOST = 12
-"""Test files: on two cores they take less than half a minute."""
-LEFT_OUT = ("faults", "e2e", "interop", "everyday", "support", "docs")
+# On two cores, twelve files take less than half a minute.
+MAX_TEST_FILES = 12
+SKIPPED_FOLDERS = ("faults", "e2e", "interop", "everyday", "support", "docs")
 """Folders of tests that take longer, or hold no tests."""
-MARKS = "not slow and not e2e and not interop and not lsp and not registries"
+FAST_TESTS = "not slow and not e2e and not interop and not lsp and not registries"
 
 
 def git(*words: str) -> str:
@@ -22,45 +22,47 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
-def list_changed() -> list[str]:
+def list_changed_files() -> list[str]:
     """Return the paths that differ from the commit at which this branch left `main`, and the new ones."""
     base = next(
         (found for name in ("main", "origin/main") if (found := git("merge-base", name, "HEAD").strip())), "HEAD"
     )
-    listed = git("diff", "--name-only", "--diff-filter=d", base) + git("ls-files", "--others", "--exclude-standard")
-    return sorted({line for line in listed.splitlines() if line.endswith(".py")})
+    output = git("diff", "--name-only", "--diff-filter=d", base) + git("ls-files", "--others", "--exclude-standard")
+    return sorted({line for line in output.splitlines() if line.endswith(".py")})
 
 
 def list_tests() -> dict[Path, str]:
     """Return the test files that can be run here, with their text."""
     files = ROOT.glob("tests/*/**/test_*.py")
-    return {path: path.read_text() for path in files if path.relative_to(ROOT / "tests").parts[0] not in LEFT_OUT}
+    return {
+        path: path.read_text() for path in files if path.relative_to(ROOT / "tests").parts[0] not in SKIPPED_FOLDERS
+    }
 
 
 def find_tests(module: str, tests: dict[Path, str]) -> list[Path]:
     """Return the tests of a module of `src/codeloop`: of its name, then those that import it, then of its folder."""
-    inside = Path(module).relative_to("src/codeloop")
-    folder = ROOT / "tests" / inside.parent
-    named = [path for path in (folder / f"test_{inside.stem}.py",) if path in tests]
-    dotted = re.escape(".".join(("codeloop", *inside.with_suffix("").parts)).removesuffix(".__init__"))
+    module_path = Path(module).relative_to("src/codeloop")
+    folder = ROOT / "tests" / module_path.parent
+    named = [path for path in (folder / f"test_{module_path.stem}.py",) if path in tests]
+    dotted = re.escape(".".join(("codeloop", *module_path.with_suffix("").parts)).removesuffix(".__init__"))
     parent, _, name = dotted.rpartition(r"\.")
     pattern = re.compile(rf"(from|import) {dotted}\b|from {parent} import [^\n]*\b{name}\b")
-    importing = sorted(path for path, text in tests.items() if pattern.search(text))
-    return named + importing or sorted(path for path in tests if path.parent == folder)
+    importers = sorted(path for path, text in tests.items() if pattern.search(text))
+    return named + importers or sorted(path for path in tests if path.parent == folder)
 
 
 def choose_tests(changed: list[str], tests: dict[Path, str]) -> list[Path]:
-    """Return at most `MOST` test files: those that changed first, then the nearest of each changed module in turn."""
+    """Return at most `MAX_TEST_FILES` test files: changed ones first, then the nearest of each module in turn."""
     rows = [[ROOT / path] for path in changed if ROOT / path in tests]
     rows += [find_tests(path, tests) for path in changed if path.startswith("src/codeloop/")]
     longest = max(map(len, rows), default=0)
-    in_turn = [row[at] for at in range(longest) for row in rows if at < len(row)]
-    return list(dict.fromkeys(in_turn))[:MOST]
+    alternating = [row[at] for at in range(longest) for row in rows if at < len(row)]
+    return list(dict.fromkeys(alternating))[:MAX_TEST_FILES]
 
 
 def main() -> int:
     """Run them; without a change there is nothing to run."""
-    changed = list_changed()
+    changed = list_changed_files()
     chosen = choose_tests(changed, list_tests())
     if not chosen:
         sys.stdout.write("No test belongs to what has changed.\n" if changed else "Nothing has changed since main.\n")
@@ -68,7 +70,7 @@ def main() -> int:
     names = [str(path.relative_to(ROOT)) for path in chosen]
     sys.stdout.write("\n".join((*names, "")))
     sys.stdout.flush()
-    command = [sys.executable, "-m", "pytest", "-n", "2", "-m", MARKS, *names, *sys.argv[1:]]
+    command = [sys.executable, "-m", "pytest", "-n", "2", "-m", FAST_TESTS, *names, *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

@@ -12,12 +12,12 @@ from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN, PARAMETERS, builtin_tools, has_language_server
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import BuiltinTool
-from scripts.build_tools import offered
+from scripts.build_tools import encode_tool_schemas
 from tests.support.project import startup
 
 
 def test_the_file_of_parameters_says_what_the_tools_take() -> None:
-    assert PARAMETERS.read_bytes() == offered(), "run `make tools`"
+    assert PARAMETERS.read_bytes() == encode_tool_schemas(), "run `make tools`"
 
 
 @pytest.mark.parametrize("row", builtin_tools(), ids=lambda row: row.name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeloop.tui.widgets.sidebar import Sidebar
-from scripts.terminal_svg import draw
+from scripts.terminal_svg import draw_svg
 from tests.tui.screens.snapshot import written
 from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import Stored
@@ -78,7 +78,7 @@ class Album:
                 await it.settle(lambda: not is_at_rest or all(worker.is_finished for worker in it.ui.workers))
                 taken[mode] = await it.steady()
                 if folder := os.environ.get("CODELOOP_PICTURES"):
-                    picture = draw([(taken[mode], 1)], it.ui.appearance.styles.theme.background, name)
+                    picture = draw_svg([(taken[mode], 1)], it.ui.appearance.styles.theme.background, name)
                     (Path(folder) / f"{name}-{columns}-{mode}.svg").write_text(picture)
             self._compare(f"{name}-{columns}", written(taken["dark"], taken["light"]))
 

@@ -1,6 +1,6 @@
 """Draws the terminal UI at work on a stored session: a recording, and pictures that stand still.
 
-In the project's folder: python -m scripts.recording docs/assets
+In the project's folder: python -m scripts.record_ui docs/assets
 """
 
 import asyncio
@@ -24,26 +24,26 @@ from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.tui.themes.themes import load
 from codeloop.tui.widgets.prompt.entry import PromptEntry
-from scripts.terminal_svg import Line, draw
+from scripts.terminal_svg import Line, draw_svg
 from tests.tui.screens.album import told
 from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import running, stored
 
-SIZE = (120, 36)
+SCREEN_SIZE = (120, 36)
 TITLES = {
     "tui": "The terminal UI at work: the agent reads two files, fixes one line, asks before it runs the test, runs it.",
     "tui-question": "The terminal UI asks before a command runs: what it is, and the keys that answer.",
     "tui-find": "Finding a text in the conversation: the places are marked and counted.",
     "tui-first-run": "The first start of the terminal UI: a list of services and local servers to choose a model from.",
 }
-"""By picture: what it shows, for those who can't see it."""
-BEGUN = ("completed", "in_progress", "pending")
-FOUND = "price"
-"""What is looked for."""
+"""By picture: its alternative text, for screen readers."""
+TODO_STATES = ("completed", "in_progress", "pending")
+SEARCH_TEXT = "price"
+"""The text that the last picture searches for."""
 Frame = tuple[Sequence[Line], float]
 
 
-async def frames(folder: Path) -> list[Frame]:
+async def record_first_turn(folder: Path) -> list[Frame]:
     """Return the screens of the first turn of the stored session, and the seconds that each is shown."""
     client = StoredClient()
     messages, main = client.messages(), client.main
@@ -51,12 +51,12 @@ async def frames(folder: Path) -> list[Frame]:
     todos = await client.call(SESSION_TODO, SessionId(session_id=main))
     diff = client.answers[f"{SESSION_DIFF.id} {main}"]
     client.answers |= {f"{name.id} {main}": [] for name in (SESSION_MESSAGES, SESSION_TODO, SESSION_DIFF)}
-    taken: list[Frame] = []
-    async with stored(folder, size=SIZE, client=client) as it:
+    frames: list[Frame] = []
+    async with stored(folder, size=SCREEN_SIZE, client=client) as it:
 
         async def take(seconds: float, *texts: str) -> None:
             await it.sees(*texts)
-            taken.append((it.lines(), seconds))
+            frames.append((it.lines(), seconds))
 
         prompt, look, edit, test, done, end = messages[:6]
         words = "".join(part.text for part in prompt.parts if isinstance(part, TextPart))
@@ -73,7 +73,7 @@ async def frames(folder: Path) -> list[Frame]:
         it.message(look)
         await take(1.8, "grep", "read")
         it.message(edit, [part for part in edit.parts if isinstance(part, ToolPart)])
-        it.todos([replace(each, status=status) for each, status in zip(todos, BEGUN, strict=True)])
+        it.todos([replace(each, status=status) for each, status in zip(todos, TODO_STATES, strict=True)])
         await take(2.5, "+1 -1", "[>] Mend")
         calls = [part for part in test.parts if isinstance(part, ToolPart)]
         it.message(test, [running(part) for part in calls])
@@ -91,19 +91,21 @@ async def frames(folder: Path) -> list[Frame]:
         it.session()
         await take(5, "The test passes", "Changed files")
         matches = [
-            TextMatch(message_id=end.info.id, part_id=part.id, ordinal=number, kind="answer", created=0, text=FOUND)
+            TextMatch(
+                message_id=end.info.id, part_id=part.id, ordinal=number, kind="answer", created=0, text=SEARCH_TEXT
+            )
             for part in end.parts
             if isinstance(part, TextPart)
-            for number in range(part.text.count(FOUND))
+            for number in range(part.text.count(SEARCH_TEXT))
         ]
         client.answers[f"{SESSION_FIND.id} {main}"] = TextMatches(found=matches, complete=True)
-        it.ui.tab.prompt.set_entry(PromptEntry(f"/find {FOUND}"))
+        it.ui.tab.prompt.set_entry(PromptEntry(f"/find {SEARCH_TEXT}"))
         await it.pilot.press("enter")
         await take(0, f"{len(matches)} of {len(matches)}")
-    return taken
+    return frames
 
 
-async def first_run(folder: Path) -> Sequence[Line]:
+async def draw_first_run(folder: Path) -> Sequence[Line]:
     """Return the screen of the first start, without a model."""
     client = told()
     client.answers |= {"config.get": {}, "config.providers": {"providers": [], "default": {}}}
@@ -116,17 +118,17 @@ async def first_run(folder: Path) -> Sequence[Line]:
 def main(arguments: list[str]) -> int:
     """Take the folder to write to; return the exit code."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: python -m scripts.recording FOLDER\n")
+        sys.stderr.write("usage: python -m scripts.record_ui FOLDER\n")
         return 2
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as another:
-        *taken, found = asyncio.run(frames(Path(folder)))
-        first = asyncio.run(first_run(Path(another)))
-    asked = next(frame for frame in taken if "Allow once" in "".join(part.text for line in frame[0] for part in line))
-    ground = load("codeloop", "dark").background
-    pictures = {"tui": taken[-1], "tui-question": asked, "tui-find": found, "tui-first-run": (first, 0.0)}
+        *frames, found = asyncio.run(record_first_turn(Path(folder)))
+        first = asyncio.run(draw_first_run(Path(another)))
+    asked = next(frame for frame in frames if "Allow once" in "".join(part.text for line in frame[0] for part in line))
+    background = load("codeloop", "dark").background
+    pictures = {"tui": frames[-1], "tui-question": asked, "tui-find": found, "tui-first-run": (first, 0.0)}
     for name, frame in pictures.items():
-        (Path(arguments[0]) / f"{name}.svg").write_text(draw([frame], ground, TITLES[name]), encoding="utf-8")
-    (Path(arguments[0]) / "tui-recording.svg").write_text(draw(taken, ground, TITLES["tui"]), encoding="utf-8")
+        (Path(arguments[0]) / f"{name}.svg").write_text(draw_svg([frame], background, TITLES[name]), encoding="utf-8")
+    (Path(arguments[0]) / "tui-recording.svg").write_text(draw_svg(frames, background, TITLES["tui"]), encoding="utf-8")
     return 0
 
 
