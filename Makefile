@@ -33,8 +33,8 @@ COVERED := $(if $(COVERAGE),--cov=codeloop --cov-report= -p tests.support.room_c
 test: $(READY)  ## run the tests, but for those of the gates (make check); COVERAGE=1 prints what share of the lines ran
 	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(COVERED) $(ARGS)
 
-slow: $(READY)  ## run the tests that take more than 0.15 s of a core each
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
+slow: $(READY)  ## run the tests that take more than 0.15 s of a core each, but for those of `make attacks`
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/permission/attacks --ignore $(ESCAPES) $(ARGS)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached
 	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)
