@@ -10,7 +10,7 @@ from codeloop.permission.defaults import (
     make_base_rules,
     make_fixed_agent_rules,
     make_fixed_rules,
-    make_guards,
+    make_guard_rules,
 )
 from codeloop.permission.rules import decide, find_strictest, is_offered
 from codeloop.permission.shell.analyse import analyse, make_need
@@ -150,9 +150,9 @@ def test_what_a_blanket_permission_does_not_lift(
 def test_what_nobody_means_by_allowing_everything_is_asked_unless_it_is_named() -> None:
     everything = (PermissionRule(permission="*", pattern="*", action="allow"),)
     for permission in ("sandbox", "webfetch_private"):
-        assert decide(wanted(permission, "x"), make_guards(everything)).action == "ask"
+        assert decide(wanted(permission, "x"), make_guard_rules(everything)).action == "ask"
         named = PermissionRule(permission=permission, pattern="*", action="allow")
-        assert decide(wanted(permission, "x"), make_guards((*everything, named))).action == "allow"
+        assert decide(wanted(permission, "x"), make_guard_rules((*everything, named))).action == "allow"
 
 
 def test_a_plain_session_runs_any_line_in_the_sandbox_without_a_question() -> None:
@@ -192,7 +192,7 @@ BLANKET = (
     ],
 )  # fmt: skip
 def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, path: str) -> None:
-    assert decide(Need(permission=permission, patterns=(path,)), make_guards(BLANKET)).action == "ask"
+    assert decide(Need(permission=permission, patterns=(path,)), make_guard_rules(BLANKET)).action == "ask"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, p
 def test_a_rule_that_names_guarded_files_lifts_the_question(permission: str, pattern: str, path: str) -> None:
     own = (*BLANKET, PermissionRule(permission=permission, pattern=pattern, action="allow"))
     need = Need(permission="read" if permission == "*" else permission, patterns=(path,))
-    assert decide(need, make_guards(own)).action == "allow"
+    assert decide(need, make_guard_rules(own)).action == "allow"
 
 
 def test_rules_about_a_kind_of_file_may_also_deny_it() -> None:
@@ -218,7 +218,7 @@ def test_rules_about_a_kind_of_file_may_also_deny_it() -> None:
 
 def test_what_is_possible_is_asked_about_for_a_path_and_not_for_a_kind_of_file() -> None:
     maybe = Need(permission="read", patterns=(), possible=(ANY,))
-    assert decide(maybe, BLANKET, make_guards(BLANKET)).action == "allow"
+    assert decide(maybe, BLANKET, make_guard_rules(BLANKET)).action == "allow"
     for pattern in ("secrets/*", "*"):
         for action in ("ask", "deny"):
             rule = PermissionRule(permission="read", pattern=pattern, action=action)

@@ -33,8 +33,8 @@ from codeloop.store.store import Store
 TOOL = QuestionTool(message_id="msg_1", call_id="call_1")
 
 
-def rules(*given: PermissionRule, answers_itself: bool = False) -> CallRules:
-    return CallRules(((RuleLayer("built-in", given),),), answers_itself=answers_itself)
+def rules(*given: PermissionRule, approves_questions: bool = False) -> CallRules:
+    return CallRules(((RuleLayer("built-in", given),),), approves_questions=approves_questions)
 
 
 ASK = rules(PermissionRule(permission="*", pattern="*", action="ask"))
@@ -79,7 +79,7 @@ async def waiting(store: Store, count: int, session_id: str | None = None) -> li
 
 
 def ask(gate: Gate, wanted: Need, session_id: str = "ses_a") -> asyncio.Task[bool]:
-    return asyncio.create_task(gate.pass_through([wanted], session_id, TOOL, ASK))
+    return asyncio.create_task(gate.authorize([wanted], session_id, TOOL, ASK))
 
 
 def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | None = None) -> bool:
@@ -89,13 +89,13 @@ def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | 
 
 async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
     before = store.last_seq()
-    await Gate(store).pass_through([need("ls")], "ses_a", TOOL, rules(rule("*", "allow")))
+    await Gate(store).authorize([need("ls")], "ses_a", TOOL, rules(rule("*", "allow")))
     assert store.last_seq() == before
 
 
 async def test_what_a_rule_denies_names_the_rule(store: Store) -> None:
     with pytest.raises(Denied, match=r"by the rule bash rm \*: deny: bash rm x"):
-        await Gate(store).pass_through([need("rm x")], "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny")))
+        await Gate(store).authorize([need("rm x")], "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny")))
 
 
 async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store) -> None:
@@ -119,13 +119,13 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
     for session_id in ("ses_a", "ses_child", "ses_b"):
-        await gate.pass_through([need("ls -la", always=LS)], session_id, TOOL, ASK)
-    assert gate.grants("ses_clone", need("ls", always=LS)) == []
+        await gate.authorize([need("ls -la", always=LS)], session_id, TOOL, ASK)
+    assert gate.list_grants("ses_clone", need("ls", always=LS)) == []
     elsewhere = replace(need("ls", always=LS), metadata={WORKDIR: "vendor"})
-    assert gate.grants("ses_a", elsewhere) == []
-    assert gate.grants("ses_a", need("ls")) == []
+    assert gate.list_grants("ses_a", elsewhere) == []
+    assert gate.list_grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
-        await gate.pass_through([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
+        await gate.authorize([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
 
 
 async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresses(store: Store) -> None:
@@ -140,8 +140,8 @@ async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresse
     reply(gate, first, "always")
     await task
     assert not waits.done(), "the other question is about another address"
-    assert not await gate.pass_through([private("10.0.0.5 (private)")], "ses_a", TOOL, ASK)
-    assert gate.grants("ses_a", private("169.254.169.254 (link-local)")) == []
+    assert not await gate.authorize([private("10.0.0.5 (private)")], "ses_a", TOOL, ASK)
+    assert gate.list_grants("ses_a", private("169.254.169.254 (link-local)")) == []
     waits.cancel()
     await asyncio.gather(waits, return_exceptions=True)
 
@@ -160,14 +160,14 @@ async def test_always_for_any_file_leaves_guarded_ones_asked(
     task, secret = ask(gate, use(plain, "*")), ask(gate, use(guarded, "*"))
     reply(gate, next(each for each in await waiting(store, 2) if each.patterns == [plain]), "always")
     await task
-    assert not await gate.pass_through([use("b.txt", "*")], "ses_a", TOOL, ASK)
+    assert not await gate.authorize([use("b.txt", "*")], "ses_a", TOOL, ASK)
     assert not secret.done(), "what is guarded waits for its own answer"
     reply(gate, (await waiting(store, 1))[0], "always")
     await secret
     again = ask(gate, use(guarded, guarded))
     reply(gate, (await waiting(store, 1))[0], "always")
     await again
-    assert not await gate.pass_through([use(guarded, guarded)], "ses_a", TOOL, ASK)
+    assert not await gate.authorize([use(guarded, guarded)], "ses_a", TOOL, ASK)
 
 
 async def test_a_revoked_always_is_asked_again(store: Store) -> None:
@@ -186,10 +186,10 @@ async def test_a_revoked_always_is_asked_again(store: Store) -> None:
 async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
     gate = Gate(store)
     allowing, denying = rule("*", "allow"), rule("rm *", "deny")
-    await gate.pass_through([need("ls")], "ses_a", TOOL, rules(allowing))
+    await gate.authorize([need("ls")], "ses_a", TOOL, rules(allowing))
     with pytest.raises(Denied):
-        await gate.pass_through([need("ls", "rm x")], "ses_a", TOOL, rules(allowing, denying))
-    await gate.pass_through([need("make")], "ses_a", TOOL, rules(rule("*", "ask"), answers_itself=True))
+        await gate.authorize([need("ls", "rm x")], "ses_a", TOOL, rules(allowing, denying))
+    await gate.authorize([need("make")], "ses_a", TOOL, rules(rule("*", "ask"), approves_questions=True))
     answers: list[tuple[Reply, str | None]] = [
         ("once", None), ("once", AUTO), ("always", None), ("reject", "no"), ("reject", NOBODY),
     ]  # fmt: skip
@@ -198,7 +198,7 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         reply(gate, (await waiting(store, 1))[0], answer, message)
         await asyncio.gather(task, return_exceptions=True)
         for grant in store.permissions.grants():
-            await gate.pass_through([need("ls b", always=LS)], "ses_a", TOOL, ASK)
+            await gate.authorize([need("ls b", always=LS)], "ses_a", TOOL, ASK)
             store.permissions.revoke([grant.id])
     found = store.permissions.decisions()
     assert [(each.action, each.by.split(" per_")[0]) for each in found] == [
@@ -221,7 +221,7 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
 async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permission_records, "STORE_DECISIONS", replace(STORE_DECISIONS, value=50))
     for number in range(200):
-        await Gate(store).pass_through([need(str(number))], "ses_a", TOOL, rules(rule("*", "allow")))
+        await Gate(store).authorize([need(str(number))], "ses_a", TOOL, rules(rule("*", "allow")))
     assert [each.patterns for each in store.permissions.decisions()] == [[str(number)] for number in range(150, 200)]
 
 
@@ -352,7 +352,7 @@ async def test_another_process_answers(store: Store) -> None:
     out, _ = await asyncio.to_thread(child.communicate, "\n")
     await asyncio.wait_for(task, 20)
     assert out.strip() == "True"
-    await gate.pass_through([need("ls x", always=("ls *",))], "ses_a", TOOL, ASK)
+    await gate.authorize([need("ls x", always=("ls *",))], "ses_a", TOOL, ASK)
 
 
 async def test_clients_see_the_question_and_its_answer(store: Store) -> None:
@@ -374,7 +374,7 @@ async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allo
 
     async def passes(wanted: Need, session_id: str, given: CallRules, message: str | None = None) -> bool:
         """Return whether a call passed without a question; one that is asked is allowed once."""
-        call = asyncio.create_task(gate.pass_through([wanted], session_id, TOOL, given))
+        call = asyncio.create_task(gate.authorize([wanted], session_id, TOOL, given))
         while not call.done() and not store.pending_permissions(session_id):
             await asyncio.sleep(0.002)
         asked = store.pending_permissions(session_id)

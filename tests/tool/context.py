@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit.wildcard import matches
-from codeloop.permission.defaults import make_base_rules, make_guards
+from codeloop.permission.defaults import make_base_rules, make_guard_rules
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.permission.rules import RuleLayer, Verdict, decide, find_strictest, list_denied_patterns
 from codeloop.schema.event import session_created
@@ -66,7 +66,7 @@ class TestContext:
         """Decide a need by the built-in rules of the profile auto, then `rules`; nobody is there to be asked."""
         own = self.rules or ()
         return find_strictest(
-            [decide(need, make_base_rules("auto", self.workspace.scratch), own), decide(need, make_guards(own))]
+            [decide(need, make_base_rules("auto", self.workspace.scratch), own), decide(need, make_guard_rules(own))]
         )
 
     def _denials(self, permission: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest
-from codeloop.permission.defaults import make_guards
+from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.gate import CallRules, Gate
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
@@ -252,8 +252,8 @@ class Engine(Struct, frozen=True):
             lists += self._ceiling(ceiling, profile)
         rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
         # The profile `yolo` answers every question, but a child of a stricter session still asks.
-        answers_itself = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
-        return CallRules(rule_layers, answers_itself=answers_itself)
+        approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
+        return CallRules(rule_layers, approves_questions=approves_questions)
 
     def _ceiling(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
         """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
@@ -270,7 +270,7 @@ class Engine(Struct, frozen=True):
         """Return the lists that a call must pass: the agent's and session's rules, the guards, the firm rules."""
         rule_layers = self._layers(session, agent, profile)
         # A profile's rules can't lift a guard; those of the user, the agent and the session can.
-        guards = RuleLayer("built-in", make_guards(*(layer.rules for layer in rule_layers[1:])))
+        guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in rule_layers[1:])))
         return [rule_layers, (guards,), *self.rulebook.ceilings(agent.name, profile)]
 
     def _layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:

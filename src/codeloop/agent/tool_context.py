@@ -97,7 +97,7 @@ class CallContext:
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.first.waits = self.first.waits is None
         decide = self._engine.hooks.permission_verdict
-        was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules, decide)
+        was_asked = await self._engine.gate.authorize(needs, self.session_id, tool, rules, decide)
         if was_asked or decide is not None:
             self._rules.forget()  # the answer may have taken days
         self.first.waits = False

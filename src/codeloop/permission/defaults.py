@@ -1,4 +1,8 @@
-"""The default rules of every agent; the user's own rules come after them and so win."""
+"""The built-in rules: of every agent, of each profile, of the built-in agents, and the guards of sensitive files.
+
+The rules of a user come after these and so win, except over the fixed rules and the guards, which are lists of their
+own that every call has to pass too (`agent/engine.py` puts the lists together).
+"""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -17,30 +21,34 @@ def _make_rules_for_each(action: Action, permissions: str) -> Ruleset:
     return tuple(rule for permission in permissions.split() for rule in _make_rules(permission, action))
 
 
-SECRETS: Ruleset = tuple(_make_rules("read", "ask", "<secret>"))
-PROTECTED_FILES: Ruleset = tuple(_make_rules("edit", "ask", "<protected>"))
-"""Files that are asked about even under a blanket rule; the rows are in `kit/guarded_paths.py`."""
+_SECRET_FILE_RULES: Ruleset = tuple(_make_rules("read", "ask", "<secret>"))
+_PROTECTED_FILE_RULES: Ruleset = tuple(_make_rules("edit", "ask", "<protected>"))
+"""Files that are asked about even under a blanket rule; which files these are is in `kit/guarded_paths.py`."""
 
 
-_READ_ONLY_BASH = (*_make_rules("bash", "deny"), *_make_rules("bash", "allow", "<read-only>"))
-_READ_ONLY_AGENTS: dict[str, Ruleset] = {
-    "plan": (*_READ_ONLY_BASH, *_make_rules("edit", "deny"), *_make_rules("edit", "allow", ".codeloop/plans/*.md")),
-    "explore": (*_READ_ONLY_BASH, *_make_rules("edit", "deny")),
+_READ_ONLY_BASH_RULES = (*_make_rules("bash", "deny"), *_make_rules("bash", "allow", "<read-only>"))
+_READ_ONLY_AGENT_RULES: dict[str, Ruleset] = {
+    "plan": (
+        *_READ_ONLY_BASH_RULES,
+        *_make_rules("edit", "deny"),
+        *_make_rules("edit", "allow", ".codeloop/plans/*.md"),
+    ),
+    "explore": (*_READ_ONLY_BASH_RULES, *_make_rules("edit", "deny")),
 }
 """Rules of the read-only agents, which rules for all agents can't loosen."""
-_ALWAYS_ALLOWED = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
-_STARTS: dict[Profile, Ruleset] = {
-    "ask": (*_make_rules("*", "ask"), *_ALWAYS_ALLOWED),
+_ALLOW_RULES = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
+_FIRST_RULES: dict[Profile, Ruleset] = {
+    "ask": (*_make_rules("*", "ask"), *_ALLOW_RULES),
     "auto": tuple(_make_rules("*", "allow")),
     "plan": (
         *_make_rules("*", "deny"),
         *_make_rules("*", "allow", "<read-only>"),
-        *_ALWAYS_ALLOWED,
+        *_ALLOW_RULES,
         *_make_rules_for_each("allow", "webfetch websearch"),
     ),
     "yolo": tuple(_make_rules("*", "allow")),
 }
-_ENDS: dict[Profile, Ruleset] = {
+_LAST_RULES: dict[Profile, Ruleset] = {
     "ask": (*_make_rules("bash", "ask"), *_make_rules("bash", "allow", "<read-only>"), *_make_rules("edit", "ask")),
     "auto": (
         *_make_rules("bash", "ask"),
@@ -48,30 +56,33 @@ _ENDS: dict[Profile, Ruleset] = {
         *_make_rules("bash", "ask", REMOTE),
         *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
-    "plan": _READ_ONLY_AGENTS["plan"],
+    "plan": _READ_ONLY_AGENT_RULES["plan"],
     "yolo": (),
 }
-"""A profile's rules before and after those that all profiles share."""
+"""By profile: the rules before (`_FIRST_RULES`) and after (`_LAST_RULES`) the rules that all profiles share."""
 
 
 def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     """Return the rules of every agent under a profile.
 
-    The tools multiedit, batch and todoread cost more tokens than they save: parallel calls and the conversation itself
-    do the same. They are not offered unless the user allows them.
     `scratch` (outputs of tools) and `readable` (skills, for example) are folders outside a workspace that may be
     read without a question; changing files there needs one.
     """
+    # The last rule that matches wins, so an exception stands below the rule that it is an exception from.
     return (
-        *_STARTS[profile],
+        *_FIRST_RULES[profile],
         *_make_rules("doom_loop", "ask"),
         *_make_rules("subagents", "ask"),
         *_make_rules("external_directory", "ask"),
-        *_make_rules("external_directory", "allow", *_patterns_inside((scratch, *readable))),
+        *_make_rules("external_directory", "allow", *_list_patterns_inside((scratch, *readable))),
         # Tools for talking to the user: only the agents that users talk to are allowed them, in `make_agent_rules`.
         *_make_rules("question", "deny"),
         *_make_rules("plan_enter", "deny"),
         *_make_rules("plan_exit", "deny"),
+        # These cost more tokens than they save: parallel calls and the conversation itself do the same. They are only
+        # offered to a model if the user allows them.
+        # These cost more tokens than they save: parallel calls and the conversation itself do the same. They are only
+        # offered to a model if the user allows them.
         *_make_rules("multiedit", "deny"),
         *_make_rules("batch", "deny"),
         *_make_rules("todoread", "deny"),
@@ -79,16 +90,16 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
         *_make_rules("sandbox", "ask"),
         *_make_rules("mcp_changed", "ask"),
         *_make_rules("mcp_sampling", "ask"),
-        *SECRETS,
-        *_make_rules("edit", "ask", "<protected>", *_patterns_inside(readable)),
-        *_ENDS[profile],
+        *_SECRET_FILE_RULES,
+        *_make_rules("edit", "ask", "<protected>", *_list_patterns_inside(readable)),
+        *_LAST_RULES[profile],
     )
 
 
 def list_named_permissions() -> frozenset[str]:
-    """Return the permissions that our own rules name, which an MCP tool may not have as a name.
+    """Return the permissions that the built-in rules name. No MCP tool may have one of these as its name.
 
-    Otherwise our rules for these permissions would decide about the tool.
+    Otherwise the rules for such a permission would decide about the tool.
     """
     return frozenset(rule.permission for rule in make_base_rules("auto", Path("/"))) - {"*"}
 
@@ -97,11 +108,18 @@ def make_fixed_rules(profile: Profile) -> Ruleset:
     """Return the rules of a profile that a user's rules can't loosen."""
     match profile:
         case "plan":
-            # These start as "deny" in the profile; the other lists of rules, which a call must pass too, decide them.
-            elsewhere = "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
-            return (*_STARTS["plan"], *_make_rules_for_each("allow", elsewhere), *_READ_ONLY_AGENTS["plan"])
+            # `_FIRST_RULES` deny everything. A call passes several lists of rules, and for these permissions the other
+            # lists are enough, so this one allows them.
+            decided_by_other_lists = (
+                "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
+            )
+            return (
+                *_FIRST_RULES["plan"],
+                *_make_rules_for_each("allow", decided_by_other_lists),
+                *_READ_ONLY_AGENT_RULES["plan"],
+            )
         case "yolo":
-            # Questions are answered with yes, so nothing else would keep a command in the sandbox.
+            # Every question is answered with yes, so only a denial keeps commands in the sandbox.
             return (*_make_rules("*", "allow"), *_make_rules("sandbox", "deny"))
         case _:
             return ()
@@ -109,25 +127,25 @@ def make_fixed_rules(profile: Profile) -> Ruleset:
 
 def make_fixed_agent_rules(agent: str) -> Ruleset:
     """Return the rules of a built-in agent that only a rule for this agent can loosen."""
-    return (*_make_rules("*", "allow"), *_READ_ONLY_AGENTS[agent]) if agent in _READ_ONLY_AGENTS else ()
+    return (*_make_rules("*", "allow"), *_READ_ONLY_AGENT_RULES[agent]) if agent in _READ_ONLY_AGENT_RULES else ()
 
 
-EXPLICIT_PERMISSIONS = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
-"""Permissions that `*` does not grant: only a rule that names one does."""
+_EXPLICIT_PERMISSIONS = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
+"""Permissions that `*` does not grant; a rule has to name them."""
 
 
-def make_guards(*rulesets: Ruleset) -> Ruleset:
-    """Return the rules that a call must pass in addition to its own.
+def make_guard_rules(*rulesets: Ruleset) -> Ruleset:
+    """Return the rules for guarded files and permissions, which a call must pass in addition to the rules of its agent.
 
-    The user is asked about secrets, protected files, private networks, commands outside the sandbox, and MCP servers
-    that changed or use the model. A user's `*: allow` or `edit: allow` does not cover those; a rule that names them
-    does: `"read": {".env": "allow"}`, `"edit": {"<protected>": "allow"}`, or one for a permission of
-    EXPLICIT_PERMISSIONS.
+    `rulesets` are the user's own. The user is asked about secrets, protected files, private networks, commands outside
+    the sandbox, and MCP servers that changed or use the model. A user's `*: allow` or `edit: allow` does not cover
+    those; a rule that names them does: `"read": {".env": "allow"}`, `"edit": {"<protected>": "allow"}`, or one for a
+    permission of _EXPLICIT_PERMISSIONS.
     """
     rules = [rule for ruleset in rulesets for rule in ruleset]
     permissions = {rule.permission for rule in rules}
-    questions = [rule for name in EXPLICIT_PERMISSIONS if name not in permissions for rule in _make_rules(name, "ask")]
-    file_rules = (*SECRETS, *PROTECTED_FILES, *_make_rules("edit", "allow", ".codeloop/plans/*.md"))
+    questions = [rule for name in _EXPLICIT_PERMISSIONS if name not in permissions for rule in _make_rules(name, "ask")]
+    file_rules = (*_SECRET_FILE_RULES, *_PROTECTED_FILE_RULES, *_make_rules("edit", "allow", ".codeloop/plans/*.md"))
     return (*_make_rules("*", "allow"), *questions, *file_rules, *filter(_mentions_guarded_file, rules))
 
 
@@ -152,13 +170,13 @@ UNATTENDED_RULES: Ruleset = (
 """Added to a session's rules when no user can answer: tools that would wait for one are not offered."""
 
 
-def _patterns_inside(folders: Iterable[Path]) -> list[str]:
+def _list_patterns_inside(folders: Iterable[Path]) -> list[str]:
     return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
 
 
 def make_agent_rules(agent: str) -> Ruleset:
     """Return the rules that a built-in agent adds to the base rules; none for any other name."""
-    if agent in AGENTS_WITHOUT_TOOLS:
+    if agent in _AGENTS_WITHOUT_TOOLS:
         return tuple(_make_rules("*", "deny"))
     match agent:
         case "build":
@@ -168,21 +186,21 @@ def make_agent_rules(agent: str) -> Ruleset:
                 *_make_rules("question", "allow"),
                 *_make_rules("plan_exit", "allow"),
                 *_make_rules("task", "deny", "general"),  # a subagent that may edit files
-                *_READ_ONLY_AGENTS["plan"],
+                *_READ_ONLY_AGENT_RULES["plan"],
             )
         case "general":
             return tuple(_make_rules("todowrite", "deny"))
         case "explore":
             return (
                 *_make_rules("*", "deny"),
-                *_make_rules_for_each("allow", EXPLORE_PERMISSIONS),
-                *_READ_ONLY_AGENTS["explore"],
-                *SECRETS,
+                *_make_rules_for_each("allow", _EXPLORE_PERMISSIONS),
+                *_READ_ONLY_AGENT_RULES["explore"],
+                *_SECRET_FILE_RULES,
             )
         case _:
             return ()
 
 
-AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
+_AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
 """Built-in agents that only write a text."""
-EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"
+_EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"

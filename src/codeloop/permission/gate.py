@@ -19,6 +19,7 @@ from codeloop.schema.limits import DECISION_PATTERN, DECISION_PATTERNS
 from codeloop.schema.permission import (
     AUTO,
     NOBODY,
+    Action,
     Decision,
     Grant,
     Need,
@@ -26,7 +27,6 @@ from codeloop.schema.permission import (
     PermissionRule,
     QuestionTool,
 )
-from codeloop.schema.permission import Action as Status
 from codeloop.schema.wire import replace
 from codeloop.store.permission_records import scope_of
 from codeloop.store.store import Store
@@ -35,7 +35,7 @@ ALSO_KEY = "also"
 """Metadata key of a question: the further needs of the call, which the answer decides as well."""
 KEPT_KEY = "kept"
 """Metadata key of a question: once allowed, the same need is not asked about again in the session."""
-# Who decided, as stored in decisions.
+# The names under which decisions store who made them; databases hold them, so the texts stay as they are.
 BY_USER = "person"
 BY_EXTENSION = "extension"
 DOUBTFUL_KEY = "uncertain"
@@ -43,23 +43,22 @@ DOUBTFUL_KEY = "uncertain"
 
 
 class Denied(Exception):
-    """A rule or an extension forbids a need; no user was asked. `words`: an extension's own reason."""
+    """A rule or an extension forbids a need; no user was asked. `reason`: the text of an extension that denied it."""
 
     advice = "Do not try to achieve the same by other means."
     """Is added to the message for the model; users don't see it."""
 
-    def __init__(self, need: Need, verdict: Verdict, words: str | None = None) -> None:
+    def __init__(self, need: Need, verdict: Verdict, reason: str | None = None) -> None:
         self.need = need
         self.verdict = verdict
-        if words is not None:
-            super().__init__(words)
+        if reason is not None:
+            super().__init__(reason)
             return
         rule = verdict.rule
-        why = f" by the rule {rule.permission} {rule.pattern}: {rule.action}" if rule else ""
+        cause = f" by the rule {rule.permission} {rule.pattern}: {rule.action}" if rule else ""
         if verdict.is_doubtful:
-            why += f", which could apply since {need.unproven or 'a part of the line is only known when it runs'}"
-        what = ", ".join(verdict.patterns)
-        super().__init__(f"Permission denied{why}: {need.permission} {what}.")
+            cause += f", which could apply since {need.unproven or 'a part of the line is only known when it runs'}"
+        super().__init__(f"Permission denied{cause}: {need.permission} {', '.join(verdict.patterns)}.")
 
 
 class Rejected(Exception):
@@ -79,14 +78,14 @@ class Rejected(Exception):
 class CallRules(Struct, frozen=True):
     """The rules for a call: lists that it must all pass, its own first. The strictest verdict counts.
 
-    `answers_itself`: every question is answered with yes without asking a user (the profile yolo).
+    `approves_questions`: where the rules ask, the answer is yes and no user sees a question (the profile yolo).
     """
 
     lists: tuple[RuleLayers, ...]
-    answers_itself: bool = False
+    approves_questions: bool = False
 
 
-AskExtensions = Callable[[PermissionRequest], Awaitable[Status]]
+AskExtensions = Callable[[PermissionRequest], Awaitable[Action]]
 """Asks extensions about a question: they allow it, deny it, or leave it to the user."""
 
 
@@ -95,7 +94,7 @@ class Gate(Struct, frozen=True):
 
     store: Store
 
-    async def pass_through(
+    async def authorize(
         self,
         needs: Sequence[Need],
         session_id: str,
@@ -103,7 +102,7 @@ class Gate(Struct, frozen=True):
         rules: CallRules,
         extensions: AskExtensions | None = None,
     ) -> bool:
-        """Return once all needs are allowed; True when the user was asked, which may have taken days.
+        """Wait until all needs are allowed; return whether the user was asked, which may have taken days.
 
         All needs of a call share one question: about the first one that must be asked, with the others in `also` of its
         metadata. Its "always" covers the first one alone. Every decision is stored with its reason.
@@ -121,12 +120,14 @@ class Gate(Struct, frozen=True):
         judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
-        # A question that a hook asks for is one for the user, whatever the profile.
-        if open_judgements and not (rules.answers_itself and all(each.need.hooked is None for each in open_judgements)):
+        # A question that a hook asks for is for the user, whatever the profile: yolo answers only those of rules.
+        if open_judgements and not (
+            rules.approves_questions and all(each.need.hooked is None for each in open_judgements)
+        ):
             answer = await self._ask_user(open_judgements, session_id, tool)
-        by = _describe_answer(answer) if answer is not None else "profile yolo"
+        by = _describe_answerer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
-        # After a rejection, what rules allow is not noted: the call does not run.
+        # After a rejection the call does not run, so the needs that rules allow leave no record.
         for each in open_judgements if is_rejected else judgements:
             is_asked = each.verdict.action == "ask"
             action = "deny" if is_rejected else "allow"
@@ -140,28 +141,28 @@ class Gate(Struct, frozen=True):
     async def _ask_extensions(
         self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
     ) -> "_Judgement":
-        """Let extensions allow or deny what would be asked; return the judgement after that. Raises Denied."""
-        need, verdict, words = judgement.need, judgement.verdict, ""
-        # A hook has already judged the call (`need.hooked`). It can make the rules stricter, or answer their question.
+        """Let extensions allow or deny a need that would be asked; return the judgement after that. Raises Denied."""
+        need, verdict, reason = judgement.need, judgement.verdict, ""
+        # A hook has judged the whole call (`need.hooked`): it can ask where rules allow, or answer their question.
         if verdict.action == "allow" and need.hooked == "ask":
             verdict = replace(verdict, action="ask", patterns=need.patterns)
-        status = verdict.action
-        if status == "ask" and need.hooked != "ask":
-            status = need.hooked or status
-            if status == "ask" and extensions is not None:
+        action = verdict.action
+        if action == "ask" and need.hooked != "ask":
+            action = need.hooked or action
+            if action == "ask" and extensions is not None:
                 try:
-                    status = await extensions(_make_request(need, verdict, session_id, tool))
+                    action = await extensions(_make_request(need, verdict, session_id, tool))
                 except HookRefused as error:
-                    if error.ends:  # the extension also ends the turn, which the caller has to see
+                    if error.ends:  # the extension also ends the turn, so the caller needs the error itself
                         self.store.permissions.note(replace(judgement.decision, action="deny", by=BY_EXTENSION))
                         raise
-                    status, words = "deny", str(error)
-        if status == "deny":
+                    action, reason = "deny", str(error)
+        if action == "deny":
             self.store.permissions.note(replace(judgement.decision, action="deny", by=BY_EXTENSION))
-            words = words or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
-            raise Denied(need, verdict, words)
-        if status != verdict.action:
-            return replace(judgement, verdict=replace(verdict, action=status), by=BY_EXTENSION)
+            reason = reason or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
+            raise Denied(need, verdict, reason)
+        if action != verdict.action:
+            return replace(judgement, verdict=replace(verdict, action=action), by=BY_EXTENSION)
         return replace(judgement, verdict=verdict)
 
     def _remember_once(self, judgements: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
@@ -179,25 +180,27 @@ class Gate(Struct, frozen=True):
                 self.store.permissions.remember_for_session(grant)
 
     def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
-        grants = self.grants(session_id, need)
-        verdict, origin = judge_need(need, rules.lists, tuple(rule for grant in grants for rule in _to_rules(grant)))
+        grants = self.list_grants(session_id, need)
+        verdict, origin = judge_need(
+            need, rules.lists, tuple(rule for grant in grants for rule in _make_grant_rules(grant))
+        )
         is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
-        by = "rule" if is_by_rule else _find_granting(need, grants)
+        by = "rule" if is_by_rule else _describe_grant(need, grants)
         return _Judgement(need, verdict, _make_decision(need, verdict, origin, session_id, tool), by)
 
-    def grants(self, session_id: str, need: Need) -> list[Grant]:
-        """Return the earlier "always" answers that may cover a need: those for its location."""
+    def list_grants(self, session_id: str, need: Need) -> list[Grant]:
+        """Return the earlier "always" answers that may cover a need: those given for the location of this need."""
         if not need.always:
             return []
         location = scope_of(need.metadata)
         return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == location]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
-        """Settle a question, and the others that the answer covers, in one transaction; False when it no longer waits.
+        """Settle a question, and the others that the answer covers, in one transaction; return whether it still waited.
 
-        "always" also allows every other question of the session and of its children that the patterns cover: those of
-        `always`, or else of the question. "reject" without a message, which ends the turn, also rejects all others of
-        the session.
+        "always" also allows every other question of the session and of its children that is covered by the patterns of
+        `always`, or else by those of the question. "reject" without a message ends the turn, so it also rejects all
+        other questions of the session.
         """
         pending = self.store.pending_permissions()
         answered_request = next((request for request in pending if request.id == answer.request_id), None)
@@ -213,7 +216,7 @@ class Gate(Struct, frozen=True):
         others = [
             other
             for other in pending
-            if other.id != answered_request.id and self._follows(other, answered_request, answer)
+            if other.id != answered_request.id and self._is_settled_by(other, answered_request, answer)
         ]
         replies = (PermissionReplied(properties=answer), *(_copy_reply(other, answer) for other in others))
 
@@ -226,17 +229,19 @@ class Gate(Struct, frozen=True):
         self.store.append_from(make_events)
         return True
 
-    def _follows(self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer) -> bool:
+    def _is_settled_by(self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer) -> bool:
+        """Return whether the answer to one question (`request`) settles another question too."""
         match answer.reply:
             case "once":
                 return False
             case "reject":
                 return not answer.message and other.session_id == request.session_id
             case "always":
-                return _covers(request, other) and self._is_within(other.session_id, request.session_id)
+                return _is_covered_by_always(request, other) and self._is_within(other.session_id, request.session_id)
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
-        visited: set[str] = set()  # parents are stored by other processes, too: a cycle must not hang this one
+        # Other processes store parents too, so a broken one could make a cycle; that must not hang this process.
+        visited: set[str] = set()
         current: str | None = session_id
         while current is not None and current not in visited:
             if current == ancestor:
@@ -250,7 +255,7 @@ class Gate(Struct, frozen=True):
         self, judgements: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
         need, verdict = judgements[0].need, judgements[0].verdict
-        # A need with only the pattern `*` says nothing to a user; DOUBTFUL_KEY stands for it.
+        # A need with only the pattern `*` tells a user nothing; DOUBTFUL_KEY stands for it.
         others = [each for each in judgements[1:] if each.verdict.patterns != ("*",)]
         also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
         metadata = {**need.metadata, ALSO_KEY: also} if also else need.metadata
@@ -265,7 +270,7 @@ class Gate(Struct, frozen=True):
                 try:
                     return await self._wait_for_answer(request, seq)
                 except GapError:
-                    # The answer may be among the events that are gone. What it was is then unknown: not a yes.
+                    # The answer may be among the events that are gone. Nobody knows it then, so it is no yes.
                     seq = self.store.last_seq()
                     if not self._is_pending(request):
                         return _make_rejection(request)
@@ -341,7 +346,7 @@ def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, t
 
 
 class _Judgement(Struct, frozen=True):
-    """The verdict on a need. `by`: what decided it without a question: a rule, an "always" or an extension."""
+    """The verdict on a need, before any question: `by` names the rule, "always" or extension that decided it."""
 
     need: Need
     verdict: Verdict
@@ -350,34 +355,34 @@ class _Judgement(Struct, frozen=True):
 
     @property
     def holds_for_session(self) -> bool:
-        """Return whether a yes holds for the session: when the rule that asked is one for a kind of file.
+        """Whether a yes holds for the rest of the session: only if the rule that asked is for a kind of file.
 
-        A general rule that asks for every edit, for example, goes on asking.
+        A general rule that asks about every edit, for example, goes on asking.
         """
         rule = self.verdict.rule
         return self.need.once and rule is not None and rule.pattern in FILE_KINDS
 
 
-def _describe_answer(answer: PermissionAnswer) -> str:
+def _describe_answerer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
     return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"{BY_USER}, {answer.reply}")
 
 
-def _to_rules(grant: Grant) -> tuple[PermissionRule, ...]:
+def _make_grant_rules(grant: Grant) -> tuple[PermissionRule, ...]:
     return tuple(PermissionRule(permission=grant.permission, pattern=p, action="allow") for p in grant.patterns)
 
 
-def _find_granting(need: Need, grants: Sequence[Grant]) -> str:
-    """Return the id of the "always" that allowed a need, as decisions store it."""
+def _describe_grant(need: Need, grants: Sequence[Grant]) -> str:
+    """Describe the "always" that allowed a need, as decisions store it: `grant` and its id."""
     for grant in grants:
-        if any(find_last_match(need.permission, pattern, _to_rules(grant)) for pattern in need.patterns):
+        if any(find_last_match(need.permission, pattern, _make_grant_rules(grant)) for pattern in need.patterns):
             return f"grant {grant.id}"
     return "grant"
 
 
-def _covers(request: PermissionRequest, other: PermissionRequest) -> bool:
+def _is_covered_by_always(request: PermissionRequest, other: PermissionRequest) -> bool:
     """Return whether the "always" of one question answers another, which must offer "always" for the same location."""
-    # Neither where the effect is uncertain nor where the answer also decides needs that the user has not seen here.
+    # Not if its effect is uncertain, nor if it has further needs: the user, who saw `request`, saw nothing of these.
     if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
         return False
     if scope_of(other.metadata) != scope_of(request.metadata):

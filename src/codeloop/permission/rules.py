@@ -1,4 +1,7 @@
-"""Decides by rules whether a need is allowed, asked about or denied: the last rule that matches counts. Pure."""
+"""Decides by rules whether a need is allowed, asked about or denied. The last rule that matches counts.
+
+Pure functions: the gate (`gate.py`) reads rules and grants, asks users and keeps the decisions.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,7 +13,7 @@ from codeloop.schema.permission import REMOTE, TRAITS, Action, Need, PermissionR
 
 
 class Verdict(Struct, frozen=True):
-    """The decision on a need: the action, the patterns that it is about, and the rule that decided.
+    """The decision on a need: the action, the patterns that are denied or asked about, and the rule that decided.
 
     `is_doubtful`: the effect may go beyond the patterns, so an "always" for them can't allow the need.
     """
@@ -37,7 +40,8 @@ RuleLayers = tuple[RuleLayer, ...]
 """Rule lists that are read as one, later ones last."""
 
 
-ASK = PermissionRule(permission="*", pattern="*", action="ask")
+DEFAULT_RULE = PermissionRule(permission="*", pattern="*", action="ask")
+"""The rule that decides where no other one matches."""
 FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or is_confirmed(path),
@@ -46,17 +50,18 @@ FILE_KINDS: dict[str, Callable[[str], bool]] = {
 
 
 def find_last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
-    """Return the last rule whose permission and pattern wildcards both match."""
+    """Return the last rule whose permission and pattern wildcards both match, or None."""
     match = None
     for rule in rules:
-        if matches(permission, rule.permission) and _is_about(rule, pattern):
+        if matches(permission, rule.permission) and _matches_text(rule, pattern):
             match = rule
     return match
 
 
-def _is_about(rule: PermissionRule, text: str) -> bool:
-    kind = FILE_KINDS.get(rule.pattern)
-    return kind(text) if kind else matches(text, _to_wildcard(rule))
+def _matches_text(rule: PermissionRule, text: str) -> bool:
+    """Return whether a rule's pattern, or the kind of file that it names, matches a text; permissions do not count."""
+    is_of_kind = FILE_KINDS.get(rule.pattern)
+    return is_of_kind(text) if is_of_kind else matches(text, _to_wildcard(rule))
 
 
 def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
@@ -71,36 +76,38 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     A possible effect (`need.possible`) is denied if a rule could deny it, and asked for if one could ask for it;
     where the rules allow every possibility, nothing is asked.
     """
-    rules = [rule for ruleset in rulesets for rule in ruleset if _counts(rule, need)]
+    rules = [rule for ruleset in rulesets for rule in ruleset if _is_applicable(rule, need)]
     grants = () if need.unproven else grants
     if not need.patterns and not need.possible:
-        return Verdict("ask", ("*",), ASK)
+        return Verdict("ask", ("*",), DEFAULT_RULE)
     asked_patterns: list[str] = []
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
         relevant = [rule for rule in rules if rule.pattern != REMOTE or pattern in need.remote]
-        rule = _find_last_match(pattern, need.spellings.get(pattern, ()), relevant) or ASK
+        rule = _find_deciding_rule(pattern, need.spellings.get(pattern, ()), relevant) or DEFAULT_RULE
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
         if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
             asked_patterns.append(pattern)
             asking = asking or rule
         allowing = rule
-    doubt = _find_doubt(need, rules, grants)
-    if doubt is not None and doubt.action == "deny":
-        return Verdict("deny", need.patterns, doubt, is_doubtful=True)
-    if asked_patterns or doubt is not None:
-        is_doubtful = doubt is not None or bool(need.unproven)
-        return Verdict("ask", tuple(asked_patterns) or need.patterns or ("*",), asking or doubt, is_doubtful)
+    possible_rule = _find_possible_rule(need, rules, grants)
+    if possible_rule is not None and possible_rule.action == "deny":
+        return Verdict("deny", need.patterns, possible_rule, is_doubtful=True)
+    if asked_patterns or possible_rule is not None:
+        is_doubtful = possible_rule is not None or bool(need.unproven)
+        return Verdict("ask", tuple(asked_patterns) or need.patterns or ("*",), asking or possible_rule, is_doubtful)
     return Verdict("allow", (), allowing)
 
 
-def _find_last_match(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]) -> PermissionRule | None:
+def _find_deciding_rule(
+    pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]
+) -> PermissionRule | None:
     """Return the last rule that matches a pattern, or is a specific deny or ask that may match a spelling of it."""
     for rule in reversed(rules):
         wildcard = _to_wildcard(rule)
-        if _is_about(rule, pattern):
+        if _matches_text(rule, pattern):
             return rule
         # Only towards strictness: an uncertain spelling may forbid a command, but never allow one.
         if rule.action != "allow" and wildcard != "*" and any(overlaps(text, wildcard) for text in spellings):
@@ -108,13 +115,13 @@ def _find_last_match(pattern: str, spellings: Sequence[str], rules: Sequence[Per
     return None
 
 
-def _counts(rule: PermissionRule, need: Need) -> bool:
-    """Return whether a rule applies to a need, judged by permission, traits and proof."""
+def _is_applicable(rule: PermissionRule, need: Need) -> bool:
+    """Return whether a rule applies to a need: by the permission, the traits and the proof, whatever the patterns."""
     if not matches(need.permission, rule.permission):
         return False
     if rule.pattern in TRAITS:
         return TRAITS[rule.pattern] in need.traits
-    # `rm *: allow` says what a line starts with; where the line is not proved, something else may run as well.
+    # `rm *: allow` is about how a line starts; in a line that is not proved, something else may run as well.
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
 
 
@@ -151,14 +158,14 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
 
 
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
-    """Return the wildcards of the rules that deny a permission for particular patterns."""
+    """Return the patterns for which rules deny a permission, as wildcards; a denial of everything is not listed."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
     specific = (rule for rule in rules if matches(permission, rule.permission) and _to_wildcard(rule) != "*")
     return tuple(dict.fromkeys(map(_to_wildcard, specific)))
 
 
 def _find_rule_origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
-    """Return where a rule was written: of equal ones the last, since that one counted."""
+    """Return where a rule was written: the last place if equal rules stand in several, since the last one counted."""
     for layer in reversed(layers):
         for index in range(len(layer.rules) - 1, -1, -1):
             if layer.rules[index] == rule:
@@ -171,40 +178,46 @@ _GUARDED_KINDS = {"read": FILE_KINDS["<secret>"], "edit": FILE_KINDS["<protected
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
     """Return whether an "always" covers a pattern. A guarded file needs one for exactly this file."""
-    # An "always" for a folder was not given with its secrets in mind.
+    # A user who gave an "always" for a folder did not have its secrets in mind.
     if permission in _GUARDED_KINDS and _GUARDED_KINDS[permission](pattern):
         grants = tuple(grant for grant in grants if grant.pattern == pattern)
     granted = find_last_match(permission, pattern, grants)
     return granted is not None and granted.action == "allow"
 
 
-def _find_doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
-    """Return the rule that could deny a possible effect, else one that could ask for it.
+def _find_possible_rule(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
+    """Return the rule that could deny one of `need.possible`, else one that could ask about it, else None.
 
-    `rules` are those for the need's permission.
+    `rules` are those that apply to the need.
     """
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     asking: PermissionRule | None = None
     for text in need.possible:
-        relevant = [rule for rule in rules if rule.pattern != REMOTE or _may_act(text, rule, need)]
-        rule = _find_possible_match(text, relevant, is_granted=any(covers(text, pattern) for pattern in granted))
+        relevant = [rule for rule in rules if rule.pattern != REMOTE or _may_be_remote(text, rule, need)]
+        rule = _find_rule_for_text(text, relevant, is_granted=any(covers(text, pattern) for pattern in granted))
         if rule is not None and rule.action == "deny":
             return rule
         asking = asking or rule
     return asking
 
 
-def _may_act(text: str, rule: PermissionRule, need: Need) -> bool:
-    """Return whether a rule for `<remote>` applies to a text; a denial also does where the program is unknown."""
+def _may_be_remote(text: str, rule: PermissionRule, need: Need) -> bool:
+    """Return whether a rule for `<remote>` applies to a text.
+
+    A denial applies as well where the program is unknown: the text then begins with a mark.
+    """
     return text in need.remote or (rule.action == "deny" and text[:1] in MARKS)
 
 
-def _find_possible_match(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
-    """Return the rule that could deny a text, else the last that could ask for it; None: it certainly passes."""
+def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
+    """Return the rule that could deny a text, else the last one that could ask about it; None: it certainly passes.
+
+    `text` has the marks of `kit.wildcard` for its unknown parts, so a rule may match it or may not.
+    """
     asking: PermissionRule | None = None
     for rule in reversed(rules):
         if rule.pattern in FILE_KINDS and rule.action != "deny":
-            continue  # an ask for a kind of file counts only where the file is known for certain
+            continue  # see FILE_KINDS: the file is not known here
         pattern = _to_wildcard(rule)
         if rule.action == "deny" and overlaps(text, pattern):
             return rule
@@ -212,13 +225,13 @@ def _find_possible_match(text: str, rules: Sequence[PermissionRule], *, is_grant
             asking = asking or rule
         if rule.action != "deny" and covers(text, pattern):
             return asking  # whatever the text turns out to be, this rule matches, so earlier ones never count
-    return asking or (None if is_granted else ASK)
+    return asking or (None if is_granted else DEFAULT_RULE)
 
 
 def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()) -> bool:
-    """Return whether a tool is worth offering: not when the last rule for its permission denies every pattern.
+    """Return whether a model is offered a tool: not if the last rule for its permission denies every pattern.
 
-    `traits`: those that every call of the tool has. A rule for all permissions (`*`) and a trait is skipped where the
+    `traits`: those that every call of the tool has. A rule for all permissions (`*`) and one trait is skipped if the
     tool's calls lack that trait.
     """
     match = None

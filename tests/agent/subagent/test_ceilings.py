@@ -59,7 +59,7 @@ def verdict(it: Rig, session: Session, need: Need) -> int:
     engine = it.project.engine
     rules = engine.call_rules(session.id, engine.agent(session.agent or "build"))
     action = judge_need(need, rules.lists)[0].action
-    return STRICTNESS["allow" if action == "ask" and rules.answers_itself else action]
+    return STRICTNESS["allow" if action == "ask" and rules.approves_questions else action]
 
 
 def made(it: Rig, chance: random.Random, parent: Session | None) -> Session:

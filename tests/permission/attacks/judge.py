@@ -1,6 +1,6 @@
 """Whether a line is allowed without a question, as the bash tool would have it."""
 
-from codeloop.permission.defaults import make_guards
+from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
@@ -32,5 +32,5 @@ class Judge:
         analysis = analyse(line, gather_facts(line, directory, self._place, self._workspace))
         files = find_touched(analysis.touches, directory, self._workspace)
         needs = LineNeeds(line, analysis, files, directory).all(self._workspace, lambda _, __: {})
-        lists = (self._rules, make_guards(self._rules))
+        lists = (self._rules, make_guard_rules(self._rules))
         return all(decide(need, rules).action == "allow" for need in needs for rules in lists)

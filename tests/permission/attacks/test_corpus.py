@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.defaults import make_base_rules, make_guards
+from codeloop.permission.defaults import make_base_rules, make_guard_rules
 from codeloop.permission.gate import Denied
 from codeloop.permission.rules import decide, find_strictest
 from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
@@ -67,7 +67,9 @@ class RuledContext(TestContext):
     async def ask(self, *needs: Need) -> bool:
         self.asked += needs
         for need in needs:
-            verdict = find_strictest([decide(need, self.base, self.ruleset), decide(need, make_guards(self.ruleset))])
+            verdict = find_strictest(
+                [decide(need, self.base, self.ruleset), decide(need, make_guard_rules(self.ruleset))]
+            )
             if verdict.action != "allow":
                 raise Denied(need, verdict)
         return False

@@ -13,7 +13,7 @@ from codeloop.kit.processes import find_program
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.grammar import read_line
-from codeloop.permission.shell.proof import Facts, prove
+from codeloop.permission.shell.proof import MachineFacts, prove
 from tests.support.examples import examples
 
 
@@ -194,7 +194,7 @@ def _in_bash(lines: list[str], folder: Path) -> list[list[list[str]]]:
 
 def _expected(line: str) -> list[list[re.Pattern[str]]]:
     """Return what the words of each command have to match; a variable holds `val ue`, a file pattern finds nothing."""
-    proof = prove(line, Facts(home="/h/o me"))
+    proof = prove(line, MachineFacts(home="/h/o me"))
     assert proof.unproven == ""
     return [
         [
@@ -232,5 +232,5 @@ def test_any_text_is_read_or_refused_in_time(seed: int) -> None:
     draw = random.Random(seed)
     text = draw.choice(_PIECES) * 30_000 + "".join(draw.choices(_PIECES, k=2_000))
     started = time.process_time()
-    prove(text, Facts())
+    prove(text, MachineFacts())
     assert time.process_time() - started < 2, "what grows with the square of a line takes minutes"

@@ -11,13 +11,13 @@ from codeloop.kit.processes import find_program
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.builtins import BUILTINS
-from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts, prove
+from codeloop.permission.shell.proof import GitFacts, MachineFacts, ProgramFacts, prove
 from codeloop.schema.permission import Action, PermissionRule
 
 BASH = find_program("bash", os.environ.get("PATH"))
 
 
-def decided(line: str, facts: Facts | None = None, /, **rules: Action) -> Action:
+def decided(line: str, facts: MachineFacts | None = None, /, **rules: Action) -> Action:
     """Return what is decided under rules for bash, in which `_` stands for a blank and `any` for a star."""
     given = [
         PermissionRule(permission="bash", pattern=name.replace("any", "*").replace("_", " "), action=action)
@@ -43,7 +43,7 @@ def rule(pattern: str, action: Action) -> dict[str, Action]:
     ],
 )  # fmt: skip
 def test_what_is_certain_is_proved(line: str) -> None:
-    assert prove(line, Facts()).unproven == ""
+    assert prove(line, MachineFacts()).unproven == ""
 
 
 EVALUATES = [
@@ -76,7 +76,7 @@ EVALUATES = [
 
 @pytest.mark.parametrize("line", EVALUATES)
 def test_what_evaluates_or_runs_more_than_it_says_is_not_proved(line: str) -> None:
-    assert prove(line, Facts()).unproven
+    assert prove(line, MachineFacts()).unproven
 
 
 @pytest.mark.parametrize("line", EVALUATES)
@@ -94,7 +94,7 @@ def test_a_wrapper_that_is_allowed_allows_nothing_behind_it() -> None:
 
 
 def test_a_name_that_may_be_another_program_is_not_proved() -> None:
-    facts = Facts(
+    facts = MachineFacts(
         program=lambda name: ProgramFacts(doubt=f"`{name}` is not in a system folder" if name == "git" else "")
     )
     for line in ("git status", "ls; git status", "timeout 5 git status", "ls | xargs git add", "sh -c 'git status'"):
@@ -106,20 +106,20 @@ def test_a_name_that_may_be_another_program_is_not_proved() -> None:
 
 @pytest.mark.parametrize("line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"])
 def test_a_name_behind_a_folder_of_the_project_is_proved(line: str) -> None:
-    assert prove(line, Facts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True))).unproven == ""
+    assert prove(line, MachineFacts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True))).unproven == ""
 
 
 @pytest.mark.parametrize(
     "line", ["cp evil .venv/bin/ls; ls", "ls > .venv/bin/git; git status", "cp a b | ls", "ls | cp a b", "touch f\nls"]
 )
 def test_it_is_not_where_the_line_could_put_another_one_there(line: str) -> None:
-    proof = prove(line, Facts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True)))
+    proof = prove(line, MachineFacts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True)))
     assert "comes first on the PATH" in proof.unproven
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "ksh", "busybox sh"])
 def test_a_line_is_not_proved_for_a_shell_that_may_read_it_otherwise(shell: str) -> None:
-    assert prove(f"{shell} -c 'ls'", Facts()).unproven
+    assert prove(f"{shell} -c 'ls'", MachineFacts()).unproven
 
 
 def test_a_path_is_the_program_of_a_rule_that_names_it_and_of_no_other() -> None:
@@ -141,7 +141,7 @@ def test_git_is_proved_only_in_the_projects_own_repository() -> None:
         is_top = folder == "/w"
         return GitFacts("" if not normpath(folder).startswith("/w/vendor") else "another repository", "", not is_top)
 
-    facts = Facts(directories=("/w",), home="/h", repository=found)
+    facts = MachineFacts(directories=("/w",), home="/h", repository=found)
     assert prove("git status && cd src && git log", facts).unproven == ""
     for line in ("cd vendor/evil && git status", "git -C vendor status",
                  "cd /w/vendor; ls | xargs git add", "git -C src -C ../vendor log",
@@ -168,18 +168,18 @@ def test_git_goes_where_a_link_leads_before_it_goes_up() -> None:
         asked.append(folder)
         return GitFacts()
 
-    prove("git -C link/.. log", Facts(directories=("/w",), repository=found))
+    prove("git -C link/.. log", MachineFacts(directories=("/w",), repository=found))
     assert asked == ["/w/link/.."]
 
 
 def test_what_the_repository_runs_keeps_git_from_being_read_only() -> None:
-    facts = Facts(repository=lambda _: GitFacts(runs="the repository's configuration sets core.fsmonitor"))
+    facts = MachineFacts(repository=lambda _: GitFacts(runs="the repository's configuration sets core.fsmonitor"))
     proof = prove("git status", facts)
     assert (proof.unproven, proof.changes) == ("", "the repository's configuration sets core.fsmonitor")
 
 
 def test_a_doubt_about_the_place_is_a_doubt_about_every_line() -> None:
-    facts = Facts(doubt="PATH was changed by an earlier command")
+    facts = MachineFacts(doubt="PATH was changed by an earlier command")
     assert prove("ls", facts).unproven == "PATH was changed by an earlier command"
     assert decided("ls", facts, any="ask", ls_any="allow") == "ask"
     assert decided("ls", facts, any="allow") == "allow"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.processes import find_program
-from codeloop.permission.shell.git_read_only import GIT_ROWS
-from codeloop.permission.shell.proof import Facts, ProgramFacts, prove
-from codeloop.permission.shell.read_only import ROWS
+from codeloop.permission.shell.git_read_only import READ_ONLY_GIT_ROWS
+from codeloop.permission.shell.proof import MachineFacts, ProgramFacts, prove
+from codeloop.permission.shell.read_only import READ_ONLY_ROWS
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ from codeloop.permission.shell.read_only import ROWS
     ],
 )  # fmt: skip
 def test_lines_that_only_look(line: str) -> None:
-    proof = prove(line, Facts())
+    proof = prove(line, MachineFacts())
     assert (proof.unproven, proof.changes) == ("", "")
 
 
@@ -101,18 +101,18 @@ def test_lines_that_only_look(line: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_may_write_or_execute_do_not(line: str) -> None:
-    proof = prove(line, Facts())
+    proof = prove(line, MachineFacts())
     assert proof.unproven or proof.changes
 
 
 def test_a_program_that_a_version_manager_chooses_by_the_projects_files_is_not_read_only() -> None:
-    facts = Facts(program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}"))
+    facts = MachineFacts(program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}"))
     assert prove("python --version", facts).changes
     assert prove("jq . f", facts).changes
-    assert prove("ls", Facts(program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))).changes == ""
+    assert prove("ls", MachineFacts(program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))).changes == ""
 
 
-@pytest.mark.parametrize("name", sorted(name for name in ROWS if " " not in name))
+@pytest.mark.parametrize("name", sorted(name for name in READ_ONLY_ROWS if " " not in name))
 def test_options_are_those_of_the_installed_program(name: str) -> None:
     program = find_program(name, os.environ.get("PATH"))
     told = _help(program) if program else ""
@@ -121,7 +121,7 @@ def test_options_are_those_of_the_installed_program(name: str) -> None:
     listed = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", told))
     taking = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)(?:=| [A-Z])", told))
     pairs = dict(re.findall(r"^\s+(-\w), (--[a-z-]+)", told, re.MULTILINE))
-    row = ROWS[name]
+    row = READ_ONLY_ROWS[name]
     assert {option for option in row.flags | row.with_value if option.startswith("--")} <= listed
     assert {option for option in row.with_value if option.startswith("--")} <= taking
     assert {short for short, long in pairs.items() if short in row.with_value and long not in taking} == set()
@@ -133,7 +133,7 @@ def _help(program: str) -> str:
 
 
 @pytest.mark.skipif(find_program("git", os.environ.get("PATH")) is None, reason="git is not installed")
-@pytest.mark.parametrize("name", sorted(GIT_ROWS))
+@pytest.mark.parametrize("name", sorted(READ_ONLY_GIT_ROWS))
 def test_no_allowed_option_of_git_makes_a_file(tmp_path: Path, name: str) -> None:
     """Run each subcommand with each option that takes nothing, in a repository, and compare all of its files."""
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@y"]
@@ -157,7 +157,7 @@ def test_no_allowed_option_of_git_makes_a_file(tmp_path: Path, name: str) -> Non
 
     before = state()
     verb = {"stash": ["list"], "worktree": ["list"], "reflog": ["show"]}.get(name, [])
-    flags = sorted(GIT_ROWS[name].flags)
+    flags = sorted(READ_ONLY_GIT_ROWS[name].flags)
     for option in flags[:: max(1, len(flags) // 12)]:
         run(name, *verb, option)
     assert state() == before

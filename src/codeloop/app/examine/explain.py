@@ -90,7 +90,7 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
         needs = [_explain_need(engine, session_id, agent, need) for need in ctx.needs]
         if any(need.action == "deny" for need in needs):  # then nobody is asked about the others
             needs = [need for need in needs if need.action != "ask"]
-        if rules.answers_itself:
+        if rules.approves_questions:
             needs = [replace(need, action="allow") if need.action == "ask" else need for need in needs]
         sandbox = None
         if tool == "bash":
@@ -124,7 +124,7 @@ class _DryRun(CallContext):
 def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> ExplainedNeed:
     grants = [
         PermissionRule(permission=grant.permission, pattern=pattern, action="allow")
-        for grant in engine.gate.grants(session_id, need)
+        for grant in engine.gate.list_grants(session_id, need)
         for pattern in grant.patterns
     ]
     verdict, origin = judge_need(need, engine.call_rules(session_id, agent).lists, tuple(grants))

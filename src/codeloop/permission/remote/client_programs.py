@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from codeloop.net.origin import is_loopback
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
-_METHOD = re.compile(r"[A-Z]+")
-_ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
-_HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
-_COPIES_TO = re.compile(r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):")
-_CURL_WITH_VALUE = "AbcCDeEhHKmoPrtuUwxXyYz"
-_CURL_SENDS = "dFTQ"
-_CURL_LONG_SENDS = frozenset(
+_METHOD_NAME = re.compile(r"[A-Z]+")
+_HTTPIE_BODY_ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
+_URL_HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
+_REMOTE_TARGET = re.compile(r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):")
+_CURL_VALUE_LETTERS = "AbcCDeEhHKmoPrtuUwxXyYz"
+_CURL_SENDING_LETTERS = "dFTQ"
+_CURL_SENDING_OPTIONS = frozenset(
     {"--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--form-string", "--json"}
     | {"--mail-from", "--mail-rcpt", "--quote", "--upload-file"}
 )
-_CURL_LONG = """
+_CURL_VALUE_OPTION_NAMES = """
 --cacert --cert --config --connect-timeout --cookie --cookie-jar --dump-header --header --interface --key --limit-rate
 --max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --proxy --range --referer --resolve --retry
 --retry-delay --retry-max-time --unix-socket --user --user-agent --write-out
 """
-_CURL_LONG_WITH_VALUE = frozenset(_CURL_LONG.split())
-_WGET_WITH_VALUE = "OoPtTUeiaARDIXQwB"
+_CURL_VALUE_OPTIONS = frozenset(_CURL_VALUE_OPTION_NAMES.split())
+_WGET_VALUE_LETTERS = "OoPtTUeiaARDIXQwB"
 
 
 def _curl_sends(words: Sequence[str]) -> bool:
@@ -38,21 +38,22 @@ def _curl_sends(words: Sequence[str]) -> bool:
             value = value if has_value else (rest.pop(0) if rest else "")
             urls += [value] if name == "--url" else []
             method = value if name == "--request" else method
-        elif name in _CURL_LONG_SENDS or name in _CURL_LONG_WITH_VALUE:
-            sends = sends or name in _CURL_LONG_SENDS
+        elif name in _CURL_SENDING_OPTIONS or name in _CURL_VALUE_OPTIONS:
+            sends = sends or name in _CURL_SENDING_OPTIONS
             rest = rest if has_value else rest[1:]
         elif word.startswith("--"):
             is_get = is_get or word in {"--get", "--head"}
         else:
             letters = word[1:]
             at = next(
-                (at for at, letter in enumerate(letters) if letter in _CURL_WITH_VALUE + _CURL_SENDS), len(letters)
+                (at for at, letter in enumerate(letters) if letter in _CURL_VALUE_LETTERS + _CURL_SENDING_LETTERS),
+                len(letters),
             )
             is_get = is_get or bool({"G", "I"} & set(letters[:at]))
             if at < len(letters):
                 value = letters[at + 1 :] or (rest.pop(0) if rest else "")
                 method = value if letters[at] == "X" else method
-                sends = sends or letters[at] in _CURL_SENDS
+                sends = sends or letters[at] in _CURL_SENDING_LETTERS
     writes = method.upper() not in _READ_METHODS if method else sends and not is_get
     return writes and not _is_local(urls)
 
@@ -69,7 +70,7 @@ def _wget_sends(words: Sequence[str]) -> bool:
             method = value if has_value else "".join(words[at + 1 : at + 2])
             sends, skip = sends or method.upper() not in _READ_METHODS, not has_value
         elif word.startswith("-"):
-            skip = not word.startswith("--") and word[-1] in _WGET_WITH_VALUE
+            skip = not word.startswith("--") and word[-1] in _WGET_VALUE_LETTERS
         else:
             urls.append(word)
     return sends and not _is_local(urls)
@@ -78,12 +79,12 @@ def _wget_sends(words: Sequence[str]) -> bool:
 def _httpie_sends(words: Sequence[str]) -> bool:
     """Return whether there is a method that writes, or items of a body, which mean POST."""
     operands = [word for word in words if not word.startswith("-")]
-    urls = [word for word in operands[:2] if not _METHOD.fullmatch(word)][:1]
+    urls = [word for word in operands[:2] if not _METHOD_NAME.fullmatch(word)][:1]
     if not operands or _is_local(urls) or (urls and urls[0].startswith((":", "/"))):
         return False
-    if _METHOD.fullmatch(operands[0]):
+    if _METHOD_NAME.fullmatch(operands[0]):
         return operands[0] not in _READ_METHODS
-    return any(_ITEM.match(word) for word in operands[1:])
+    return any(_HTTPIE_BODY_ITEM.match(word) for word in operands[1:])
 
 
 def _api_changes(words: Sequence[str]) -> bool:
@@ -116,7 +117,10 @@ def _copies_out(words: Sequence[str]) -> bool:
     operands = [word for word in words if not word.startswith("-")]
     is_tried = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
     return (
-        bool(operands) and not is_tried and _COPIES_TO.match(operands[-1]) is not None and not _is_local(operands[-1:])
+        bool(operands)
+        and not is_tried
+        and _REMOTE_TARGET.match(operands[-1]) is not None
+        and not _is_local(operands[-1:])
     )
 
 
@@ -130,11 +134,11 @@ def _is_local(urls: Sequence[str]) -> bool:
 
 
 def _is_this_machine(url: str) -> bool:
-    match = _HOST.match(url)
+    match = _URL_HOST.match(url)
     return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")  # 0.0.0.0 is this machine, too
 
 
-CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {
+CHANGE_CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {
     "curl": _curl_sends,
     "curlie": _curl_sends,
     "wget": _wget_sends,

@@ -249,9 +249,9 @@ toot post,reply
 signal-cli ** send
 """
 
-ROWS = GIT + FORGES + PACKAGES + DEPLOYMENTS + CLOUDS + MESSAGES
+REMOTE_ROWS = GIT + FORGES + PACKAGES + DEPLOYMENTS + CLOUDS + MESSAGES
 
-ALIASES = {
+PROGRAM_ALIASES = {
     "buildah": "docker",
     "flyctl": "fly",
     "gradlew": "gradle",
@@ -269,7 +269,7 @@ ALIASES = {
 }
 """Program -> the program whose rows it shares."""
 
-CARRIERS = """
+PACKAGE_RUNNERS = """
 bundle exec;bun x;bunx;conda run;dlx;hatch run;mise exec;mise x;npm exec;npm x;npx;op run;pdm run;pipenv run;pipx run
 pnpm;pnpm dlx;pnpm exec;poetry run;rye run;uv run;uv tool run;uvx;yarn;yarn dlx;yarn exec
 """

@@ -3,54 +3,59 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.command import SimpleCommand
+from codeloop.permission.shell.command import OptionRow, SimpleCommand, find_operand
 from codeloop.permission.shell.git_read_only import check_git
-from codeloop.permission.shell.read_only import ROWS, SPECIAL, WITH_SUBCOMMANDS, WRAPPERS_FOLLOWED, Harmful, check_words
+from codeloop.permission.shell.read_only import (
+    ARGUMENT_CHECKS,
+    FOLLOWED_WRAPPERS,
+    PROGRAMS_WITH_SUBCOMMANDS,
+    READ_ONLY_ROWS,
+)
+from codeloop.permission.shell.read_only_row import Harmful, check_words
 from codeloop.permission.shell.words import Word
-from codeloop.permission.shell.wrappers import Wrapper, find_operand
 
-_SHIMS = re.compile(r"/shims/|/\.volta/")
+_SHIM_FOLDER = re.compile(r"/shims/|/\.volta/")
 """Shim folders of version managers, whose programs a file of the project selects."""
-DESTRUCTIVE = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
-GIT = Wrapper(
+_DESTRUCTIVE_PROGRAMS = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
+GIT_OPTIONS = OptionRow(
     "-C -c --git-dir --work-tree --namespace --config-env",
     "-p -P --paginate --no-pager --bare --no-replace-objects --literal-pathspecs --no-optional-locks --version --help",
 )
 """The options of git itself, before its subcommand."""
-DESTRUCTIVE_GIT = frozenset({"clean", "reset", "checkout", "restore", "stash", "switch"})
+_DESTRUCTIVE_GIT_SUBCOMMANDS = frozenset({"clean", "reset", "checkout", "restore", "stash", "switch"})
 
 
-def why_it_changes(name: str, words: Sequence[Word], path: str = "") -> str:
-    """Return why a command may change something; "": it certainly changes nothing.
+def explain_change(name: str, words: Sequence[Word], path: str = "") -> str:
+    """Explain why a command may change something; "": it certainly changes nothing.
 
-    `words`: those behind its name (for git, behind git's own options); `path`: where the program is, as far as known.
+    `words`: the words behind its name (for git, behind git's own options); `path`: of the program, "" if not known.
     """
-    if _SHIMS.search(path):
+    if _SHIM_FOLDER.search(path):
         return f"what `{name}` runs is chosen by a file of the project"
     try:
         if name == "git":
             check_git(words)
-        elif name in SPECIAL:
-            SPECIAL[name](words)
-        elif name not in WRAPPERS_FOLLOWED:
-            subcommand = f"{name} {words[0].value}" if name in WITH_SUBCOMMANDS and words else ""
-            allowed = ROWS.get(subcommand)
-            rest = words[1:] if allowed else words
-            allowed = allowed or ROWS.get(name)
-            if allowed is None:
+        elif name in ARGUMENT_CHECKS:
+            ARGUMENT_CHECKS[name](words)
+        elif name not in FOLLOWED_WRAPPERS:
+            subcommand = f"{name} {words[0].value}" if name in PROGRAMS_WITH_SUBCOMMANDS and words else ""
+            row = READ_ONLY_ROWS.get(subcommand)
+            rest = words[1:] if row else words
+            row = row or READ_ONLY_ROWS.get(name)
+            if row is None:
                 return f"`{name}` is not known to only read"
-            check_words(rest, allowed)
+            check_words(rest, row)
     except Harmful as reason:
         return f"`{name}`: {reason}"
     return ""
 
 
 def is_destructive(command: SimpleCommand) -> bool:
-    """Return whether a command may delete or overwrite files wholesale, those that git ignores included."""
+    """Return whether a command may delete or overwrite many files at once, files that git ignores included."""
     name, *rest = [word.value for word in command.words]
     if name == "find":
         return any("-delete" in word or "-exec" in word for word in rest)
     if name == "git":
-        at = find_operand(command.words, GIT)
-        return at is None or (at <= len(rest) and rest[at - 1] in DESTRUCTIVE_GIT)
-    return name in DESTRUCTIVE
+        at = find_operand(command.words, GIT_OPTIONS)
+        return at is None or (at <= len(rest) and rest[at - 1] in _DESTRUCTIVE_GIT_SUBCOMMANDS)
+    return name in _DESTRUCTIVE_PROGRAMS

@@ -1,16 +1,18 @@
-"""Read-only subcommands of git, with their harmless options."""
+"""Read-only subcommands of git with their harmless options, and the check of a git command against them."""
 
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.read_only import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check_words, make_row
+from codeloop.permission.shell.command import OptionRow
+from codeloop.permission.shell.read_only_row import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check_words, make_row
 from codeloop.permission.shell.words import Word
-from codeloop.permission.shell.wrappers import Wrapper
 
-HARMLESS_OPTIONS = Wrapper("-C", "-P --no-pager --no-optional-locks --literal-pathspecs --version --no-replace-objects")
+HARMLESS_GIT_OPTIONS = OptionRow(
+    "-C", "-P --no-pager --no-optional-locks --literal-pathspecs --version --no-replace-objects"
+)
 """Options of git itself that neither choose another repository nor set anything; `-C` is followed."""
 
-_DIFF = """
+_DIFF_FLAGS = """
 -a -B -b -D -M -p -R -r -s -t -u -W -w -z --abbrev --anchored --binary --cached --check --color
 --color-moved --color-words --combined-all-paths --compact-summary --cumulative --diff-filter --dirstat
 --exit-code --find-copies --find-copies-harder --find-renames --full-index --function-context
@@ -22,7 +24,7 @@ _DIFF = """
 --unified --word-diff --word-diff-regex --diff-algorithm
 """
 _DIFF_WITH_VALUE = "-G -l -S -U --unified --diff-filter --diff-algorithm"
-_LOG = """
+_LOG_FLAGS = """
 -E -F -P -g -i -c -m --abbrev-commit --all --all-match --ancestry-path --author-date-order
 --basic-regexp --bisect --boundary --branches --cc --cherry --cherry-mark --cherry-pick --children
 --clear-decorations --count --date-order --decorate --dense --do-walk --exclude --extended-regexp
@@ -37,13 +39,13 @@ _LOG_WITH_VALUE = """
 -L -n --after --author --before --committer --date --grep --max-age --max-count --min-age --since --skip
 --until --decorate-refs --decorate-refs-exclude
 """
-_LISTING = """
+_LISTING_FLAGS = """
 -i --column --color --no-color --ignore-case --no-column --omit-empty
 """
 _LISTING_WITH_VALUE = "--contains --format --merged --no-contains --no-merged --points-at --sort"
-_HISTORY = make_row(_DIFF + _LOG, _DIFF_WITH_VALUE + _LOG_WITH_VALUE)
+_HISTORY_ROW = make_row(_DIFF_FLAGS + _LOG_FLAGS, _DIFF_WITH_VALUE + _LOG_WITH_VALUE)
 
-GIT_ROWS: dict[str, ReadOnlyRow] = {
+READ_ONLY_GIT_ROWS: dict[str, ReadOnlyRow] = {
     "blame": make_row(
         """-b -c -C -e -f -k -l -M -n -p -s -t -w --abbrev --color-by-age --color-lines --date --first-parent
         --incremental --line-porcelain --porcelain --progress --root --show-email --show-name --show-number
@@ -51,7 +53,7 @@ GIT_ROWS: dict[str, ReadOnlyRow] = {
         "-L --since",
     ),
     "branch": make_row(
-        "-a -l -r -v -vv --all --list --remotes --show-current --verbose --abbrev" + _LISTING, _LISTING_WITH_VALUE
+        "-a -l -r -v -vv --all --list --remotes --show-current --verbose --abbrev" + _LISTING_FLAGS, _LISTING_WITH_VALUE
     ),
     "cat-file": make_row(
         "-e -p -s -t --batch --batch-check --batch-all-objects --buffer --unordered --allow-unknown-type"
@@ -68,10 +70,10 @@ GIT_ROWS: dict[str, ReadOnlyRow] = {
         "--abbrev --all --always --candidates --contains --debug --dirty --exact-match --first-parent --long --tags",
         "--exclude --match",
     ),
-    "diff": make_row(_DIFF, _DIFF_WITH_VALUE),
-    "diff-files": make_row(_DIFF + " -0 -1 -2 -3 -q", _DIFF_WITH_VALUE),
-    "diff-index": make_row(_DIFF + " -m", _DIFF_WITH_VALUE),
-    "diff-tree": make_row(_DIFF + " -c -m -v --cc --no-commit-id --root --stdin", _DIFF_WITH_VALUE),
+    "diff": make_row(_DIFF_FLAGS, _DIFF_WITH_VALUE),
+    "diff-files": make_row(_DIFF_FLAGS + " -0 -1 -2 -3 -q", _DIFF_WITH_VALUE),
+    "diff-index": make_row(_DIFF_FLAGS + " -m", _DIFF_WITH_VALUE),
+    "diff-tree": make_row(_DIFF_FLAGS + " -c -m -v --cc --no-commit-id --root --stdin", _DIFF_WITH_VALUE),
     "for-each-ref": make_row("--ignore-case --omit-empty --exclude", "--count " + _LISTING_WITH_VALUE),
     "grep": make_row(
         """-a -c -E -F -G -H -h -I -i -L -l -n -o -P -p -q -r -v -W -w -z --all-match --and --basic-regexp --break
@@ -81,7 +83,7 @@ GIT_ROWS: dict[str, ReadOnlyRow] = {
         --show-function --text --untracked --word-regexp""",
         "-A -B -C -e -m --after-context --before-context --context --max-count --max-depth --threads",
     ),
-    "log": _HISTORY,
+    "log": _HISTORY_ROW,
     "ls-files": make_row(
         """-c -d -f -i -k -m -o -s -t -u -v -z --abbrev --cached --deduplicate --deleted --directory --eol
         --error-unmatch --exclude-standard --format --full-name --ignored --killed --modified
@@ -93,9 +95,9 @@ GIT_ROWS: dict[str, ReadOnlyRow] = {
     ),
     "merge-base": make_row("-a --all --fork-point --independent --is-ancestor --octopus"),
     "name-rev": make_row("--all --always --name-only --tags --exclude --refs"),
-    "reflog": _HISTORY,
+    "reflog": _HISTORY_ROW,
     "remote": make_row("-v --all --push --verbose"),
-    "rev-list": make_row(_LOG + " --objects --objects-edge --quiet --disk-usage --timestamp", _LOG_WITH_VALUE),
+    "rev-list": make_row(_LOG_FLAGS + " --objects --objects-edge --quiet --disk-usage --timestamp", _LOG_WITH_VALUE),
     "rev-parse": make_row(
         """-q --abbrev-ref --absolute-git-dir --all --branches --disambiguate --git-common-dir --git-dir
         --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes
@@ -103,30 +105,30 @@ GIT_ROWS: dict[str, ReadOnlyRow] = {
         --sq --symbolic --symbolic-full-name --tags --verify""",
         "--git-path --default",
     ),
-    "shortlog": make_row("-c -e -n -s --email --numbered --summary " + _LOG, _LOG_WITH_VALUE),
-    "show": _HISTORY,
+    "shortlog": make_row("-c -e -n -s --email --numbered --summary " + _LOG_FLAGS, _LOG_WITH_VALUE),
+    "show": _HISTORY_ROW,
     "show-ref": make_row("-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify"),
-    "stash": _HISTORY,
+    "stash": _HISTORY_ROW,
     "status": make_row(
         """-b -s -u -uall -uno -unormal -v -vv -z --ahead-behind --branch --column --find-renames
         --ignore-submodules --ignored --long --no-ahead-behind --no-column --no-renames --porcelain --renames
         --short --show-stash --untracked-files --verbose"""
     ),
-    "symbolic-ref": make_row("-q --quiet --short --no-recurse", most=1),
-    "tag": make_row("-l -n --list" + _LISTING, _LISTING_WITH_VALUE),
-    "version": make_row("--build-options", most=0),
+    "symbolic-ref": make_row("-q --quiet --short --no-recurse", max_operands=1),
+    "tag": make_row("-l -n --list" + _LISTING_FLAGS, _LISTING_WITH_VALUE),
+    "version": make_row("--build-options", max_operands=0),
     "worktree": make_row("-v -z --porcelain --verbose"),
 }
-_FIRST = {
+_READ_ONLY_FIRST_WORDS = {
     "reflog": {"show"},
     "remote": {"get-url"},
     "stash": {"list", "show"},
     "worktree": {"list"},
 }
-"""The first word behind a subcommand that has further ones, some of which change something."""
-_SIGNATURE = re.compile(r"%[-+ ]?G|signature")
-_READ_WITHOUT_OPERANDS = frozenset({"reflog", "remote"})
-_GETS = frozenset({"--get", "--get-all", "--get-regexp"})
+"""By subcommand that has subcommands of its own (`git stash list`): those that only read."""
+_SIGNATURE_FORMAT = re.compile(r"%[-+ ]?G|signature")
+_READ_ONLY_WITHOUT_OPERANDS = frozenset({"reflog", "remote"})
+_GET_OPTIONS = frozenset({"--get", "--get-all", "--get-regexp"})
 
 
 def check_git(words: Sequence[Word]) -> None:
@@ -134,15 +136,15 @@ def check_git(words: Sequence[Word]) -> None:
     if not words:
         return
     subcommand = words[0].value
-    allowed = GIT_ROWS.get(subcommand)
-    if allowed is None:
+    row = READ_ONLY_GIT_ROWS.get(subcommand)
+    if row is None:
         raise Harmful(f"`git {subcommand}` is not known to only read")
-    if any(_SIGNATURE.search(word.value) for word in words[1:]):
+    if any(_SIGNATURE_FORMAT.search(word.value) for word in words[1:]):
         raise Harmful("it may run the program that checks signatures")
-    parsed = check_words(words[1:], allowed)
+    parsed = check_words(words[1:], row)
     first = words[1].value if len(words) > 1 else ""
-    is_bare = subcommand in _READ_WITHOUT_OPERANDS and not parsed.operands
-    if subcommand in _FIRST and first not in _FIRST[subcommand] and not is_bare:
+    is_bare = subcommand in _READ_ONLY_WITHOUT_OPERANDS and not parsed.operands
+    if subcommand in _READ_ONLY_FIRST_WORDS and first not in _READ_ONLY_FIRST_WORDS[subcommand] and not is_bare:
         raise Harmful(f"`git {subcommand} {first}` is not known to only read")
     if _count_allowed_operands(subcommand, parsed) < parsed.count:
         raise Harmful(f"`git {subcommand}` with these words may change something")
@@ -156,6 +158,6 @@ def _count_allowed_operands(subcommand: str, parsed: ParsedWords) -> int:
         case "tag":
             return 100 if options & {"-l", "--list"} else 0
         case "config":
-            return 2 if options & _GETS else 0 if options & {"-l", "--list"} else 1
+            return 2 if options & _GET_OPTIONS else 0 if options & {"-l", "--list"} else 1
         case _:
             return ANY_NUMBER

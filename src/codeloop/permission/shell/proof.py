@@ -1,4 +1,4 @@
-"""Proves what a shell line does. Pure: what depends on the machine is passed as `Facts`.
+"""Proves what a shell line does. Reads nothing from the disk: whatever depends on the machine comes as `MachineFacts`.
 
 Rules that allow particular commands count for proved lines only. A line is proved when it is in the small language
 (`grammar.py`), each name in it is sure to be the program that it seems to be, and whatever its commands run is proved.
@@ -13,22 +13,22 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
-from codeloop.permission.shell.command import SimpleCommand, strip_system_folder
-from codeloop.permission.shell.effects import why_it_changes
-from codeloop.permission.shell.git_read_only import HARMLESS_OPTIONS
-from codeloop.permission.shell.grammar import is_harmless, read_line
-from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
-from codeloop.permission.shell.read_only import Harmful, check_sed_runs_nothing
+from codeloop.permission.shell.command import SimpleCommand, find_operand, strip_system_folder
+from codeloop.permission.shell.effects import explain_change
+from codeloop.permission.shell.git_read_only import HARMLESS_GIT_OPTIONS
+from codeloop.permission.shell.grammar import is_harmless_assignment, read_line
+from codeloop.permission.shell.read_only import READ_ONLY_BUILTINS, check_sed_runs_nothing
+from codeloop.permission.shell.read_only_row import Harmful
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.words import Word, make_word
-from codeloop.permission.shell.wrappers import NOTHING, SPECIAL, STDIN, WRAPPERS, find_operand, unwrap
+from codeloop.permission.shell.wrappers import NO_COMMANDS, STDIN_PATH, UNWRAPPERS, WRAPPERS, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
-_RUNNERS_FOLLOWED = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
+_FOLLOWED_RUNNERS = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
 _EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])
-"""The shells for which a line of the grammar means the same."""
-_SCRIPT_FLAGS = re.compile(r"-[eux]*c")
-_SUDO_OPTIONS = re.compile(r"-[nEH]+|--non-interactive")
+"""The shells to which a line of the grammar means the same as to bash."""
+_SCRIPT_OPTION = re.compile(r"-[eux]*c")
+_SUDO_OPTION = re.compile(r"-[nEH]+|--non-interactive")
 _MAX_FOLDERS = 8
 
 
@@ -48,7 +48,7 @@ class GitFacts(Struct, frozen=True):
 class ProgramFacts(Struct, frozen=True):
     """The program that a bare name runs: its path, and why it may not be the one of that name ("": it is).
 
-    `is_behind`: a folder of the project comes before it on the PATH, so a command could put another one there.
+    `is_behind`: a folder of the project comes before it on the PATH, so a command could put another facts there.
     """
 
     path: str = ""
@@ -64,11 +64,12 @@ def _assume_plain_repository(_: str) -> GitFacts:
     return GitFacts()
 
 
-class Facts(Struct, frozen=True):
-    """What a proof needs to know about the machine.
+class MachineFacts(Struct, frozen=True):
+    """The facts about the machine that a proof depends on.
 
-    `directories`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
-    nothing can be proved at all. `program`: finds the program of a name. `repository`: finds that of a directory.
+    `directories`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: the
+    reason why no line can be proved; "": there is none. `program`: finds the facts about the program of a name.
+    `repository`: finds those about the git repository of a directory.
     """
 
     directories: tuple[str, ...] = ("/",)
@@ -86,9 +87,9 @@ class ProvedCommand(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """What is certain of a line. `unproven`: why its meaning is not, else "". `changes`: why it may change something.
+    """The result for a line. `unproven`: why its meaning is uncertain, else "". `changes`: why it may change something.
 
-    `commands`: those that bash itself starts, in order; what they run in turn is proved, but not listed.
+    `commands`: the commands that bash itself starts, in order. Commands that these run are proved, too, but not listed.
     """
 
     unproven: str = ""
@@ -102,67 +103,69 @@ class Proof(Struct, frozen=True):
 
 
 class _Unproven(Exception):
-    """A line, or a command of it, is not certain; the text says why."""
+    """The meaning of a line, or of a command in it, is not certain; the text is the reason."""
 
 
-def prove(line: str, facts: Facts) -> Proof:
-    """Prove a line, or say why that is not possible. Linear; never fails."""
-    reading = read_line(line)
-    if reading.refusal or facts.doubt:
-        return Proof(reading.refusal or facts.doubt, "what it does is not certain")
-    judge = _Judge(facts)
+def prove(line: str, facts: MachineFacts) -> Proof:
+    """Prove a line, or explain why that is not possible. Takes time in proportion to its length, and never fails."""
+    parsed_line = read_line(line)
+    if parsed_line.refusal or facts.doubt:
+        return Proof(parsed_line.refusal or facts.doubt, "what it does is not certain")
+    prover = _Prover(facts)
     try:
-        for command in reading.commands:
-            judge.judge_step(command)
-        judge.check_names(reading.commands)
+        for command in parsed_line.commands:
+            prover.prove_step(command)
+        prover.check_shadowing(parsed_line.commands)
     except _Unproven as reason:
         return Proof(str(reason), "what it does is not certain")
     commands = tuple(
-        ProvedCommand(tuple(_expand_home(word, facts.home) for word in c.words), c) for c in reading.commands
+        ProvedCommand(tuple(_expand_home(word, facts.home) for word in c.words), c) for c in parsed_line.commands
     )
-    return Proof("", judge.changes, commands)
+    return Proof("", prover.changes, commands)
 
 
 def _expand_home(word: Word, home: str) -> str:
     return home + word.value[1:] if word.source.startswith("~") else word.value
 
 
-class _Judge:
-    """Judges the commands of one line in order.
+class _Prover:
+    """Proves the commands of one line in order.
 
-    `changes`: the first reason why something may be changed; `is_lost`: the shell's directory is no longer certain;
-    `behind`: a program that is found behind a folder of the project on the PATH.
+    `folders`: the directories that the shell may be in; `is_lost`: it may be elsewhere. `changes`: the first reason
+    why something may be changed; `count`: of the commands so far, those inside others included. `shadowed_program`: the
+    first program that stands behind a folder of the project on the PATH.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: MachineFacts) -> None:
         self.facts = facts
         self.folders = facts.directories
         self.changes = ""
         self.count = 0
         self.is_lost = False
-        self.behind = ""
+        self.shadowed_program = ""
 
-    def judge_step(self, command: SimpleCommand, depth: int = 0) -> None:
+    def prove_step(self, command: SimpleCommand, depth: int = 0) -> None:
         """Judge a command that bash itself starts. Raises _Unproven."""
-        self._judge_command(command.words, depth, is_shell=True)
+        self._prove_command(command.words, depth, is_shell=True)
         for redirect in command.redirects:
             if redirect.is_file and redirect.operator != "<" and redirect.target.value != "/dev/null":
-                self._note(f"it writes to {redirect.target.text}")
+                self._note_change(f"it writes to {redirect.target.text}")
         if command.words[0].value == "cd":
             self._follow_cd(command)
 
-    def check_names(self, commands: Sequence[SimpleCommand]) -> None:
+    def check_shadowing(self, commands: Sequence[SimpleCommand]) -> None:
         """Refuse a program that the line itself could put another one in front of.
 
-        `_judge_command` does so for changes before it; in a pipeline those after it count, too, since all run at once.
+        `_prove_command` does so for changes before it; in a pipeline those after it count, too, since all run at once.
         """
-        if self.behind and self.changes and not all(command.is_plain_step for command in commands):
-            raise _Unproven(_describe_shadowing(self.behind))
+        if self.shadowed_program and self.changes and not all(command.is_plain_step for command in commands):
+            raise _Unproven(_describe_shadowing(self.shadowed_program))
 
-    def _note(self, changes: str) -> None:
+    def _note_change(self, changes: str) -> None:
+        # The first reason is the one that a user reads.
         self.changes = self.changes or changes
 
-    def _judge_command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
+    def _prove_command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
         self.count += 1
         if self.count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise _Unproven("it runs too many commands")
@@ -173,29 +176,29 @@ class _Judge:
         program_facts = ProgramFacts()
         if is_shell and is_bare and name in BUILTINS - {"command"}:
             self._check_builtin(name, words)
-            self._note("" if name in SHELL_READS else f"`{name}` changes something")
+            self._note_change("" if name in READ_ONLY_BUILTINS else f"`{name}` changes something")
             return
         if name != "command" and (is_bare or name != words[0].value):
             program_facts = self.facts.program(words[0].value)
         if program_facts.doubt:
             raise _Unproven(program_facts.doubt)
         if program_facts.is_behind:
-            self.behind = self.behind or name
+            self.shadowed_program = self.shadowed_program or name
             if self.changes:
                 raise _Unproven(_describe_shadowing(name))
         self._check_variables(name, words)
         if name == "git":
-            self._judge_git(words)
+            self._prove_git(words)
             return
         kind = name.rpartition("/")[2] or name
         words = (make_word(kind), *words[1:])
-        if kind == "find" or kind in WRAPPERS or kind in SPECIAL or is_runner(kind):
-            self._judge_runner(kind, words, depth)
-        elif unwrap(words) != NOTHING:
+        if kind == "find" or kind in WRAPPERS or kind in UNWRAPPERS or is_runner(kind):
+            self._prove_runner(kind, words, depth)
+        elif unwrap(words) != NO_COMMANDS:
             raise _Unproven(f"`{name}` runs another program with these options")
         elif kind in {"sed", "gsed"}:
             self._check_sed(words)
-        self._note(why_it_changes(name, words[1:], program_facts.path))
+        self._note_change(explain_change(name, words[1:], program_facts.path))
 
     def _check_builtin(self, name: str, words: Sequence[Word]) -> None:
         check = HARMLESS_FORMS.get(name)
@@ -212,7 +215,7 @@ class _Judge:
             if word.value == ANY and is_whole_variable(word):
                 raise _Unproven(f"{word.source} could be an option of `{name}`: put `--` before it")
 
-    def _judge_runner(self, name: str, words: Sequence[Word], depth: int) -> None:
+    def _prove_runner(self, name: str, words: Sequence[Word], depth: int) -> None:
         """Follow a program into the commands that it runs."""
         options = [word.value for word in words[1:]]
         if name == "find":
@@ -220,25 +223,25 @@ class _Judge:
             if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
         elif name in _EQUIVALENT_SHELLS:
-            self._judge_shell(name, words, depth)
+            self._prove_shell(name, words, depth)
             return
-        elif name not in _RUNNERS_FOLLOWED:
+        elif name not in _FOLLOWED_RUNNERS:
             raise _Unproven(f"what `{name}` runs is not followed")
-        if name == "command" and any(option not in {"-v", "-V"} for option in _take_options(options)):
+        if name == "command" and any(option not in {"-v", "-V"} for option in _list_leading_options(options)):
             raise _Unproven("`command` is given options that are not followed")
         if name == "env":
             self._check_env(words)
         if name == "sudo" and any(
-            option.startswith("-") and not _SUDO_OPTIONS.fullmatch(option) for option in _take_options(options)
+            option.startswith("-") and not _SUDO_OPTION.fullmatch(option) for option in _list_leading_options(options)
         ):
             raise _Unproven("`sudo` is given options that are not followed")
         inner = unwrap(words)
         if inner.is_unknown or inner.scripts:
             raise _Unproven(f"what `{name}` runs is only known when it runs")
         if name == "env" and not inner.commands:
-            self._note("`env` prints the environment, which may hold secrets")
+            self._note_change("`env` prints the environment, which may hold secrets")
         for command in inner.commands:
-            self._judge_command(command, depth + 1, is_shell=name == "command")
+            self._prove_command(command, depth + 1, is_shell=name == "command")
 
     def _check_sed(self, words: Sequence[Word]) -> None:
         try:
@@ -246,16 +249,16 @@ class _Judge:
         except Harmful as reason:
             raise _Unproven(f"`sed` may run a program: {reason}") from reason
 
-    def _judge_shell(self, name: str, words: Sequence[Word], depth: int) -> None:
+    def _prove_shell(self, name: str, words: Sequence[Word], depth: int) -> None:
         match words[1:]:
-            case [Word(value=flags), Word() as script] if _SCRIPT_FLAGS.fullmatch(flags) and script.is_known:
-                reading = read_line(script.value)
-                if reading.refusal:
-                    raise _Unproven(reading.refusal)
-                for command in reading.commands:
-                    self.judge_step(command, depth + 1)
-            case [Word() as file, *_] if _is_script(file):
-                self._note(f"`{name}` runs a script")
+            case [Word(value=flags), Word() as script] if _SCRIPT_OPTION.fullmatch(flags) and script.is_known:
+                parsed_line = read_line(script.value)
+                if parsed_line.refusal:
+                    raise _Unproven(parsed_line.refusal)
+                for command in parsed_line.commands:
+                    self.prove_step(command, depth + 1)
+            case [Word() as file, *_] if _names_script(file):
+                self._note_change(f"`{name}` runs a script")
             case _:
                 raise _Unproven(f"what `{name}` reads is not certain")
 
@@ -266,7 +269,7 @@ class _Judge:
                 if word.value.startswith("-"):
                     raise _Unproven("`env` is given options")
                 return
-            if not word.is_known or not is_harmless(variable, value):
+            if not word.is_known or not is_harmless_assignment(variable, value):
                 raise _Unproven(f"it assigns {variable}")
 
     def _follow_cd(self, command: SimpleCommand) -> None:
@@ -286,9 +289,9 @@ class _Judge:
         if len(self.folders) > _MAX_FOLDERS:
             raise _Unproven("where it runs is not certain")
 
-    def _judge_git(self, words: Sequence[Word]) -> None:
+    def _prove_git(self, words: Sequence[Word]) -> None:
         """Judge git by the repository that it finds, and by its subcommand."""
-        at = find_operand(words, HARMLESS_OPTIONS)
+        at = find_operand(words, HARMLESS_GIT_OPTIONS)
         if at is None or at > len(words) or not all(word.is_known for word in words[:at]):
             raise _Unproven("`git` is given options that choose another repository or configuration")
         if self.is_lost:
@@ -298,25 +301,27 @@ class _Judge:
             if option.value == "-C":  # git follows links before `..`, so the path stays as it is written
                 folders = tuple(join(folder, _expand_home(value, self.facts.home)) for folder in folders)
         git_facts = [self.facts.repository(folder) for folder in folders]
-        for one in git_facts:
-            if one.foreign:
-                raise _Unproven(one.foreign)
-            if one.is_below and self.changes:
+        for facts in git_facts:
+            if facts.foreign:
+                raise _Unproven(facts.foreign)
+            if facts.is_below and self.changes:
                 raise _Unproven("what comes before it may change which repository git finds")
-        if unwrap(words) != NOTHING:
+        if unwrap(words) != NO_COMMANDS:
             raise _Unproven("`git` runs another program with these options")
-        self._note(why_it_changes("git", words[at:]) or next((one.runs for one in git_facts if one.runs), ""))
+        self._note_change(
+            explain_change("git", words[at:]) or next((facts.runs for facts in git_facts if facts.runs), "")
+        )
 
 
 def _describe_shadowing(name: str) -> str:
     return f"the line may put another `{name}` into a folder of the project that comes first on the PATH"
 
 
-def _is_script(file: Word) -> bool:
-    return file.is_known and file.value[:1] not in {"", "-", "+"} and not STDIN.fullmatch(file.value)
+def _names_script(file: Word) -> bool:
+    return file.is_known and file.value[:1] not in {"", "-", "+"} and not STDIN_PATH.fullmatch(file.value)
 
 
-def _take_options(options: Sequence[str]) -> Iterator[str]:
+def _list_leading_options(options: Sequence[str]) -> Iterator[str]:
     """Yield the options before the first other word."""
     for option in options:
         if not option.startswith("-"):

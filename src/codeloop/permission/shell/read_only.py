@@ -1,75 +1,33 @@
 """Commands that certainly change nothing, each with the options that are known to be harmless.
 
-An option that is not in a row may write or execute, so a command with it is not read-only. The rows hold for GNU, BSD
-and busybox programs of that name; what one of them does otherwise is left out.
+The rows hold for the GNU, BSD and busybox programs of a name: an option that does harm in one of them is left out.
 """
 
 import re
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
-
-from codeloop.permission.shell.builtins import is_whole_variable
+from codeloop.permission.shell.read_only_row import (
+    Harmful,
+    ParsedWords,
+    ReadOnlyRow,
+    check_words,
+    make_row,
+    parse_words,
+)
 from codeloop.permission.shell.words import Word
 
-BUILTINS = frozenset([":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"])
+READ_ONLY_BUILTINS = frozenset(
+    [":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"]
+)
 """Shell builtins that, once proved to evaluate nothing, change nothing that outlives the line."""
-WRAPPERS_FOLLOWED = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "sh", "bash", "dash"])
-"""Wrappers: the commands after them are judged separately."""
+FOLLOWED_WRAPPERS = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "sh", "bash", "dash"])
+"""Programs that only start another command, which is judged separately."""
 
 
-ANYTHING = r"(?s:.*)"
-ANY_NUMBER = 1_000_000
-
-
-class ReadOnlyRow(Struct, frozen=True):
-    """A program's harmless options: those that take nothing, or a value with `=` (`flags`), and those that take a word.
-
-    `operands`: what its other words have to match; `most`: how many there may be. `is_free`: no option of it can do
-    harm, so that words which are only known when it runs may be options. `is_apart`: it reads letters behind one dash
-    in a way of its own, so that one with a value has to stand alone.
-    """
-
-    flags: frozenset[str]
-    with_value: frozenset[str] = frozenset()
-    operands: str = ANYTHING
-    most: int = ANY_NUMBER
-    is_free: bool = False
-    is_apart: bool = False
-
-
-class ParsedWords(Struct, frozen=True):
-    """A command's parsed words: the options without their values, and the operands."""
-
-    options: tuple[str, ...]
-    values: tuple[tuple[str, str], ...]
-    operands: tuple[Word, ...]
-
-    @property
-    def count(self) -> int:
-        """How many operands there are at most: a file pattern may stand for any number."""
-        return len(self.operands) if all(w.is_known or is_whole_variable(w) for w in self.operands) else ANY_NUMBER
-
-
-class Harmful(Exception):
-    """A command may change something; the text says which word of it."""
-
-
-def make_row(
-    flags: str = "",
-    with_value: str = "",
-    operands: str = ANYTHING,
-    most: int = ANY_NUMBER,
-    *,
-    is_free: bool = False,
-    is_apart: bool = False,
-) -> ReadOnlyRow:
-    """Return a row from options written with blanks between them."""
-    return ReadOnlyRow(frozenset(flags.split()), frozenset(with_value.split()), operands, most, is_free, is_apart)
-
-
-_SUMS = "-b -c -t -z --binary --check --tag --text --zero --ignore-missing --quiet --status --strict -w --warn"
-_GREP = """-a -b -c -E -F -G -H -h -I -i -L -l -n -o -P -q -R -r -s -T -U -v -w -x -y -Z -z --text --byte-offset
+_CHECKSUM_FLAGS = (
+    "-b -c -t -z --binary --check --tag --text --zero --ignore-missing --quiet --status --strict -w --warn"
+)
+_GREP_FLAGS = """-a -b -c -E -F -G -H -h -I -i -L -l -n -o -P -q -R -r -s -T -U -v -w -x -y -Z -z --text --byte-offset
         --count --extended-regexp --fixed-strings --basic-regexp --perl-regexp --with-filename --no-filename
         --ignore-case --no-ignore-case --files-without-match --files-with-matches --line-number --only-matching
         --quiet --silent --recursive --dereference-recursive --no-messages --initial-tab --invert-match
@@ -77,31 +35,34 @@ _GREP = """-a -b -c -E -F -G -H -h -I -i -L -l -n -o -P -q -R -r -s -T -U -v -w 
         --exclude --exclude-dir --exclude-from"""
 _GREP_WITH_VALUE = "-A -B -C -D -d -e -f -m --after-context --before-context --context --max-count --regexp --file"
 
-_ROWS: dict[str, ReadOnlyRow] = {
+_PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
     "arch": make_row(),
-    "b2sum": make_row(_SUMS, "-l --length", is_free=True),
+    "b2sum": make_row(_CHECKSUM_FLAGS, "-l --length", allows_unknown_words=True),
     "base64": make_row("-d -D -i --decode --ignore-garbage", "-w --wrap"),
-    "basename": make_row("-a -z --multiple --zero", "-s --suffix", is_free=True),
+    "basename": make_row("-a -z --multiple --zero", "-s --suffix", allows_unknown_words=True),
     "cal": make_row("-1 -3 -j -m -s -y"),
     "cat": make_row(
-        "-A -b -E -e -n -s -T -t -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank", is_free=True
+        "-A -b -E -e -n -s -T -t -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank",
+        allows_unknown_words=True,
     ),
-    "cksum": make_row("--tag --untagged --check -c", "-a --algorithm", is_free=True),
-    "cmp": make_row("-b -l -s --print-bytes --verbose --quiet --silent", "-n --bytes -i", is_free=True),
+    "cksum": make_row("--tag --untagged --check -c", "-a --algorithm", allows_unknown_words=True),
+    "cmp": make_row("-b -l -s --print-bytes --verbose --quiet --silent", "-n --bytes -i", allows_unknown_words=True),
     "column": make_row(
         "-t -x -n -e -L -J --table --fillrows --json", "-s -c -o -N -R -H --separator --output-separator"
     ),
-    "comm": make_row("-1 -2 -3 -i -z --check-order --nocheck-order --total --output-delimiter", is_free=True),
+    "comm": make_row(
+        "-1 -2 -3 -i -z --check-order --nocheck-order --total --output-delimiter", allows_unknown_words=True
+    ),
     "cut": make_row(
         "-n -s -w -z --complement --only-delimited --zero-terminated",
         "-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter",
-        is_free=True,
+        allows_unknown_words=True,
     ),
     "date": make_row("-u -R -I --utc --universal --rfc-email --rfc-3339 --iso-8601", "-d --date -r", r"\+(?s:.*)"),
     "df": make_row(
         "-a -h -H -i -k -l -m -P -T --all --human-readable --si --inodes --local --portability --print-type --total",
         "-t -x -B --type --exclude-type --block-size",
-        is_free=True,
+        allows_unknown_words=True,
     ),
     "diff": make_row(
         """-a -B -b -d -E -e -i -N -n -p -q -r -s -T -t -u -w -y -Z --text --ignore-blank-lines
@@ -111,16 +72,16 @@ _ROWS: dict[str, ReadOnlyRow] = {
         --no-dereference --show-c-function --normal""",
         "-C -I -L -U -W -X -x --ignore-matching-lines --label --width --exclude --exclude-from",
     ),
-    "dirname": make_row("-z --zero", is_free=True),
+    "dirname": make_row("-z --zero", allows_unknown_words=True),
     "du": make_row(
         """-0 -a -b -c -D -H -h -k -L -l -m -P -S -s -x --all --apparent-size --bytes --total --human-readable
         --summarize --one-file-system --time --inodes --si --separate-dirs --null""",
         "-B -d -t --block-size --max-depth --threshold --exclude",
-        is_free=True,
+        allows_unknown_words=True,
     ),
-    "egrep": make_row(_GREP, _GREP_WITH_VALUE, is_free=True),
-    "expand": make_row("-i --initial", "-t --tabs", is_free=True),
-    "expr": make_row(is_free=True),
+    "egrep": make_row(_GREP_FLAGS, _GREP_WITH_VALUE, allows_unknown_words=True),
+    "expand": make_row("-i --initial", "-t --tabs", allows_unknown_words=True),
+    "expr": make_row(allows_unknown_words=True),
     "fd": make_row(
         """-0 -a -F -g -H -I -i -L -p -s -u -1 -q --absolute-path --fixed-strings --glob --hidden --no-ignore
         --ignore-case --follow --full-path --case-sensitive --unrestricted --no-ignore-vcs --print0 --prune
@@ -128,17 +89,21 @@ _ROWS: dict[str, ReadOnlyRow] = {
         """-c -d -E -e -j -S -t --color --max-depth --min-depth --exact-depth --exclude --extension --threads
         --size --type --max-results --changed-within --changed-before""",
     ),
-    "fgrep": make_row(_GREP, _GREP_WITH_VALUE, is_free=True),
+    "fgrep": make_row(_GREP_FLAGS, _GREP_WITH_VALUE, allows_unknown_words=True),
     "file": make_row(
         "-b -h -i -I -k -L -N -0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference"
     ),
-    "fold": make_row("-b -s --bytes --spaces", "-w --width", is_free=True),
-    "free": make_row("-b -k -m -g -h -t -w --bytes --kibi --mebi --gibi --human --total --wide", is_free=True),
-    "grep": make_row(_GREP, _GREP_WITH_VALUE, is_free=True),
-    "groups": make_row(is_free=True),
-    "head": make_row("-q -v -z --quiet --silent --verbose --zero-terminated", "-c -n --bytes --lines", is_free=True),
-    "hostname": make_row("-d -f -i -I -s", most=0),
-    "id": make_row("-G -g -n -r -u -z --group --groups --name --real --user --zero", is_free=True),
+    "fold": make_row("-b -s --bytes --spaces", "-w --width", allows_unknown_words=True),
+    "free": make_row(
+        "-b -k -m -g -h -t -w --bytes --kibi --mebi --gibi --human --total --wide", allows_unknown_words=True
+    ),
+    "grep": make_row(_GREP_FLAGS, _GREP_WITH_VALUE, allows_unknown_words=True),
+    "groups": make_row(allows_unknown_words=True),
+    "head": make_row(
+        "-q -v -z --quiet --silent --verbose --zero-terminated", "-c -n --bytes --lines", allows_unknown_words=True
+    ),
+    "hostname": make_row("-d -f -i -I -s", max_operands=0),
+    "id": make_row("-G -g -n -r -u -z --group --groups --name --real --user --zero", allows_unknown_words=True),
     "jq": make_row(
         """-a -C -c -e -j -M -n -R -r -S -s --ascii-output --color-output --compact-output --exit-status
         --join-output --monochrome-output --null-input --raw-input --raw-output --sort-keys --slurp --tab --args
@@ -152,32 +117,36 @@ _ROWS: dict[str, ReadOnlyRow] = {
         --numeric-uid-gid --literal --quote-name --recursive --reverse --size --sort --time --time-style --hide
         --indicator-style""",
         "-I -w --ignore --block-size --width --quoting-style",
-        is_free=True,
+        allows_unknown_words=True,
     ),
     "lscpu": make_row("-a -b -c -e -J -p -x --all --json --extended --parse"),
-    "md5sum": make_row(_SUMS, is_free=True),
-    "nl": make_row("-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", is_free=True),
-    "node": make_row("--version -v", most=0),
-    "nproc": make_row("--all --ignore", is_free=True),
-    "od": make_row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", is_free=True),
-    "paste": make_row("-s -z --serial --zero-terminated", "-d --delimiters", is_free=True),
-    "pip": make_row("--version -V", most=0),
+    "md5sum": make_row(_CHECKSUM_FLAGS, allows_unknown_words=True),
+    "nl": make_row(
+        "-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", allows_unknown_words=True
+    ),
+    "node": make_row("--version -v", max_operands=0),
+    "nproc": make_row("--all --ignore", allows_unknown_words=True),
+    "od": make_row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", allows_unknown_words=True),
+    "paste": make_row("-s -z --serial --zero-terminated", "-d --delimiters", allows_unknown_words=True),
+    "pip": make_row("--version -V", max_operands=0),
     "pip list": make_row("-l --local --user --not-required --editable -e --format --exclude-editable", "--exclude"),
     "pip show": make_row("-f --files -v --verbose"),
     "ps": make_row(
         "-A -a -e -f -F -H -j -l -N -T -w -x -aux -auxw -auxww --forest --no-headers --headers --sort",
         "-C -G -g -O -o -p -t -U -u --pid --ppid --user --format",
         r"[aflujwx]+|[0-9]+",
-        is_apart=True,
+        separates_values=True,
     ),
-    "python": make_row("--version -V -VV", most=0),
-    "readlink": make_row("-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", is_free=True),
+    "python": make_row("--version -V -VV", max_operands=0),
+    "readlink": make_row(
+        "-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", allows_unknown_words=True
+    ),
     "realpath": make_row(
         "-e -L -m -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --no-symlinks --strip",
         "--relative-to --relative-base",
-        is_free=True,
+        allows_unknown_words=True,
     ),
-    "rev": make_row(is_free=True),
+    "rev": make_row(allows_unknown_words=True),
     "rg": make_row(
         """-0 -a -c -F -H -I -i -L -l -N -n -o -P -p -q -S -s -U -u -v -w -x --text --count --count-matches
         --column --crlf --files --files-with-matches --files-without-match --fixed-strings --follow --heading
@@ -190,9 +159,9 @@ _ROWS: dict[str, ReadOnlyRow] = {
         --encoding --regexp --file --glob --iglob --threads --max-columns --max-count --replace --type
         --type-not --sort --sortr --color --colors --max-filesize --context-separator""",
     ),
-    "ruby": make_row("--version -v", most=0),
-    "seq": make_row("-w --equal-width", "-f -s --format --separator", is_free=True),
-    "sleep": make_row(operands=r"[0-9.]+[smh]?", most=1),
+    "ruby": make_row("--version -v", max_operands=0),
+    "seq": make_row("-w --equal-width", "-f -s --format --separator", allows_unknown_words=True),
+    "sleep": make_row(operands=r"[0-9.]+[smh]?", max_operands=1),
     "sort": make_row(
         """-b -C -c -d -f -g -h -i -M -m -n -R -r -s -u -V -z --ignore-leading-blanks --check --dictionary-order
         --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --merge
@@ -200,140 +169,83 @@ _ROWS: dict[str, ReadOnlyRow] = {
         "-k -S -t --key --buffer-size --field-separator --parallel",
     ),
     "stat": make_row(
-        "-L -f -l -n -q -r -s -x -t --dereference --file-system --terse", "-c -F --format --printf", is_free=True
+        "-L -f -l -n -q -r -s -x -t --dereference --file-system --terse",
+        "-c -F --format --printf",
+        allows_unknown_words=True,
     ),
     "strings": make_row("-a -f -w --all --print-file-name", "-e -n -t --bytes --radix --encoding"),
-    "sum": make_row("-r -s", is_free=True),
-    "tac": make_row("-b -r --before --regex", "-s --separator", is_free=True),
+    "sum": make_row("-r -s", allows_unknown_words=True),
+    "tac": make_row("-b -r --before --regex", "-s --separator", allows_unknown_words=True),
     "tail": make_row(
         "-F -f -q -r -v -z --follow --quiet --retry --silent --verbose --zero-terminated",
         "-b -c -n -s --bytes --lines --pid --sleep-interval",
-        is_free=True,
+        allows_unknown_words=True,
     ),
-    "tr": make_row("-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1", is_free=True),
+    "tr": make_row("-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1", allows_unknown_words=True),
     "tree": make_row(
         """-A -a -C -c -D -d -F -f -g -h -i -J -N -n -p -q -r -S -s -t -U -u -v -X --du --prune --dirsfirst
         --filesfirst --noreport --gitignore --inodes --device --si""",
         "-I -L -P --filelimit --sort --timefmt --charset",
-        is_apart=True,
+        separates_values=True,
     ),
     "tty": make_row("-s"),
-    "unexpand": make_row("-a --all --first-only", "-t --tabs", is_free=True),
+    "unexpand": make_row("-a --all --first-only", "-t --tabs", allows_unknown_words=True),
     "uname": make_row("-a -i -m -n -o -p -r -s -v --all --kernel-name --kernel-release --machine --operating-system"),
     "uniq": make_row(
         "-c -D -d -i -u -z --count --repeated --ignore-case --unique --zero-terminated --all-repeated --group",
         "-f -s -w --skip-fields --skip-chars --check-chars",
-        most=1,
+        max_operands=1,
     ),
     "uptime": make_row("-p -s --pretty --since"),
-    "wc": make_row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words", is_free=True),
-    "which": make_row("-a -s", is_free=True),
+    "wc": make_row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words", allows_unknown_words=True),
+    "which": make_row("-a -s", allows_unknown_words=True),
     "whoami": make_row(),
-    "xxd": make_row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1, is_apart=True),
+    "xxd": make_row("-a -b -E -e -i -p -u", "-c -g -l -o -s", max_operands=1, separates_values=True),
 }
-_SAME = {
+# A program of the first name has the row of the second.
+_SAME_ROW = {
     "sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum",
     "fdfind": "fd", "python3": "python", "pip3": "pip", "pip3 list": "pip list",
     "pip3 show": "pip show",
 }  # fmt: skip
-ROWS = _ROWS | {name: _ROWS[like] for name, like in _SAME.items()}
-WITH_SUBCOMMANDS = frozenset(name.partition(" ")[0] for name in ROWS if " " in name)
+READ_ONLY_ROWS = _PROGRAM_ROWS | {name: _PROGRAM_ROWS[like] for name, like in _SAME_ROW.items()}
+PROGRAMS_WITH_SUBCOMMANDS = frozenset(name.partition(" ")[0] for name in READ_ONLY_ROWS if " " in name)
 
-_FIND_FLAGS = """
+_FIND_PREDICATE_NAMES = """
 -H -L -P -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d -daystart -follow
 -mount -xdev -noleaf -empty -nouser -nogroup -readable -writable -executable -x -s
 """
-_FIND = frozenset(_FIND_FLAGS.split())
-_FIND_WITH_VALUE = """
+_FIND_PREDICATES = frozenset(_FIND_PREDICATE_NAMES.split())
+_FIND_VALUE_PREDICATE_NAMES = """
 -maxdepth -mindepth -name -iname -path -ipath -wholename -regex -iregex -regextype -type -xtype -size
 -newer -anewer -cnewer -newermt -newerct -newerat -mtime -mmin -atime -amin -ctime -cmin -perm -user
 -group -uid -gid -links -inum -samefile -lname -ilname -printf -fstype -used
 """
-_FIND_OPTIONS_WITH_VALUE = frozenset(_FIND_WITH_VALUE.split())
-_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n]|\\[^\n])*/)"
+_FIND_VALUE_PREDICATES = frozenset(_FIND_VALUE_PREDICATE_NAMES.split())
+# Addresses and commands of sed. A script counts only if all of it matches: `e` runs programs, `w` writes files.
+_SED_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n]|\\[^\n])*/)"
 _SED_COMMAND = (
-    rf"\s*(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
+    rf"\s*(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
     r"(?:[pdq=]|s/(?:[^/\\\n]|\\[^\n])*/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*)\s*"
 )
-_SED = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
+_READING_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
+# A slash in brackets: implementations of sed differ in whether it ends the pattern, so neither reading is certain.
 _SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
-"""A slash in brackets: sed implementations differ in whether it ends the pattern."""
 _SED_FLAGS = "-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data"
 _SED_ROW = make_row(_SED_FLAGS, "-e --expression")
-_SED_EDITS_ROW = make_row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
-_REPLACE = "|".join(
+_EDITING_SED_ROW = make_row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
+_SED_REPLACE = "|".join(
     rf"s{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiImM0-9]*"
     for mark in ("/", r"\|", "#", ",", "@", "!", ":", "%")
 )
-_SED_EDIT = (
-    rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+[0-9]+))?[ \t]*+)?(?:![ \t]*+)?"
-    rf"(?:[pdqgGhHxnNDP=]|{_REPLACE}|[aic]\\?[^\n]*+)"
+_EDITING_SED_COMMAND = (
+    rf"(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?[ \t]*+)?(?:![ \t]*+)?"
+    rf"(?:[pdqgGhHxnNDP=]|{_SED_REPLACE}|[aic]\\?[^\n]*+)"
 )
-_SED_EDITS = re.compile(rf"[;\s]*+{_SED_EDIT}(?:[ \t]*+[;\n][;\s]*+{_SED_EDIT})*+[;\s]*+")
+_EDITING_SED_SCRIPT = re.compile(
+    rf"[;\s]*+{_EDITING_SED_COMMAND}(?:[ \t]*+[;\n][;\s]*+{_EDITING_SED_COMMAND})*+[;\s]*+"
+)
 """Scripts that edit their input, and neither run a program nor name a file."""
-
-
-def parse_words(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
-    """Return a command's options, values and operands. Raises Harmful at an option that may not be allowed."""
-    options: list[str] = []
-    values: list[tuple[str, str]] = []
-    operands: list[Word] = []
-    rest = list(reversed(words))
-    while rest:
-        word = rest.pop()
-        value = word.value
-        if value == "--":
-            operands += reversed(rest)
-            break
-        if not word.is_known and (value.startswith("-") or not value[:1].isprintable()) and not allowed.is_free:
-            raise Harmful(f"{word.source or 'a word'} may be an option")
-        if not word.is_known or value in {"", "-"} or value[0] != "-":
-            operands.append(word)
-            continue
-        option, argument, needs = _split_option(value, allowed)
-        options.append(option)
-        if needs and rest:
-            following = rest.pop()
-            is_option = not following.is_known or re.match(r"-(?![0-9]+$)", following.value)
-            if is_option and not allowed.is_free:
-                raise Harmful(f"the value of {option} may be an option")
-            argument = following.value
-        values.append((option, argument))
-    return ParsedWords(tuple(options), tuple(values), tuple(operands))
-
-
-def _split_option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
-    """Return an option, the value that is written with it, and whether it takes the next word. Raises Harmful."""
-    name, has_value, value = text.partition("=")
-    if name in allowed.with_value:
-        return name, value, not has_value
-    if name in allowed.flags:
-        return name, value, False
-    if text.startswith("--"):
-        raise Harmful(f"{name} is not known to be harmless")
-    if text[1:].isdigit():
-        return text, "", False  # `head -20`
-    for index, letter in enumerate(text[1:], 2):
-        if "-" + letter in allowed.with_value:
-            if allowed.is_apart and len(text) > 2:
-                raise Harmful(f"-{letter} does not stand alone")
-            return "-" + letter, text[index:], index == len(text)
-        if "-" + letter not in allowed.flags:
-            raise Harmful(f"-{letter} is not known to be harmless")
-    return text, "", False
-
-
-def check_words(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
-    """Check a command's words against a row. Raises Harmful."""
-    parsed = parse_words(words, allowed)
-    if parsed.count > allowed.most:
-        raise Harmful("it has more words than it reads")
-    for find_operand in parsed.operands:
-        if allowed.operands != ANYTHING and not (
-            find_operand.is_known and re.fullmatch(allowed.operands, find_operand.value)
-        ):
-            raise Harmful(f"{find_operand.text} is not known to be harmless")
-    return parsed
 
 
 def check_find(words: Sequence[Word]) -> None:
@@ -347,20 +259,20 @@ def check_find(words: Sequence[Word]) -> None:
             last = ""
             while rest and word.value != ";" and not (word.value == "+" and last == "{}"):
                 last, word = word.value, rest.pop()
-        elif word.value in _FIND_OPTIONS_WITH_VALUE:
+        elif word.value in _FIND_VALUE_PREDICATES:
             rest = rest[:-1]
-        elif word.value.startswith("-") and word.value not in _FIND:
+        elif word.value.startswith("-") and word.value not in _FIND_PREDICATES:
             raise Harmful(f"{word.value} is not known to be harmless")
 
 
 def check_sed(words: Sequence[Word]) -> None:
     """Check that `sed` scripts only print, delete and replace. Raises Harmful."""
-    _check_sed_scripts(parse_words(words, _SED_ROW), _SED)
+    _check_sed_scripts(parse_words(words, _SED_ROW), _READING_SED_SCRIPT)
 
 
 def check_sed_runs_nothing(words: Sequence[Word]) -> None:
     """Check that `sed` scripts have no `e` (run a program) and no `w`. Raises Harmful."""
-    _check_sed_scripts(parse_words(words, _SED_EDITS_ROW), _SED_EDITS)
+    _check_sed_scripts(parse_words(words, _EDITING_SED_ROW), _EDITING_SED_SCRIPT)
 
 
 def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
@@ -371,26 +283,27 @@ def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
         raise Harmful("its script may write or execute")
 
 
-_JQ_LOOKS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b")
-"""What in a `jq` program reads more than its input and words: variables and other files."""
+_JQ_OUTSIDE_READS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b")
+"""Words of a `jq` program that read more than its input: environment variables and other files."""
 
 
 def check_jq(words: Sequence[Word]) -> None:
     """Check `jq` against its row, and that its program reads nothing else. Raises Harmful."""
-    parsed = check_words(words, ROWS["jq"])
-    count = sum(option in {"--arg", "--argjson"} for option in parsed.options)  # the value of each is an operand
-    for find_operand in parsed.operands[: 1 + count]:
-        if not find_operand.is_known or _JQ_LOOKS.search(find_operand.value):
+    parsed = check_words(words, READ_ONLY_ROWS["jq"])
+    # `--arg NAME VALUE`: NAME is the option's value in the row, so VALUE counts as an operand before the program.
+    count = sum(option in {"--arg", "--argjson"} for option in parsed.options)
+    for operand in parsed.operands[: 1 + count]:
+        if not operand.is_known or _JQ_OUTSIDE_READS.search(operand.value):
             raise Harmful("its program may read variables or other files")
 
 
 def check_ps(words: Sequence[Word]) -> None:
-    """Check `ps` against its row; environments hold keys. Raises Harmful."""
-    if any("env" in value.lower() for _, value in check_words(words, ROWS["ps"]).values):
+    """Check `ps` against its row, and that it prints no environment, which may hold keys. Raises Harmful."""
+    if any("env" in value.lower() for _, value in check_words(words, READ_ONLY_ROWS["ps"]).values):
         raise Harmful("it may show environments")
 
 
-SPECIAL: dict[str, Callable[[Sequence[Word]], None]] = {
+ARGUMENT_CHECKS: dict[str, Callable[[Sequence[Word]], None]] = {
     "find": check_find,
     "jq": check_jq,
     "ps": check_ps,

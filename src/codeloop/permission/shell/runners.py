@@ -1,11 +1,14 @@
-"""Programs that run other programs by an option or among their words."""
+"""Rows of programs that run other programs: by an option, or as a word anywhere among theirs.
+
+`wrappers.py` unwraps the programs whose command can be found for certain; these are the others.
+"""
 
 import re
 from collections.abc import Sequence
 
 from codeloop.permission.shell.words import Word
 
-RUNS_BY_FLAG = {
+_EXEC_OPTIONS = {
     "ag": ("--pager",),
     "bat": ("--pager",),
     "git-grep": ("-O",),
@@ -27,7 +30,7 @@ RUNS_BY_FLAG = {
 }
 """Options by which a program that is otherwise no wrapper runs another one."""
 
-GIT_RUNS: dict[str, tuple[str, ...]] = {
+GIT_EXEC_OPTIONS: dict[str, tuple[str, ...]] = {
     "rebase": ("-x", "--exec"),
     "grep": ("-O", "--open-files-in-pager"),
     "difftool": ("-x", "--extcmd"),
@@ -44,7 +47,7 @@ GIT_RUNS: dict[str, tuple[str, ...]] = {
 }
 """Options and words by which a subcommand of git runs a program."""
 
-_RUNNERS = """
+_RUNNER_NAMES = """
 arch at batch bwrap caffeinate capsh catchsegv cgexec choom chpst cpulimit cross-env daemon daemonize
 dbus-launch dbus-run-session direnv distrobox dotenv dtach eatmydata envdir expect faketime fakechroot firejail
 flatpak-spawn gdb gosu hyperfine i386 ip lldb machinectl mosh multitime newgrp nodemon nq numactl openvt
@@ -53,14 +56,15 @@ schroot scl screen sem setarch setpriv setuidgid sg socat softlimit ssh-agent ss
 systemd-inhibit systemd-nspawn tmux toolbox torify torsocks tsocks uftrace uname26 unshare valgrind watchexec
 wine x86_64
 """
-RUNNERS = frozenset(_RUNNERS.split())
+_RUNNER_PROGRAMS = frozenset(_RUNNER_NAMES.split())
 """Programs that run any of their words as a command, or a shell."""
-SHELL_RUNNERS = frozenset(
+_SHELL_RUNNERS = frozenset(
     {"at", "batch", "expect", "newgrp", "screen", "sg", "ssh-agent", "tmux", "machinectl", "chroot"}
 )
-"""Programs that read their commands elsewhere, or take a script as one word."""
-LOADER = re.compile(r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+")
-DEV_RUNNERS = frozenset(
+"""Programs that read commands from elsewhere than their words, or take a script as one word."""
+# The dynamic loader and emulators run the program that their first operand names.
+_LOADER_NAME = re.compile(r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+")
+_RUNNER_SUBCOMMANDS = frozenset(
     {"asdf exec", "bundle exec", "conda run", "hatch run", "mise exec", "mise x", "nix run", "nix shell", "npm exec"}
     | {"npm x", "nvm exec", "pdm run", "pipenv run", "pnpm dlx", "pnpm exec", "poetry run", "pyenv exec", "rbenv exec"}
     | {"rustup run", "rye run", "uv run", "uv tool", "yarn dlx", "yarn exec", "bun x", "docker run", "docker exec"}
@@ -69,34 +73,34 @@ DEV_RUNNERS = frozenset(
 """Programs that run a command of a project or a container by one of their subcommands."""
 
 
-def runs_by_option(words: Sequence[Word]) -> bool:
+def has_exec_option(words: Sequence[Word]) -> bool:
     """Return whether a command is given an option by which it runs another program."""
     name = words[0].value
     if name == "tar" and len(words) > 1 and re.fullmatch(r"[A-Za-z]*[IF][A-Za-z]*", words[1].value):
         return True
-    return name in RUNS_BY_FLAG and any(_runs_by(word.value, RUNS_BY_FLAG[name]) for word in words[1:])
+    return name in _EXEC_OPTIONS and any(_is_one_of(word.value, _EXEC_OPTIONS[name]) for word in words[1:])
 
 
 def is_runner(name: str) -> bool:
     """Return whether a program runs the command after its options."""
-    return name in RUNNERS or LOADER.fullmatch(name) is not None
+    return name in _RUNNER_PROGRAMS or _LOADER_NAME.fullmatch(name) is not None
 
 
-def runs_script(words: Sequence[Word]) -> bool:
-    """Return whether a runner may run more than its words show: `spellings` has each command in them."""
+def may_run_script(words: Sequence[Word]) -> bool:
+    """Return whether a runner may run more than the commands that are spelled out in its words."""
     name = words[0].value
     is_script = any(re.search(r"[\s;|&]", word.value) or not word.is_known for word in words[1:])
-    return name in SHELL_RUNNERS or (is_runner(name) and is_script)
+    return name in _SHELL_RUNNERS or (is_runner(name) and is_script)
 
 
 def runs_later_word(words: Sequence[Word]) -> bool:
     """Return whether a command runs another one somewhere among its words."""
     name = words[0].value
     second = f"{name} {words[1].value}" if len(words) > 1 else ""
-    return is_runner(name) or name == "npx" or second in DEV_RUNNERS
+    return is_runner(name) or name == "npx" or second in _RUNNER_SUBCOMMANDS
 
 
-def _runs_by(option: str, flags: Sequence[str]) -> bool:
+def _is_one_of(option: str, flags: Sequence[str]) -> bool:
     """Return whether an option is one of the flags: a long one may be shortened, a short one combined with others."""
     name = option.partition("=")[0]
     for flag in flags:

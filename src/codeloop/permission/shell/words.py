@@ -1,4 +1,7 @@
-"""The value of a shell word: its text without quoting, with marks where it is only known at run time."""
+"""A word of a shell line and its value: the text without quoting, with marks for parts only known at run time.
+
+The values of words that tree-sitter parsed are read here; `grammar.py` reads those of the small language itself.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from codeloop.kit.wildcard import ANY, MARKS, WORDS
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./=:@%+,~^{}-]+")
-_IN_QUOTES = re.compile(r'\\([$`"\\\n])', re.DOTALL)
+_UNQUOTED_CHARS = re.compile(r"[A-Za-z0-9_./=:@%+,~^{}-]+")
+_QUOTED_ESCAPE = re.compile(r'\\([$`"\\\n])', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ANSI = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
+_ANSI_ESCAPE = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_HOME = r"\"?\$(?:HOME|\{HOME\})\"?(?=/|$)"
+_HOME_VARIABLE = r"\"?\$(?:HOME|\{HOME\})\"?(?=/|$)"
 _ANY_ESCAPE = re.compile(r"\\.", re.DOTALL)
-_EXPANDS = re.compile(r"`|\$[\w({@*#?!-]")
+_EXPANSION = re.compile(r"`|\$[\w({@*#?!-]")
 
 
 class Word(Struct, frozen=True):
@@ -40,8 +43,9 @@ class Word(Struct, frozen=True):
         return quote_word(self.value, self.source) if self.is_known else self.source
 
     @property
-    def possible(self) -> str:
-        """The word with a blank before it, in what rules are compared with when it is known only in part."""
+    def marked_text(self) -> str:
+        """The word with a blank before it, and with marks for its unknown parts, to be joined to a whole command."""
+        # WORDS stands for any number of words, none included, so it brings its own blank.
         if self.value == WORDS:
             return WORDS
         return " " + (quote_word(self.value, self.source) if self.is_known else self.value)
@@ -50,7 +54,7 @@ class Word(Struct, frozen=True):
     def path(self) -> str:
         """The word as a path: `$HOME` written as `~`, cut before the first part that is not known; "" for no path."""
         if not self.is_known:
-            home = re.match(_HOME, self.source)
+            home = re.match(_HOME_VARIABLE, self.source)
             rest = self.source[home.end() :] if home else ""
             if home and not re.search(r"[$`*?\[{\\\"']", rest):
                 return "~" + rest
@@ -65,7 +69,7 @@ def make_word(text: str) -> Word:
 
 def quote_word(value: str, source: str = "") -> str:
     """Return one spelling of a known word: bare where it can be, else as written if that is one pair of quotes."""
-    if _PLAIN.fullmatch(value) or value in {"[", "]"}:
+    if _UNQUOTED_CHARS.fullmatch(value) or value in {"[", "]"}:
         return value
     if source in {f"'{value}'", f'"{value}"', "\\" + value[:1]} and value:
         return source
@@ -76,14 +80,14 @@ def read_word(nodes: list[Node], source: bytes) -> Word:
     """Read a word from its nodes, which follow each other without a gap."""
     source_text = source[nodes[0].start_byte : nodes[-1].end_byte].decode("utf-8", "replace")
     text = "".join(_read_value(node) for node in nodes) if len(nodes) == 1 else ANY
-    if _has_braces(nodes, source_text):
+    if _may_expand_braces(nodes, source_text):
         text = WORDS
     if text and not text.strip(ANY + WORDS):
         text = WORDS  # an unquoted expansion alone may become no word, or several
     return Word(text, source_text)
 
 
-def _has_braces(nodes: list[Node], text: str) -> bool:
+def _may_expand_braces(nodes: list[Node], text: str) -> bool:
     """Return whether unquoted braces may expand to several words, for which they need a comma or two dots."""
     if "," not in text and ".." not in text:
         return False
@@ -109,7 +113,7 @@ def _strip_escapes(node: Node) -> str:
 def _read_value(node: Node) -> str:
     match node.type:
         case "word" | "number":
-            return ANY if _EXPANDS.search(_strip_escapes(node)) else _unescape(_read_source(node))
+            return ANY if _EXPANSION.search(_strip_escapes(node)) else _unescape(_read_source(node))
         case "command_name" if len(node.children) == 1:
             return _read_value(node.children[0])
         case "raw_string":
@@ -117,7 +121,7 @@ def _read_value(node: Node) -> str:
         case "string" | "translated_string":
             return _read_double_quotes(node)
         case "ansi_c_string":
-            return _read_ansi(_read_source(node)[2:-1])
+            return _unescape_ansi(_read_source(node)[2:-1])
         case "concatenation":
             return _join_pieces(node)
         case _:
@@ -177,7 +181,7 @@ def _read_double_quotes(node: Node) -> str:
         text = text[1:]
     if all(child.type in {'"', "string_content", "$"} for child in node.children):
         inner = text[1:-1]
-        return ANY if _EXPANDS.search(_ANY_ESCAPE.sub("", inner)) else _unescape_quoted(inner)
+        return ANY if _EXPANSION.search(_ANY_ESCAPE.sub("", inner)) else _unescape_quoted(inner)
     pieces = [
         _unescape_quoted(_read_source(child)) if child.type == "string_content" else ANY
         for child in node.children
@@ -187,13 +191,13 @@ def _read_double_quotes(node: Node) -> str:
 
 
 def _unescape_quoted(text: str) -> str:
-    return _IN_QUOTES.sub(lambda match: "" if match[1] == "\n" else match[1], text)
+    return _QUOTED_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
-def _read_ansi(text: str) -> str:
+def _unescape_ansi(text: str) -> str:
     """Read the escapes of `$'...'`; the rare ones (control characters) are not known."""
 
-    def letter(match: re.Match[str]) -> str:
+    def decode_escape(match: re.Match[str]) -> str:
         code = match[1]
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
@@ -205,4 +209,4 @@ def _read_ansi(text: str) -> str:
             return code
         return _ANSI_LETTERS.get(code, ANY)
 
-    return re.sub(_ANSI, letter, text, flags=re.DOTALL)
+    return re.sub(_ANSI_ESCAPE, decode_escape, text, flags=re.DOTALL)

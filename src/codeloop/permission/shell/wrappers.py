@@ -1,4 +1,4 @@
-"""Programs that run other programs: which commands each would run, as far as the line shows."""
+"""Unwraps commands that run other commands (`sudo`, `xargs`, `sh -c`): finds these, as far as the line shows them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,154 +6,112 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY, MARKS, WORDS
-from codeloop.permission.shell.builtins import evaluates
-from codeloop.permission.shell.runners import GIT_RUNS, runs_by_option, runs_script
+from codeloop.permission.shell.builtins import may_evaluate
+from codeloop.permission.shell.command import OptionRow, find_operand
+from codeloop.permission.shell.runners import GIT_EXEC_OPTIONS, has_exec_option, may_run_script
 from codeloop.permission.shell.words import Word, make_word
 
-MORE = Word(WORDS, "")  # any number of further words
-STDIN = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
+_MORE_WORDS = Word(WORDS, "")  # any number of further words
+STDIN_PATH = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
 
 
 class WrappedCommands(Struct, frozen=True):
-    """What a wrapper runs: other commands (lists of words), scripts, and whether there is more that can't be known."""
+    """The commands (lists of words) and scripts that a wrapper runs. `is_unknown`: it may run others as well."""
 
     commands: tuple[tuple[Word, ...], ...] = ()
     scripts: tuple[str, ...] = ()
     is_unknown: bool = False
 
 
-NOTHING = WrappedCommands()
+NO_COMMANDS = WrappedCommands()
 UNKNOWN = WrappedCommands(is_unknown=True)
 
 
-class Wrapper(Struct, frozen=True):
-    """How a program's own arguments are separated from the command after them.
-
-    `with_value`: options that take the next word; `flags`: those that do not (`-#`: a number); `skip`: how many
-    operands of its own come before the command; `assigns`: `A=b` may come before it; `ends`: with one it runs nothing.
-    """
-
-    with_value: str = ""
-    flags: str = ""
-    skip: int = 0
-    assigns: bool = False
-    ends: str = ""
-
-
 WRAPPERS = {
-    "builtin": Wrapper(),
-    "busybox": Wrapper(),
-    "chroot": Wrapper("--userspec --groups", "--skip-chdir", skip=1),
-    "chrt": Wrapper("-T -P -D", "-a -b -f -i -m -o -r", skip=1),
-    "command": Wrapper(flags="-p", ends="-v -V"),
-    "coproc": Wrapper(assigns=True),
-    "doas": Wrapper("-u -C", "-n", ends="-L -s"),
-    "env": Wrapper("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", assigns=True),
-    "exec": Wrapper("-a", "-c -l"),
-    "fakeroot": Wrapper("-l -s -i -b", "-u"),
-    "flock": Wrapper("-w -E --timeout --conflict-exit-code", "-s -x -e -n -o -F --shared --exclusive", skip=1),
-    "ionice": Wrapper("-c -n --class --classdata", "-t --ignore"),
-    "linux32": Wrapper(),
-    "linux64": Wrapper(),
-    "ltrace": Wrapper("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
-    "nice": Wrapper("-n --adjustment", "-#"),
-    "noglob": Wrapper(),
-    "nohup": Wrapper(),
-    "prlimit": Wrapper("-p"),
-    "setsid": Wrapper(flags="-c -f -w --ctty --fork --wait"),
-    "stdbuf": Wrapper("-i -o -e --input --output --error"),
-    "strace": Wrapper("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
-    "sudo": Wrapper(
-        "-u -g -h -p -C -T -D -R -r -t -U --user --group", "-A -b -E -H -n -P -S -k", assigns=True, ends="-v -l -K -e"
+    "builtin": OptionRow(),
+    "busybox": OptionRow(),
+    "chroot": OptionRow("--userspec --groups", "--skip-chdir", operand_count=1),
+    "chrt": OptionRow("-T -P -D", "-a -b -f -i -m -o -r", operand_count=1),
+    "command": OptionRow(flags="-p", exit_options="-v -V"),
+    "coproc": OptionRow(takes_assignments=True),
+    "doas": OptionRow("-u -C", "-n", exit_options="-L -s"),
+    "env": OptionRow("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", takes_assignments=True),
+    "exec": OptionRow("-a", "-c -l"),
+    "fakeroot": OptionRow("-l -s -i -b", "-u"),
+    "flock": OptionRow(
+        "-w -E --timeout --conflict-exit-code", "-s -x -e -n -o -F --shared --exclusive", operand_count=1
     ),
-    "systemd-run": Wrapper("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
-    "taskset": Wrapper(flags="-a -c", skip=1, ends="-p"),
-    "time": Wrapper("-f -o --format --output", "-p -v -a --portability --verbose --append", assigns=True),
-    "timeout": Wrapper("-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", skip=1),
-    "toybox": Wrapper(),
-    "unbuffer": Wrapper(flags="-p"),
-    "xvfb-run": Wrapper("-n -s -e -f -p -w", "-a -l --auto-servernum"),
+    "ionice": OptionRow("-c -n --class --classdata", "-t --ignore"),
+    "linux32": OptionRow(),
+    "linux64": OptionRow(),
+    "ltrace": OptionRow("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
+    "nice": OptionRow("-n --adjustment", "-#"),
+    "noglob": OptionRow(),
+    "nohup": OptionRow(),
+    "prlimit": OptionRow("-p"),
+    "setsid": OptionRow(flags="-c -f -w --ctty --fork --wait"),
+    "stdbuf": OptionRow("-i -o -e --input --output --error"),
+    "strace": OptionRow("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
+    "sudo": OptionRow(
+        "-u -g -h -p -C -T -D -R -r -t -U --user --group",
+        "-A -b -E -H -n -P -S -k",
+        takes_assignments=True,
+        exit_options="-v -l -K -e",
+    ),
+    "systemd-run": OptionRow("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
+    "taskset": OptionRow(flags="-a -c", operand_count=1, exit_options="-p"),
+    "time": OptionRow("-f -o --format --output", "-p -v -a --portability --verbose --append", takes_assignments=True),
+    "timeout": OptionRow(
+        "-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", operand_count=1
+    ),
+    "toybox": OptionRow(),
+    "unbuffer": OptionRow(flags="-p"),
+    "xvfb-run": OptionRow("-n -s -e -f -p -w", "-a -l --auto-servernum"),
 }
 
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "yash", "zsh"})
-SHELL_FLAGS = frozenset({"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"})
+_SHELL_FLAGS = frozenset({"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"})
 
-SAFE_GIT_SETTING = (
+# Settings for `git -c` that can't make git run a program. An alias that begins with `!` could, so no value has one.
+_SAFE_GIT_SETTING = (
     r"(user|color|advice|init|column|log|status|push|pull|branch|fetch|merge|rebase|safe|commit\.gpgsign|tag\.gpgsign"
     r"|core\.(quotepath|autocrlf|eol|abbrev|filemode|longpaths|ignorecase)|diff\.(renames|algorithm|context))"
     r"(\.[\w.-]+)?(=[^!]*)?"
 )
 
 
-def find_operand(words: Sequence[Word], row: Wrapper) -> int | None:
-    """Return the index of the first word behind the options; None when the options are not all known."""
-    with_value, flags = set(row.with_value.split()), set(row.flags.split())
-    index = 1
-    while index < len(words):
-        value = words[index].value
-        if not words[index].is_known:
-            return None
-        if value == "--":
-            return index + 1
-        if not value.startswith("-") or (value == "-" and "-" not in flags):
-            return index
-        width = _count_words(value, with_value, flags)
-        if width is None:
-            return None
-        index += width
-    return index
-
-
-def _count_words(option: str, with_value: set[str], flags: set[str]) -> int | None:
-    """Return the number of words that an option takes up, None when it is not in the tables."""
-    if option in flags or (option.startswith("--") and "=" in option and option.split("=", 1)[0] in with_value | flags):
-        return 1
-    if option in with_value:
-        return 2
-    if "-#" in flags and option[1:].isdigit():
-        return 1
-    if option.startswith("--"):
-        return None
-    for index, letter in enumerate(option[1:], 2):
-        if "-" + letter in with_value:
-            return 1 if option[index:] else 2
-        if "-" + letter not in flags:
-            return None
-    return 1
-
-
 def unwrap(words: Sequence[Word]) -> WrappedCommands:
-    """Find the command that another one runs. Its name is known."""
+    """Find the commands that a command runs. Its name has to be known."""
     name = words[0].value
     if name in WRAPPERS:
         return _unwrap_row(words, WRAPPERS[name])
-    if name in SPECIAL or name in SCRIPT_PROGRAMS:
-        return (SPECIAL.get(name) or SCRIPT_PROGRAMS[name])(words)
-    return UNKNOWN if runs_by_option(words) or runs_script(words) or evaluates(words) else NOTHING
+    if name in UNWRAPPERS or name in SCRIPT_UNWRAPPERS:
+        return (UNWRAPPERS.get(name) or SCRIPT_UNWRAPPERS[name])(words)
+    return UNKNOWN if has_exec_option(words) or may_run_script(words) or may_evaluate(words) else NO_COMMANDS
 
 
-def _unwrap_row(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
-    if len(words) > 1 and words[1].is_known and words[1].value in row.ends.split():
-        return NOTHING
+def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
+    if len(words) > 1 and words[1].is_known and words[1].value in row.exit_options.split():
+        return NO_COMMANDS
     start = find_operand(words, row)
     if start is None:
         return UNKNOWN
     rest = list(words[start:])
-    if not all(word.is_known for word in rest[: row.skip]):
+    if not all(word.is_known for word in rest[: row.operand_count]):
         return UNKNOWN
-    rest = rest[row.skip :]
-    while row.assigns and rest and "=" in rest[0].value:
+    rest = rest[row.operand_count :]
+    while row.takes_assignments and rest and "=" in rest[0].value:
         rest = rest[1:]
-    if row.skip and rest and rest[0].value == "-c":  # `flock FILE -c SCRIPT`
+    if row.operand_count and rest and rest[0].value == "-c":  # `flock FILE -c SCRIPT`
         return _make_script(rest[1:2])
-    return WrappedCommands((tuple(rest),)) if rest else NOTHING
+    return WrappedCommands((tuple(rest),)) if rest else NO_COMMANDS
 
 
 def _make_script(words: Sequence[Word]) -> WrappedCommands:
-    """Return a script that is these words, joined."""
+    """Return a script made of the words, joined by blanks; unknown if a word is."""
     if not all(word.is_known for word in words):
         return UNKNOWN
-    return WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NOTHING
+    return WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NO_COMMANDS
 
 
 def _unwrap_eval(words: Sequence[Word]) -> WrappedCommands:
@@ -164,7 +122,7 @@ def _unwrap_eval(words: Sequence[Word]) -> WrappedCommands:
 def _unwrap_trap(words: Sequence[Word]) -> WrappedCommands:
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and (rest[0].value.startswith("-") or len(rest) == 1):
-        return NOTHING  # it lists traps, or resets one
+        return NO_COMMANDS  # it lists traps, or resets one
     return _make_script(rest[:1])
 
 
@@ -175,10 +133,10 @@ def _unwrap_alias(words: Sequence[Word]) -> WrappedCommands:
 
 
 def _unwrap_source(words: Sequence[Word]) -> WrappedCommands:
-    """Treat a named file as a program; an unnamed one could be anything."""
+    """Judge `source FILE`: a file that is named counts as a program that is run; standard input could be anything."""
     rest = [word for word in words[1:] if word.value != "--"]
-    if rest and rest[0].is_known and not STDIN.fullmatch(rest[0].value):
-        return NOTHING
+    if rest and rest[0].is_known and not STDIN_PATH.fullmatch(rest[0].value):
+        return NO_COMMANDS
     return UNKNOWN
 
 
@@ -194,7 +152,7 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
             index += word.value in {"-", "--"}
             break
         if word.value.startswith("--"):
-            if word.value not in SHELL_FLAGS:
+            if word.value not in _SHELL_FLAGS:
                 return UNKNOWN
         elif "O" in word.value:
             return UNKNOWN  # `-O NAME` sets an option of the shell, which may change how it reads the script
@@ -204,13 +162,13 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
         index += 1
     if is_script:
         return _make_script(words[index : index + 1])
-    return NOTHING if index < len(words) and _unwrap_source(words[index - 1 :]) == NOTHING else UNKNOWN
+    return NO_COMMANDS if index < len(words) and _unwrap_source(words[index - 1 :]) == NO_COMMANDS else UNKNOWN
 
 
 def reads_stdin(words: Sequence[Word]) -> bool:
     """Return whether a shell without a script of its own reads one from standard input."""
     if words[0].value in {".", "source"}:
-        return len(words) == 2 and STDIN.fullmatch(words[1].value) is not None
+        return len(words) == 2 and STDIN_PATH.fullmatch(words[1].value) is not None
     options = [word.value for word in words[1:]]
     return words[0].value in SHELLS and all(re.fullmatch(r"-[a-z]*|/dev/stdin", o) and "c" not in o for o in options)
 
@@ -227,24 +185,24 @@ def _unwrap_find(words: Sequence[Word]) -> WrappedCommands:
             commands.append((make_word("rm"), Word(ANY, "{}")))
         elif value in {"-exec", "-execdir", "-ok", "-okdir"}:
             end = index
-            while end < len(words) and not _ends_action(words[end - 1].value, words[end].value):
+            while end < len(words) and not _ends_find_action(words[end - 1].value, words[end].value):
                 end += 1
             commands.append(tuple(_fill_placeholder(word, "{}") for word in words[index:end]))
             index = end + 1
     return WrappedCommands(tuple(command for command in commands if command))
 
 
-def _ends_action(before: str, value: str) -> bool:
+def _ends_find_action(before: str, value: str) -> bool:
     """Return whether a command of `find` ends here: at `;`, or at `+` behind `{}`."""
     return value == ";" or (value == "+" and before == "{}")
 
 
 def _fill_placeholder(word: Word, placeholder: str) -> Word:
-    """Return the word with a placeholder in it unknown."""
+    """Return the word with a mark in place of a placeholder: the program fills it in with unknown text."""
     return Word(word.value.replace(placeholder, ANY), word.source) if placeholder in word.value else word
 
 
-_FD_RUNS = ("--exec", "--exec-batch")
+_FD_EXEC_OPTIONS = ("--exec", "--exec-batch")
 _FD_PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 
 
@@ -253,66 +211,68 @@ def _unwrap_fd(words: Sequence[Word]) -> WrappedCommands:
     for index, word in enumerate(words[1:], 1):
         option, _, value = word.value.partition("=")
         short = re.match(r"-[A-Za-z0-9.]*?[xX](.*)", word.value, re.DOTALL)
-        if option in _FD_RUNS or short:
+        if option in _FD_EXEC_OPTIONS or short:
             value = short[1] if short else value
             end = next((at for at in range(index, len(words)) if words[at].value == ";"), len(words))
             command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
             changed = [Word(_FD_PLACEHOLDER.sub(ANY, each.value), each.source) for each in command]
             return WrappedCommands((tuple(changed if changed != command else [*command, Word(ANY, "{}")]),))
-    return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NOTHING
+    return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NO_COMMANDS
 
 
-_SED_RUNS = re.compile(
+_SED_EXECUTION = re.compile(
     r"(?:^|[;{}\n]|[0-9$/!])\s*e(?:\s|$)|s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiImM0-9]*e",
     re.DOTALL,
 )
-_AWK_RUNS = re.compile(
+_AWK_EXECUTION = re.compile(
     r'\bsystem\s*\(\s*("(?:[^"\\]|\\.)*"\s*\))?|\|&|\|\s*getline|\bprintf?\b[^;}\n|]*\|(?!\|)', re.DOTALL
 )
 
 
-LONGEST_SCRIPT = 2_000
-"""Characters of a script for `awk` or `sed` that is looked through: one that is longer may do anything."""
+# A longer script for `awk` or `sed` counts as unknown: the patterns backtrack, so they would hold up the event loop.
+_MAX_SCRIPT_CHARS = 2_000
 
 
 def _unwrap_sed(words: Sequence[Word]) -> WrappedCommands:
     """Judge a script of `sed`: unknown if it may run a program by `e`."""
     texts = [word.value for word in words[1:]]
-    return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
+    return (
+        UNKNOWN if any(len(text) > _MAX_SCRIPT_CHARS or _SED_EXECUTION.search(text) for text in texts) else NO_COMMANDS
+    )
 
 
 def _unwrap_awk(words: Sequence[Word]) -> WrappedCommands:
     """Find the commands that an awk program runs: those given as one string; others are unknown."""
     commands: list[str] = []
     for word in words[1:]:
-        if len(word.value) > LONGEST_SCRIPT:
+        if len(word.value) > _MAX_SCRIPT_CHARS:
             return UNKNOWN
-        for call in _AWK_RUNS.finditer(word.value):
+        for call in _AWK_EXECUTION.finditer(word.value):
             if call[1] is None:
                 return UNKNOWN
             commands.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))
     return WrappedCommands(scripts=tuple(commands))
 
 
-XARGS = Wrapper(
+_XARGS_OPTIONS = OptionRow(
     "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --delimiter --arg-file --max-chars",
     "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-lines --replace --eof",
 )
 
 
 def _unwrap_xargs(words: Sequence[Word]) -> WrappedCommands:
-    start = find_operand(words, XARGS)
+    start = find_operand(words, _XARGS_OPTIONS)
     if start is None:
         return UNKNOWN
     rest = words[start:]
     if not rest:
-        return WrappedCommands(((make_word("echo"), MORE),))  # the default of xargs
+        return WrappedCommands(((make_word("echo"), _MORE_WORDS),))  # the default of xargs
     names = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
     names += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
     names += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
     for name in names:
         rest = [_fill_placeholder(word, name) for word in rest]
-    return WrappedCommands((tuple(rest) if names else (*rest, MORE),))
+    return WrappedCommands((tuple(rest) if names else (*rest, _MORE_WORDS),))
 
 
 def _unwrap_parallel(words: Sequence[Word]) -> WrappedCommands:
@@ -322,7 +282,7 @@ def _unwrap_parallel(words: Sequence[Word]) -> WrappedCommands:
 
 def _unwrap_watch(words: Sequence[Word]) -> WrappedCommands:
     start = find_operand(
-        words, Wrapper("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec")
+        words, OptionRow("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec")
     )
     return UNKNOWN if start is None else _make_script(words[start:])
 
@@ -343,7 +303,7 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
             return UNKNOWN
         if value == "-c":
             setting = "".join(word.value for word in words[index + 1 : index + 2])
-            if not re.fullmatch(SAFE_GIT_SETTING, setting, re.IGNORECASE) or MARKS.intersection(setting):
+            if not re.fullmatch(_SAFE_GIT_SETTING, setting, re.IGNORECASE) or MARKS.intersection(setting):
                 return UNKNOWN
         index += 2 if value in {"-c", "-C", "--git-dir", "--work-tree", "--namespace"} else 1
     rest = words[index:]
@@ -354,30 +314,30 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
             return WrappedCommands((tuple(rest[2:]),))
         case ["submodule", "foreach"]:
             return _make_script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
-        case [sub, *_] if any(word.value.startswith(GIT_RUNS.get(sub, "\0")) for word in rest[1:]):
+        case [sub, *_] if any(word.value.startswith(GIT_EXEC_OPTIONS.get(sub, "\0")) for word in rest[1:]):
             return UNKNOWN
         case _:
-            return NOTHING
+            return NO_COMMANDS
 
 
-def _refuse_unknown(_: Sequence[Word]) -> WrappedCommands:
+def _unwrap_as_unknown(_: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN
 
 
 def _unwrap_shopt(words: Sequence[Word]) -> WrappedCommands:
     """Judge `shopt` and `enable`: an option changes how the shell reads the words after it."""
-    return UNKNOWN if len(words) > 1 else NOTHING
+    return UNKNOWN if len(words) > 1 else NO_COMMANDS
 
 
-SPECIAL: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
+UNWRAPPERS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     ".": _unwrap_source,
     "alias": _unwrap_alias,
     "enable": _unwrap_shopt,
-    "entr": _refuse_unknown,
+    "entr": _unwrap_as_unknown,
     "eval": _unwrap_eval,
     "find": _unwrap_find,
     "git": _unwrap_git,
-    "nsenter": _refuse_unknown,
+    "nsenter": _unwrap_as_unknown,
     "parallel": _unwrap_parallel,
     "runuser": _unwrap_script_option,
     "script": _unwrap_script_option,
@@ -389,9 +349,9 @@ SPECIAL: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     "xargs": _unwrap_xargs,
     **dict.fromkeys(SHELLS, _unwrap_shell),
 }
-SCRIPT_PROGRAMS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
+# Programs that usually run nothing, but may do so by a script or an option in their words.
+SCRIPT_UNWRAPPERS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _unwrap_awk),
     **dict.fromkeys(("fd", "fdfind"), _unwrap_fd),
     **dict.fromkeys(("gsed", "sed"), _unwrap_sed),
 }
-"""Programs that mostly run nothing, but may be told to by a script or an option."""

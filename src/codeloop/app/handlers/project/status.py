@@ -11,7 +11,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import ModelInfo
-from codeloop.permission.defaults import make_guards
+from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.rules import RuleLayer
 from codeloop.schema import operation
 from codeloop.schema.api.project import (
@@ -59,7 +59,7 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     agent = engine.agent(project.settings.config.default_agent or "build")
     profile = engine.rulebook.profile
     layers = engine.rulebook.layers(agent.name, profile)
-    lists = [layers, (RuleLayer("", make_guards(layers[1].rules)),), *engine.rulebook.ceilings(agent.name, profile)]
+    lists = [layers, (RuleLayer("", make_guard_rules(layers[1].rules)),), *engine.rulebook.ceilings(agent.name, profile)]
     tool_specs, *within = [engine.toolbox.specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)

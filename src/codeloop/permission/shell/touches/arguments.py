@@ -1,4 +1,4 @@
-"""Interprets a command's words by its row: which file each names, and what happens to it."""
+"""Reads a command's words by its row of `path_rows`: the file that each word names, and how the program uses it."""
 
 import re
 from collections.abc import Sequence
@@ -6,29 +6,32 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
 Use = tuple[str, str]
 """A role (see `path_rows`) and a path."""
-_OPTION = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
-_DEEP_ROLES = str.maketrans("rVwu", "RRDW")
+_OPTION_TOKEN = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
+_RECURSIVE_ROLES = str.maketrans("rVwu", "RRDW")
 _EDIT_ROLES = str.maketrans("rR", "bb")
-_SEE_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
+_READ_ONLY_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class CommandOption(Struct, frozen=True):
-    """An option of a row. `roles`: of its values; `is_glued`: its value must be attached; `change`: what `!` names."""
+    """An option of a row. `roles`: one letter for each value; `change`: the word after `!`, see `path_rows`.
+
+    `needs_attached_value`: its value must be attached, as in `-i.bak`.
+    """
 
     roles: str = ""
-    is_glued: bool = False
+    needs_attached_value: bool = False
     change: str = ""
 
 
 class CommandRow(Struct, frozen=True):
     """A parsed row: the roles of the first, the other and the last operands, and the options.
 
-    `default`: the operand when there is none; `always`: one that is always there; `stops`: options end at the first
-    operand.
+    `default`: the use when there is no operand; `always`: a use that every call has; `stops_at_operand`: options end
+    at the first operand.
     """
 
     first: str
@@ -37,7 +40,7 @@ class CommandRow(Struct, frozen=True):
     options: dict[str, CommandOption]
     default: Use | None = None
     always: Use | None = None
-    stops: bool = False
+    stops_at_operand: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -54,7 +57,7 @@ def parse_row(text: str) -> CommandRow:
             default = (token[1], token[2:])
         elif token[0] == "+":
             always = (token[1], token[2:])
-        elif match := _OPTION.fullmatch(token):
+        elif match := _OPTION_TOKEN.fullmatch(token):
             roles = (match[3] or "-") if match[2] else ""
             options[match[1]] = CommandOption(roles, match[2] == "?", match[4] or "")
     return CommandRow(first, rest, last or rest, options, default, always, "^" in more)
@@ -80,7 +83,7 @@ class Arguments:
             index += 1
             if is_ended or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
                 self.operands.append((word, is_ended))
-                if row.stops:
+                if row.stops_at_operand:
                     self.rest = index
                     break
             elif word == "--":
@@ -99,7 +102,7 @@ class Arguments:
         if word.startswith("--"):
             name, equals, value = word.partition("=")
             options_found = [(key, o) for key, o in options.items() if key == name]
-            # GNU programs accept a long option shortened: any that it may be is taken for it.
+            # GNU programs accept a shortened long option, so every option that it may mean counts.
             options_found = options_found or [
                 (key, o) for key, o in options.items() if key.startswith(name) and key[:2] == "--"
             ]
@@ -114,7 +117,7 @@ class Arguments:
             self.changes.append(option.change)
             if equals:
                 self._add_value(key, option.roles[-1:] or "n", value)
-            elif option.roles and not option.is_glued:
+            elif option.roles and not option.needs_attached_value:
                 count = max(count, len(option.roles))
                 for role, each in zip(option.roles, words[index:], strict=False):
                     self._add_value(key, role, each)
@@ -129,9 +132,11 @@ class Arguments:
             if not option.roles:
                 continue
             if value := word[end:]:
-                self._add_value("-" + letter, option.roles[0], value.removeprefix("=") if option.is_glued else value)
+                self._add_value(
+                    "-" + letter, option.roles[0], value.removeprefix("=") if option.needs_attached_value else value
+                )
                 return index
-            if option.is_glued:
+            if option.needs_attached_value:
                 return index
             for role, each in zip(option.roles, words[index:], strict=False):
                 self._add_value("-" + letter, role, each)
@@ -155,7 +160,7 @@ class Arguments:
 
     @property
     def uses(self) -> list[Use]:
-        """Return the named files in order: options first, then operands."""
+        """The named files in order: those of options first, then the operands."""
         uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
         if not set(self.roles) - {"-"} and (self.row.default or "deep" in self.changes):
             role, path = self.row.default or (self.row.rest, ".")
@@ -163,7 +168,7 @@ class Arguments:
         if self.row.always and not any(role == self.row.always[0] for role, _ in self.values):
             uses.append((self._change_role(self.row.always[0]), self.row.always[1]))
         if any(change == "see" for change in self.changes):
-            uses = [(role.translate(_SEE_ROLES), path) for role, path in uses]
+            uses = [(role.translate(_READ_ONLY_ROLES), path) for role, path in uses]
         return uses
 
     @property
@@ -184,5 +189,5 @@ class Arguments:
         if "none" in self.changes:
             return "-"
         if "deep" in self.changes:
-            role = role.translate(_DEEP_ROLES)
+            role = role.translate(_RECURSIVE_ROLES)
         return role.translate(_EDIT_ROLES) if "edit" in self.changes else role

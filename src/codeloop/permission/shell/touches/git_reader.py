@@ -1,6 +1,7 @@
 """Reads the words of `git`: which files its global options and its subcommand use.
 
-The letters of a use's role are explained in `path_rows`; a path that begins with `:/` is relative to the work tree.
+The syntax of the rows and the letters of a use's role are explained in `path_rows`. A path that begins with `:/` is
+relative to the top of the work tree, whatever folder git runs in.
 """
 
 import re
@@ -8,13 +9,121 @@ from collections.abc import Sequence
 from posixpath import basename, join
 
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
-from codeloop.permission.shell.touches.git_paths import CONFIGURES, GIT, GIT_ROWS, list_printed_files
-from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touches.word_paths import ANYWHERE
+
+_REVISION_ROW = """g --output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
+--format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff? --color? --stat? -M? -C?
+-B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=- --inter-hunk-context=- --decorate? --abbrev?
+--src-prefix=- --dst-prefix=-"""
+_WORK_TREE_ROW = (
+    "- +W:/ -m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=- -b=- -c=-"
+)
+
+_READING_SUBCOMMANDS = """
+annotate blame cat-file cherry describe diff diff-files diff-index diff-tree difftool log ls-files ls-tree name-rev
+range-diff reflog rev-list rev-parse shortlog show show-branch status verify-commit whatchanged check-ignore
+check-attr count-objects
+"""
+_REPOSITORY_SUBCOMMANDS = """
+add branch bundle commit commit-graph fetch for-each-ref fsck gc help ls-remote maintenance merge-base notes pack-refs
+prune push remote repack replace rerere tag update-index update-ref var verify-pack version write-tree symbolic-ref
+stage
+"""
+_WORK_TREE_SUBCOMMANDS = """
+bisect checkout-index cherry-pick merge pull read-tree rebase reset revert sparse-checkout stash filter-branch
+mergetool
+"""
+
+_GLOBAL_OPTIONS_ROW = (
+    "- ^ -C=- -c=- --git-dir=- --work-tree=- --namespace=- --config-env=- --exec-path? --super-prefix=-"
+)
+"""The row of git's own options, which stand before the subcommand."""
+
+_SUBCOMMAND_ROWS = {
+    **dict.fromkeys(_READING_SUBCOMMANDS.split(), _REVISION_ROW),
+    **dict.fromkeys(
+        _REPOSITORY_SUBCOMMANDS.split(),
+        "- -F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-",
+    ),
+    **dict.fromkeys(_WORK_TREE_SUBCOMMANDS.split(), _WORK_TREE_ROW),
+    "am": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
+    "apply": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see"
+    " --numstat!see --summary!see",
+    "archive": "-:r -o=w --output=w --add-file=r --prefix=- --format=- --remote=- --exec=- --add-virtual-file=-",
+    "bundle create": "w:-",
+    "bundle verify": "r",
+    "bundle unbundle": "r",
+    "checkout": "W -b=-!none -B=-!none --orphan=-!none --pathspec-from-file=r --conflict=-",
+    "clean": "W +W. -e=- --exclude=- -n!see --dry-run!see",
+    "clone": """-:W --template=r --reference=n --reference-if-able=n --separate-git-dir=w -b=- --branch=- -o=-
+--origin=- -c=- --config=- -u=- --upload-pack=- --depth=- -j=- --jobs=- --filter=- --shallow-since=-
+--shallow-exclude=- --server-option=- --bundle-uri=- --recurse-submodules? --revision=-""",
+    "credential-store": "- --file=b",
+    "fast-export": "- --export-marks=w --import-marks=r --import-marks-if-exists=r",
+    "fast-import": "- --export-marks=w --import-marks=r --export-pack-edges=w",
+    "format-patch": """- +W. -o=W --output-directory=W --output=w --signature-file=r --description-file=r -v=-
+--subject-prefix=- --to=- --cc=- --stdout!see --in-reply-to=- --base=- --interdiff=- --range-diff=-""",
+    "grep": """-:R @R. -e=-!all -f=r!all -A=- -B=- -C=- -m=- --max-count=- --max-depth=- --threads=- -O?
+--open-files-in-pager? --no-index!deep --untracked!deep --no-exclude-standard!deep""",
+    "hash-object": "r -t=- --path=-",
+    "init": "w --template=r --separate-git-dir=w -b=- --initial-branch=- --object-format=- --shared? --ref-format=-",
+    "mv": "M>w",
+    "restore": "W -s=- --source=- --pathspec-from-file=r --conflict=-",
+    "rm": "D --pathspec-from-file=r --cached!none",
+    **dict.fromkeys(("stash list", "stash show"), _REVISION_ROW),
+    "submodule": "-:W -b=- --branch=- --reference=n --depth=- --name=-",
+    "switch": "- +W:/ -c=-!none -C=-!none --create=-!none --force-create=-!none --orphan=-!none --conflict=-",
+    "worktree": "-:W -b=- -B=- --reason=-",
+}
+
+_CONFIGURING_WORDS = {
+    "remote": "add set-url rename remove rm set-branches",
+    "submodule": "add init sync deinit set-url set-branch --init",
+    "branch": "-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
+    "sparse-checkout": "init set add reapply disable",
+}
+"""By subcommand: the words with which it writes the configuration of the repository."""
+
+_LISTING_OPTION = re.compile(
+    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
+)
+_PATCH_OPTION = re.compile(
+    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*|--pat?"
+)
+_DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
+_LOG_SUBCOMMANDS = frozenset(
+    {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
+)
+_PRINTING_SUBCOMMANDS = frozenset({"archive", "fast-export", "format-patch", "range-diff"})
+
+
+def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -> list[Use]:
+    """Return the folders whose tracked files a subcommand prints: role `o` as git has them, `c` where they changed.
+
+    Role `v`: a word that is a folder if there is one of that name, and a revision otherwise.
+    """
+    options = [word for word in words if word.startswith("-")]
+    shows = any(map(_PATCH_OPTION.fullmatch, options))
+    if name in _DIFF_SUBCOMMANDS:
+        shows = shows or not any(map(_LISTING_OPTION.fullmatch, options))
+    elif name == "grep":
+        shows = len(arguments.operands) > 1 or "--cached" in options
+    elif name == "cat-file":
+        shows = any(option.startswith("--batch") and "check" not in option for option in options) or "-p" in options
+    elif name not in _LOG_SUBCOMMANDS:
+        shows = name in _PRINTING_SUBCOMMANDS
+    texts = arguments.operands[1:] if name == "grep" else arguments.operands
+    object_names = [text for text, _ in texts if ":" in text]
+    if not shows or "--no-index" in options or (object_names and len(object_names) == len(texts)):
+        return []
+    role = "c" if name == "diff" and not {"--cached", "--staged", "--merge-base"}.intersection(options) else "o"
+    folders: list[Use] = [(role, text) for text, is_ended in texts if is_ended] or [(role, ":/")]
+    return [*folders, *(("v", text) for text, is_ended in texts if not is_ended)]
 
 
 def read_git(words: Sequence[str]) -> list[Use]:
     """Return the uses of a `git` command: those of its global options, then those of its subcommand."""
-    global_arguments = Arguments(parse_row(GIT), words)
+    global_arguments = Arguments(parse_row(_GLOBAL_OPTIONS_ROW), words)
     folders = [value for option, value in global_arguments.option_values if option in {"-C", "--work-tree"}]
     global_uses: list[Use] = [("n", folder) for folder in folders]
     global_uses += [("n", value) for option, value in global_arguments.option_values if option == "--git-dir"]
@@ -23,10 +132,10 @@ def read_git(words: Sequence[str]) -> list[Use]:
     name, rest = global_arguments.operands[0][0], list(words[global_arguments.rest :])
     if name == ANYWHERE:
         return [*global_uses, ("b", ANYWHERE)]
-    if any(word.partition("=")[0] in CONFIGURES.get(name, "").split() for word in rest):
+    if any(word.partition("=")[0] in _CONFIGURING_WORDS.get(name, "").split() for word in rest):
         global_uses.append(("w", ":/.git/config"))
     pair = " ".join([name, *rest[:1]])
-    if pair in GIT_ROWS:
+    if pair in _SUBCOMMAND_ROWS:
         name, rest = pair, rest[1:]
     uses = _read_git_config(rest) if name == "config" else _read_git_subcommand(name, rest)
     folder = join("", *folders)
@@ -37,10 +146,10 @@ def read_git(words: Sequence[str]) -> list[Use]:
 
 
 def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
-    if name not in GIT_ROWS:
+    if name not in _SUBCOMMAND_ROWS:
         return [("p", word.rpartition("=")[2]) for word in rest]
-    arguments = Arguments(parse_row(GIT_ROWS[name]), rest)
-    uses = [*arguments.uses, *list_printed_files(name, rest, arguments)]
+    arguments = Arguments(parse_row(_SUBCOMMAND_ROWS[name]), rest)
+    uses = [*arguments.uses, *_list_printed_files(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
         uses += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
     if name == "clone":
@@ -51,7 +160,8 @@ def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
         ]
     if name in {"checkout", "restore"} and not arguments.operands:
         uses.append(("-" if "none" in arguments.changes else "W", ":/"))
-    elif (  # without `--` the operand may be a branch, whose files replace those of the work tree
+    # Without `--` the operand of `checkout` may be a branch, whose files replace those of the work tree.
+    elif (
         name == "checkout"
         and not any(is_ended for _, is_ended in arguments.operands)
         and "none" not in arguments.changes
@@ -71,12 +181,13 @@ _OBJECT_READERS = frozenset(
     {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
 )
 """Subcommands of git whose operands may be `REVISION:PATH`."""
-_CONFIG = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see --get-all!see
---get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see --list!see -l!see --name-only!see"""
+_CONFIG_ROW = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see
+--get-all!see --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see
+--list!see -l!see --name-only!see"""
 
 
 def _read_git_config(rest: list[str]) -> list[Use]:
-    arguments = Arguments(parse_row(_CONFIG), rest)
+    arguments = Arguments(parse_row(_CONFIG_ROW), rest)
     operands = [text for text, _ in arguments.operands]
     scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
     file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")

@@ -1,4 +1,4 @@
-"""How programs use the files that their words name, as rows of data.
+"""Rows of data: by program, how it uses the files that its words name. `arguments.py` reads a command by its row.
 
 A row is text. It begins with the roles of the operands: `r` is the role of all; `-:r` the roles of the first one and of
 the others; `r>w` the roles of all but the last one, and of the last one. Then come the options, each with the roles of
@@ -21,54 +21,56 @@ Roles of a path:
 - `g` a file or a git revision, `f` a URL that may be a file's, `-` not a path
 """
 
-_READ = """
+_READING_PROGRAMS = """
 bat b2sum cat cksum cmp colrm column comm cut expand fmt fold hd hexdump join md5sum
 more nl od paste pr rev sha1sum sha224sum sha256sum sha384sum sha512sum source strings sum tac unexpand xzcat zcat
 zmore bzcat zstdcat readelf nm objdump size
 """
-_LOOKED_UP = "basename chroot df dirname exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
-_NO_PATHS = """
+_LOOKUP_PROGRAMS = (
+    "basename chroot df dirname exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
+)
+_PROGRAMS_WITHOUT_PATHS = """
 : [ alias bg break builtin caller clear coproc continue declare dirs echo enable exit expr export false fg
 getopts hash hostname id jobs kill let local logout printenv printf ps pwd read readonly return seq set shift shopt
 sleep test times tput true trap type typeset ulimit umask unalias uname unset wait whereis which whoami yes
 """
-_RUNNERS = """
+_RUNNER_PROGRAMS = """
 builtin busybox command doas eval exec fakeroot ionice linux32 linux64 nice noglob nohup prlimit setsid stdbuf sudo
 systemd-run taskset timeout toybox unbuffer xvfb-run chrt
 """
-_GREP = """-:r -r!deep -R!deep --recursive!deep --dereference-recursive!deep -d=-!deep --directories=-!deep -e=-!all
+_GREP_ROW = """-:r -r!deep -R!deep --recursive!deep --dereference-recursive!deep -d=-!deep --directories=-!deep -e=-!all
 --regexp=-!all -f=r!all --file=r!all -A=- -B=- -C=- -m=- -D=- --after-context=- --before-context=- --context=-
 --max-count=- --color? --include=- --exclude=- --exclude-dir=- --exclude-from=r --label=- --binary-files=-
 --devices=-"""
-_RG = """-:V @V. -e=-!all --regexp=-!all -f=r!all --file=r!all --files!all --type-list!all -g=- --glob=- --iglob=-
+_RG_ROW = """-:V @V. -e=-!all --regexp=-!all -f=r!all --file=r!all --files!all --type-list!all -g=- --glob=- --iglob=-
 --hidden!deep -.!deep -u!deep --unrestricted!deep
 -t=- -T=- --type=- --type-not=- -A=- -B=- -C=- -m=- --max-count=- -M=- -d=- --max-depth=- -j=- -r=- --replace=- -E=-
 --sort=- --color=- --ignore-file=r --pre=- --type-add=- --engine=- --max-filesize=- --threads=- --context=-
 --after-context=- --before-context=- --colors=- --path-separator=- --encoding=- --sortr=- --field-match-separator=-
 --context-separator=- --dfa-size-limit=-"""
-_SED = "-:r -e=-!all --expression=-!all -f=r!all --file=r!all -i?!edit --in-place?!edit -l=- --line-length=-"
-_AWK = """-:r -f=r!all --file=r!all -E=r!all --exec=r!all -e=-!all --source=-!all -v=- --assign=- -F=-
+_SED_ROW = "-:r -e=-!all --expression=-!all -f=r!all --file=r!all -i?!edit --in-place?!edit -l=- --line-length=-"
+_AWK_ROW = """-:r -f=r!all --file=r!all -E=r!all --exec=r!all -e=-!all --source=-!all -v=- --assign=- -F=-
 --field-separator=- -i=r --include=r -l=- --load=- -o?w --pretty-print?w -p?w --profile?w -d?w --dump-variables?w
 -D?r"""
-_COPY = """r>u -t=t!last --target-directory=t!last -S=- --suffix=- -r!deep -R!deep -a!deep --archive!deep
+_COPY_ROW = """r>u -t=t!last --target-directory=t!last -S=- --suffix=- -r!deep -R!deep -a!deep --archive!deep
 --recursive!deep --backup? --sparse=- --reflink? --context? --preserve? --no-preserve=-"""
-_COMPILER = """r -o=w -MF=w -MT=- -MQ=- -I=n -L=n -isystem=n -include=r -D=- -U=- -l=- -x=- -std? -T=r -Xlinker=-
+_COMPILER_ROW = """r -o=w -MF=w -MT=- -MQ=- -I=n -L=n -isystem=n -include=r -D=- -U=- -l=- -x=- -std? -T=r -Xlinker=-
 -z=- -e=- -u=- -B=n -A=- --param=-"""
-_ZIPPED = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --test!see -S=- --suffix=- -o=w -T=-
+_ZIP_ROW = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --test!see -S=- --suffix=- -o=w -T=-
 -D=r -b=- -r!deep -N!sent --name!sent"""
 
-ROWS = {
-    **dict.fromkeys(_READ.split(), "r"),
-    **dict.fromkeys(_LOOKED_UP.split(), "n"),
-    **dict.fromkeys(_NO_PATHS.split(), "-"),
-    **dict.fromkeys(_RUNNERS.split(), "- ^"),
-    **dict.fromkeys(("bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "unxz", "xz", "zstd"), _ZIPPED),
-    **dict.fromkeys(("bunzip2", "uncompress", "unzstd", "unlzma"), _ZIPPED),
-    **dict.fromkeys(("egrep", "fgrep", "grep", "zgrep"), _GREP),
-    **dict.fromkeys(("rg", "ag", "ack"), _RG),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
-    **dict.fromkeys(("sed", "gsed"), _SED),
-    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "gfortran"), _COMPILER),
+PATH_ROWS = {
+    **dict.fromkeys(_READING_PROGRAMS.split(), "r"),
+    **dict.fromkeys(_LOOKUP_PROGRAMS.split(), "n"),
+    **dict.fromkeys(_PROGRAMS_WITHOUT_PATHS.split(), "-"),
+    **dict.fromkeys(_RUNNER_PROGRAMS.split(), "- ^"),
+    **dict.fromkeys(("bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "unxz", "xz", "zstd"), _ZIP_ROW),
+    **dict.fromkeys(("bunzip2", "uncompress", "unzstd", "unlzma"), _ZIP_ROW),
+    **dict.fromkeys(("egrep", "fgrep", "grep", "zgrep"), _GREP_ROW),
+    **dict.fromkeys(("rg", "ag", "ack"), _RG_ROW),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK_ROW),
+    **dict.fromkeys(("sed", "gsed"), _SED_ROW),
+    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "gfortran"), _COMPILER_ROW),
     **dict.fromkeys(("bash", "sh", "dash", "zsh", "ksh"), "r:- ^ -c=-!none -o=- -O=- --rcfile=r --init-file=r"),
     **dict.fromkeys(("base32", "base64"), "r -o=w --output=w -i=r --input=r -w=- --wrap=- -b=- --break=-"),
     **dict.fromkeys(("less", "zless"), "r -o=w -O=w --log-file=w --LOG-FILE=w -p=- -x=- -j=- -h=- -y=- -z=- -t=- -k=r"),
@@ -86,9 +88,9 @@ ROWS = {
     "chmod": "-:w --reference=r!all -R!deep --recursive!deep",
     "chown": "-:w --reference=r!all --from=- -R!deep --recursive!deep",
     "chattr": "-:w -v=- -p=- -R!deep",
-    "cp": _COPY,
-    "gcp": _COPY,
-    "install": _COPY + " -d!last --directory!last -m=- -o=- -g=- --mode=- --owner=- --group=- --strip-program=-",
+    "cp": _COPY_ROW,
+    "gcp": _COPY_ROW,
+    "install": _COPY_ROW + " -d!last --directory!last -m=- -o=- -g=- --mode=- --owner=- --group=- --strip-program=-",
     "csplit": "r:- -f=- --prefix=- -b=- --suffix-format=- -n=- --digits=-",
     "curl": """f -O!remote --remote-name!remote --remote-name-all!remote -J!sent
 --remote-header-name!sent -o=w --output=w --output-dir=W

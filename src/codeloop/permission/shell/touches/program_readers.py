@@ -1,6 +1,6 @@
-"""Readers for programs whose files a row of `path_rows` can't describe: a word's meaning depends on other words.
+"""Readers for programs whose files a row of `path_rows` can't describe, since a word's meaning depends on other words.
 
-The letters of a use's role are explained in `path_rows`.
+A reader returns uses: pairs of a role, whose letters are explained in `path_rows`, and a path.
 """
 
 import re
@@ -12,25 +12,26 @@ from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.git_reader import read_git
-from codeloop.permission.shell.touches.spelling import ANYWHERE
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
+from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
-_TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b --listed-incremental=b
---use-compress-program=- --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
+_TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b
+--listed-incremental=b --use-compress-program=-
+--index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
 --strip-components=-
 --owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?X --to-command=- --sort=-
 --checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
-_TAR_VALUES = "fCTXIgbKNVLFH"
+_TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
 """Letters of tar's options that take a value."""
-_FIND_READS = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
-_FIND_WRITES = re.compile(r"-(fprint0?|fprintf|fls)")
+_FIND_READING_PREDICATE = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
+_FIND_WRITING_PREDICATE = re.compile(r"-(fprint0?|fprintf|fls)")
 _SED_FILE = re.compile(
     r"(?:^|[;{}\n\d$/!,]|\bs([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)"
 )
 """A file that a sed script reads or writes: the delimiter of an `s` command, one of `rRwW`, the path."""
 _MAX_SCRIPT_CHARS = 2_000
 """A longer script counts as one that may read and write any file."""
-_AWK_FILE = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
+_AWK_OUTPUT = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
 """The file that an awk script prints into: `print x > FILE`, a string or an expression."""
 _AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
 """The file that an awk script reads: `getline x < FILE`."""
@@ -39,12 +40,14 @@ _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
 
 
 def _read_tar(words: Sequence[str]) -> list[Use]:
-    arguments = Arguments(parse_row(_TAR), _add_dashes(words))
+    arguments = Arguments(parse_row(_TAR_ROW), _add_dashes(words))
     options = [word for word in _add_dashes(words) if word.startswith("-")]
     letters = "".join(word[1:] for word in options if not word.startswith("--"))
-    long = " ".join(word for word in options if word.startswith("--"))
-    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|del)", long))
-    extracts = bool("x" in letters or re.search(r"--(ext|get)", long)) and not ("O" in letters or "--to-std" in long)
+    long_options = " ".join(word for word in options if word.startswith("--"))
+    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|del)", long_options))
+    extracts = bool("x" in letters or re.search(r"--(ext|get)", long_options)) and not (
+        "O" in letters or "--to-std" in long_options
+    )
     folders = [path for role, path in arguments.values if role == "C"]
     uses: list[Use] = [("n", folder) for folder in folders]
     for role, path in arguments.values:
@@ -54,7 +57,7 @@ def _read_tar(words: Sequence[str]) -> list[Use]:
         elif role != "C":
             uses.append((role, path))
     if changes:
-        kind = "M" if "--remove" in long else "R"
+        kind = "M" if "--remove" in long_options else "R"
         uses += [(kind, join(folder, text)) for text, _ in arguments.operands for folder in folders or [""]]
     elif extracts:
         uses += [("X", folder) for folder in folders or ["."]]
@@ -69,7 +72,7 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
     # The values of bundled letters follow in the order of the letters: `cfC a.tar folder`.
     for letter in words[0]:
         first.append("-" + letter)
-        if letter in _TAR_VALUES and rest:
+        if letter in _TAR_VALUE_LETTERS and rest:
             first.append(rest.pop(0))
     return first + rest
 
@@ -80,9 +83,9 @@ def _read_find(words: Sequence[str]) -> list[Use]:
     roots = list(words[start:end]) or ["."]
     uses: list[Use] = [("n", root) for root in roots]
     for option, value in zip(words[end:], words[end + 1 :], strict=False):
-        if _FIND_WRITES.fullmatch(option):
+        if _FIND_WRITING_PREDICATE.fullmatch(option):
             uses.append(("w", value))
-        elif _FIND_READS.fullmatch(option):
+        elif _FIND_READING_PREDICATE.fullmatch(option):
             uses.append(("r" if option == "-files0-from" else "n", value))
     if "-delete" in words:
         uses += [("D", root) for root in roots]
@@ -214,7 +217,7 @@ def _read_awk(arguments: Arguments) -> list[Use]:
 def _read_awk_script(script: str) -> list[Use]:
     uses: list[Use] = [
         (role, each[1:-1] if each[0] == '"' else ANYWHERE)
-        for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT))
+        for role, pattern in (("w", _AWK_OUTPUT), ("r", _AWK_INPUT))
         for each in pattern.findall(script)
     ]
     return [*uses, ("b", ANYWHERE)] if ANYWHERE in script else uses
@@ -248,14 +251,14 @@ def _read_remote_copy(arguments: Arguments) -> list[Use]:
 def _make_archiver_reader(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
     """Return the reader of a program that unpacks into the current directory when its words say so."""
 
-    def uses(words: Sequence[str]) -> list[Use]:
+    def read_words(words: Sequence[str]) -> list[Use]:
         unknown_words = read_unknown_words(words)
         return [*unknown_words, ("X", ".")] if re.match(extracts, " ".join(words)) else list(unknown_words)
 
-    return uses
+    return read_words
 
 
-_SETTINGS = {
+_CONFIGURATION_FILES = {
     "go": (r"env -(w|u)\b", "~/.config/go/env"),
     "npm": (r"(config|c) (set|delete|rm|edit)\b|set\b", "~/.npmrc"),
     "pip": (r"config (set|unset|edit)\b", "~/.config/pip/pip.conf"),
@@ -267,14 +270,14 @@ _SETTINGS = {
 
 
 def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
-    pattern, file = _SETTINGS[name]
+    pattern, file = _CONFIGURATION_FILES[name]
 
-    def uses(words: Sequence[str]) -> list[Use]:
+    def read_words(words: Sequence[str]) -> list[Use]:
         plain = " ".join(word for word in words if not word.startswith("--"))
         uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
         return [*uses, *read_unknown_words(words)]
 
-    return uses
+    return read_words
 
 
 def _read_cpio(words: Sequence[str]) -> list[Use]:
@@ -296,7 +299,7 @@ def _read_7z(words: Sequence[str]) -> list[Use]:
 WORD_READERS: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _read_tar),
     **dict.fromkeys(("7z", "7za", "7zr"), _read_7z),
-    **{name: _make_settings_reader(name) for name in _SETTINGS},
+    **{name: _make_settings_reader(name) for name in _CONFIGURATION_FILES},
     "pip3": _make_settings_reader("pip"),
     "bsdcpio": _read_cpio,
     "cpio": _read_cpio,

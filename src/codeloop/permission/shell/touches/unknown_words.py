@@ -1,12 +1,14 @@
-"""The words of a program that has no row: each may name a file."""
+"""Reads the words of a program without a row in `path_rows`: each of them may name a file."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from codeloop.permission.shell.touches.arguments import Use
-from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
-_OUTPUT = frozenset({"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"})
+_OUTPUT_OPTIONS = frozenset(
+    {"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"}
+)
 
 
 def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
@@ -25,7 +27,7 @@ def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
             yield from (("p", part) for part in parts if len(parts) > 1 and names_path(part))
             if word.startswith("@"):
                 yield "p", word[1:]
-        target = value if equals and option in _OUTPUT else word if before in _OUTPUT else ""
+        target = value if equals and option in _OUTPUT_OPTIONS else word if before in _OUTPUT_OPTIONS else ""
         if "/" in target or "." in target or ANYWHERE in target:
             yield "w", target
         before = word

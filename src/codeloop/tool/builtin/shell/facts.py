@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from codeloop.permission.shell.grammar import is_harmless
-from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts
+from codeloop.permission.shell.grammar import is_harmless_assignment
+from codeloop.permission.shell.proof import GitFacts, MachineFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
 from codeloop.workspace.process.search_path import SearchPath, loads_from_project
 from codeloop.workspace.process.shells import ShellContext, find_shell
@@ -14,7 +14,7 @@ from codeloop.workspace.workspace import Workspace
 
 def gather_facts(
     line: str, directory: Path, context: ShellContext, workspace: Workspace, *, outside: bool = False
-) -> Facts:
+) -> MachineFacts:
     """Return the facts for a line that runs in a directory, in the current shell state of its session.
 
     `outside`: the line runs without a sandbox.
@@ -31,7 +31,7 @@ def gather_facts(
         known_repository = find_repository(folder, workspace.root, environment)
         return GitFacts(known_repository.foreign, known_repository.runs, known_repository.is_below)
 
-    return Facts(
+    return MachineFacts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
         doubt=_find_doubt(line, context, workspace.shells.list_changed_variables(context, outside=outside), roots),
@@ -46,7 +46,7 @@ def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], ro
     if Path(find_shell(environment)[0]).name != "bash":
         return "there is no bash here, and what another shell makes of it is not known"
     for name, value in changed.items():
-        if not is_harmless(name, value):
+        if not is_harmless_assignment(name, value):
             what = name or "the environment"
             return f"{what} was changed by an earlier command (reset: true forgets it)"
     if not environment.get("HOME", "").startswith("/"):

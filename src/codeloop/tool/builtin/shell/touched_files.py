@@ -10,9 +10,9 @@ from msgspec import Struct
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
 from codeloop.kit.small_files import from_home
 from codeloop.kit.wildcard import ANY, matches
-from codeloop.permission.shell.paths import GIT_TOP, Touches
-from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touched_paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.unknown_words import names_path
+from codeloop.permission.shell.touches.word_paths import ANYWHERE
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.index import read_tracked_files
@@ -55,36 +55,52 @@ def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> Tou
     """Return the files that a line touches when it runs in a directory. Reads the disk."""
     resolver = _PathResolver(directory, workspace)
     reads = resolver.find_paths(touches.reads)
-    perhaps = [path for text in touches.perhaps for path in resolver.find_likely_paths(text)]
-    searches, browses = resolver.find_paths(touches.searches), resolver.find_paths(touches.browses)
+    possible_reads = [path for text in touches.possible_reads for path in resolver.find_likely_paths(text)]
+    read_trees, visible_trees = resolver.find_paths(touches.read_trees), resolver.find_paths(touches.visible_trees)
     writes = resolver.find_paths(touches.writes, for_writing=True)
-    folders = resolver.find_paths(touches.fills, for_writing=True)
+    folders = resolver.find_paths(touches.filled_folders, for_writing=True)
     writes += [path for path in folders if _is_guarded(workspace.relative(path))]  # anything in it may be changed
-    fills = _drop_parents(folders)
-    unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpacks, for_writing=True)]
-    copies = [path.relative_to(folder) for folder in searches for path in _find_protected(folder)] if fills else []
-    unpacked += [folder / name for folder in fills for name in copies]
-    wholes = [path for folder in resolver.find_paths(touches.wholes) for path in _find_protected(folder)]
-    below = [*_list_below(searches, hidden=True), *_list_below(browses, hidden=False)]
-    names = resolver.find_paths(touches.names)
-    is_uncertain = ANYWHERE in (*touches.reads, *touches.searches, *touches.browses, *touches.writes, *touches.names)
+    filled_folders = _drop_parents(folders)
+    unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)]
+    copies = (
+        [path.relative_to(folder) for folder in read_trees for path in _find_protected(folder)]
+        if filled_folders
+        else []
+    )
+    unpacked += [folder / name for folder in filled_folders for name in copies]
+    changed_trees = [path for folder in resolver.find_paths(touches.changed_trees) for path in _find_protected(folder)]
+    below = [*_list_below(read_trees, hidden=True), *_list_below(visible_trees, hidden=False)]
+    names = resolver.find_paths(touches.lookups)
+    is_uncertain = ANYWHERE in (
+        *touches.reads,
+        *touches.read_trees,
+        *touches.visible_trees,
+        *touches.writes,
+        *touches.lookups,
+    )
     git_files = _list_printed_by_git(touches, resolver)
     has_too_many = resolver.has_too_many or max(len(below), len(git_files)) > BASH_FILES.value
     return TouchedFiles(
-        paths=tuple(dict.fromkeys([directory, *names, *reads, *perhaps, *searches, *browses, *writes, *fills])),
-        reads=tuple(dict.fromkeys([*reads, *perhaps, *searches, *browses])),
+        paths=tuple(
+            dict.fromkeys(
+                [directory, *names, *reads, *possible_reads, *read_trees, *visible_trees, *writes, *filled_folders]
+            )
+        ),
+        reads=tuple(dict.fromkeys([*reads, *possible_reads, *read_trees, *visible_trees])),
         files_below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
-        writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
+        writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *changed_trees])),
         filled_folders=tuple(
-            dict.fromkeys([*fills, *(path for path in resolver.find_paths(touches.wholes) if path.is_dir())])
+            dict.fromkeys(
+                [*filled_folders, *(path for path in resolver.find_paths(touches.changed_trees) if path.is_dir())]
+            )
         ),
         git_files=tuple(git_files),
         unpacked=tuple(dict.fromkeys(unpacked)),
         is_uncertain=is_uncertain or resolver.has_too_many,
-        may_read=has_too_many or is_uncertain or ANYWHERE in touches.perhaps,
+        may_read=has_too_many or is_uncertain or ANYWHERE in touches.possible_reads,
         may_write=resolver.has_too_many
         or resolver.has_option
-        or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
+        or ANYWHERE in (*touches.writes, *touches.filled_folders, *touches.changed_trees),
     )
 
 
@@ -161,14 +177,15 @@ def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path
 
     A command like `git diff` without a revision prints changed files only.
     """
-    if not touches.objects and not touches.changes:
+    if not touches.git_trees and not touches.git_changes:
         return []
     top = str(resolver.resolve(GIT_TOP))
-    words = resolver.find_paths(touches.revisions)
+    words = resolver.find_paths(touches.git_limits)
     limits = [path for path in words if os.path.lexists(path)]
-    has_revision = len(limits) < len(words) or ANYWHERE in touches.revisions
+    has_revision = len(limits) < len(words) or ANYWHERE in touches.git_limits
     scope = [
-        f"{str(path).rstrip('/')}/" for path in limits or resolver.find_paths((*touches.objects, *touches.changes))
+        f"{str(path).rstrip('/')}/"
+        for path in limits or resolver.find_paths((*touches.git_trees, *touches.git_changes))
     ]
     folders = read_tracked_files(Path(top))
     paths: list[str] = []
@@ -176,7 +193,7 @@ def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path
         for name, entry in files.items():
             path = "/".join(filter(None, (top.rstrip("/"), folder, name)))
             is_in_scope = not scope or any(f"{path}/".startswith(each) for each in scope)
-            if is_in_scope and (touches.objects or has_revision or _differs(path, entry)):
+            if is_in_scope and (touches.git_trees or has_revision or _differs(path, entry)):
                 paths.append(path)
     secrets = [path for path in paths if is_secret(path.removeprefix(top))]
     return [Path(path) for path in dict.fromkeys([*secrets, *paths][: BASH_FILES.value + 1])]

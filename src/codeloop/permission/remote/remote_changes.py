@@ -8,18 +8,18 @@ from functools import lru_cache
 from msgspec import Struct
 
 from codeloop.kit.wildcard import MARKS
-from codeloop.permission.remote.client_programs import CHECKS
-from codeloop.permission.remote.command_rows import ALIASES, CARRIERS, ROWS
+from codeloop.permission.remote.client_programs import CHANGE_CHECKS
+from codeloop.permission.remote.command_rows import PACKAGE_RUNNERS, PROGRAM_ALIASES, REMOTE_ROWS
 
-_CARRIERS = tuple(tuple(row.split()) for row in CARRIERS.replace("\n", ";").split(";") if row)
-_HELP = ("--help", "-h", "--version")
-_TRUE = ("=true", "=1", "=client", "=server")
-_FALSE = ("false", "none", "0")
-_VALUELESS = re.compile(
+_PACKAGE_RUNNERS = tuple(tuple(row.split()) for row in PACKAGE_RUNNERS.replace("\n", ";").split(";") if row)
+_HELP_OPTIONS = ("--help", "-h", "--version")
+_TRUE_VALUES = ("=true", "=1", "=client", "=server")
+_FALSE_VALUES = ("false", "none", "0")
+_OPTION_WITHOUT_VALUE = re.compile(
     r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
 )
 """Options without a value, so that the word after them is not taken for one."""
-_PYTHON = re.compile(r"python[\d.]*|py|pypy[\d.]*")
+_PYTHON_NAME = re.compile(r"python[\d.]*|py|pypy[\d.]*")
 _MAX_RUNNERS = 4
 """How many runners inside one another are followed (`npx`, `uv run`)."""
 
@@ -27,71 +27,74 @@ _MAX_RUNNERS = 4
 class RemoteRow(Struct, frozen=True):
     """A parsed row of `command_rows`.
 
-    `unless`: the options after `!`; `required`: those after `+`; `last`: the pattern after `>`; `acts`: not for `not`.
+    `harmless_options`: the options after `!`; `required_options`: those after `+`; `last_word_pattern`: the pattern
+    after `>`; `is_change`: false for a row that begins with `not`.
     """
 
     words: tuple[tuple[str, ...], ...]
-    unless: tuple[str, ...]
-    required: tuple[str, ...]
-    last: str
-    acts: bool
+    harmless_options: tuple[str, ...]
+    required_options: tuple[str, ...]
+    last_word_pattern: str
+    is_change: bool
 
 
-def acts_remotely(words: Sequence[str]) -> bool:
-    """Return whether a command acts on other machines.
+def changes_remote(words: Sequence[str]) -> bool:
+    """Return whether a command changes something on another machine or service.
 
     `words`: its name first, with the marks of `kit.wildcard` in them.
     """
-    return _acts(tuple(words), _MAX_RUNNERS)
+    return _changes_remote(tuple(words), _MAX_RUNNERS)
 
 
-def _acts(words: tuple[str, ...], depth: int) -> bool:
+def _changes_remote(words: tuple[str, ...], depth: int) -> bool:
     if not words or depth == 0:
         return False
     words = _normalise_program(words)
     name, arguments = words[0], words[1:]
-    if name in CHECKS and CHECKS[name](arguments):
+    if name in CHANGE_CHECKS and CHANGE_CHECKS[name](arguments):
         return True
-    rows = _load_table().get(name, ())
+    rows = _parse_rows().get(name, ())
     if name == "git" and _hides_alias(arguments):
         return True
     # `not` rows first: they are exceptions from wider ones (`vercel` deploys, `vercel build` does not).
-    if any(not row.acts and _matches(row, words) for row in rows):
+    if any(not row.is_change and _matches(row, words) for row in rows):
         return False
-    if any(row.acts and _matches(row, words) for row in rows):
+    if any(row.is_change and _matches(row, words) for row in rows):
         return True
-    return any(_acts(words[at:], depth - 1) for at in _find_starts(words))
+    return any(_changes_remote(words[at:], depth - 1) for at in _find_runner_operands(words))
 
 
-def mentions_act(words: Sequence[str]) -> bool:
-    """Return whether a command that acts remotely occurs in the words of a text that can't be parsed as shell."""
-    remote_rows = _load_table()
+def mentions_remote_change(words: Sequence[str]) -> bool:
+    """Return whether a command that changes something remote occurs in a text that can't be parsed as shell."""
+    remote_rows = _parse_rows()
     return any(
-        _is_program(word, remote_rows) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _MAX_RUNNERS)
+        _is_program(word, remote_rows)
+        and len(words) > at + 1
+        and _changes_remote(tuple(words[at : at + 20]), _MAX_RUNNERS)
         for at, word in enumerate(words)
     )
 
 
-def contains_act(words: Sequence[str]) -> bool:
-    """Return whether a command that acts remotely occurs among another command's arguments, even within one word."""
-    return mentions_act([piece for word in words[1:] for piece in word.split()])
+def contains_remote_change(words: Sequence[str]) -> bool:
+    """Return whether a command that changes something remote occurs in the arguments of another one."""
+    return mentions_remote_change([piece for word in words[1:] for piece in word.split()])
 
 
 def _is_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> bool:
     name = _normalise_name(word)
-    return name in remote_rows or name in CHECKS
+    return name in remote_rows or name in CHANGE_CHECKS
 
 
 def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command under the program name that the rows use."""
     name = _normalise_name(words[0])
-    if _PYTHON.fullmatch(name):  # `python -m twine upload` is `twine upload`
+    if _PYTHON_NAME.fullmatch(name):  # `python -m twine upload` is `twine upload`
         at = next((at for at, word in enumerate(words) if word == "-m"), 0)
         if at and len(words) > at + 1:
             return (_normalise_name(words[at + 1]), *words[at + 2 :])
         script = next((at for at, word in enumerate(words) if word.endswith("setup.py")), 0)
         return ("setup.py", *words[script + 1 :]) if script else words
-    if name.startswith("git-") and name not in _load_table():
+    if name.startswith("git-") and name not in _parse_rows():
         return ("git", name.removeprefix("git-"), *words[1:])
     return (name, *words[1:])
 
@@ -100,7 +103,7 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
 def _normalise_name(word: str) -> str:
     name = word.rpartition("/")[2].lower()
     name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)  # `npx vercel@latest`
-    return ALIASES.get(name, name)
+    return PROGRAM_ALIASES.get(name, name)
 
 
 def _hides_alias(arguments: Sequence[str]) -> bool:
@@ -111,18 +114,18 @@ def _hides_alias(arguments: Sequence[str]) -> bool:
     )
 
 
-def _find_starts(words: tuple[str, ...]) -> Iterator[int]:
+def _find_runner_operands(words: tuple[str, ...]) -> Iterator[int]:
     """Yield where a package runner's command may begin."""
-    for carrier in _CARRIERS:
-        if words[0] != carrier[0]:
+    for runner in _PACKAGE_RUNNERS:
+        if words[0] != runner[0]:
             continue
         positions = {1}
-        for part in carrier[1:]:
+        for part in runner[1:]:
             positions = {
-                at + 1 for position in positions for at in _find_operands(words, position) if words[at] == part
+                at + 1 for position in positions for at in _find_operand_positions(words, position) if words[at] == part
             }
         for start in positions:
-            yield from _find_operands(words, start)
+            yield from _find_operand_positions(words, start)
 
 
 def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
@@ -131,17 +134,24 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
         if part == ("**",):
             positions = {at for start in positions for at in range(start, len(words))}
             continue
-        positions = {at + 1 for start in positions for at in _find_operands(words, start) if _is_one(words, at, part)}
+        positions = {
+            at + 1
+            for start in positions
+            for at in _find_operand_positions(words, start)
+            if _may_be_one_of(words, at, part)
+        }
         if not positions:
             return False
-    if row.acts and _is_harmless(row, words):
+    if row.is_change and _has_harmless_option(row, words):
         return False
-    if row.required and not any(word.partition("=")[0] in row.required or word in row.required for word in words):
+    if row.required_options and not any(
+        word.partition("=")[0] in row.required_options or word in row.required_options for word in words
+    ):
         return False
-    return not row.last or fnmatchcase(words[-1], row.last)
+    return not row.last_word_pattern or fnmatchcase(words[-1], row.last_word_pattern)
 
 
-def _is_one(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
+def _may_be_one_of(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
     """Return whether a word may be one of the names; an unknown one may, unless it can be an option's value."""
     if MARKS.intersection(words[at]):
         # Only a word of which nothing is known: `pu$X` is not taken for `push`.
@@ -149,7 +159,7 @@ def _is_one(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
     return any(fnmatchcase(words[at], name) for name in names)
 
 
-def _find_operands(words: tuple[str, ...], start: int) -> Iterator[int]:
+def _find_operand_positions(words: tuple[str, ...], start: int) -> Iterator[int]:
     """Yield the possible indices of the next operand: each option before it may take a value."""
     at = start
     while at < len(words) and words[at].startswith("-"):
@@ -164,7 +174,7 @@ def _find_operands(words: tuple[str, ...], start: int) -> Iterator[int]:
         yield at
 
 
-def _is_harmless(row: RemoteRow, words: tuple[str, ...]) -> bool:
+def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     """Return whether an option makes the row harmless (and is not another option's value)."""
     end = words.index("--") if "--" in words else len(words)
     # The opposite of `--dry-run`, however it is written (`--no-dry-run` may be shortened).
@@ -172,31 +182,31 @@ def _is_harmless(row: RemoteRow, words: tuple[str, ...]) -> bool:
         return False
     for at in range(1, end):
         before, word, after = words[at - 1], words[at], words[at + 1] if at + 1 < end else ""
-        is_value = before.startswith("-") and "=" not in before and not _VALUELESS.fullmatch(before)
-        harmless_option = next((option for option in (*row.unless, *_HELP) if word == option), "")
+        is_value = before.startswith("-") and "=" not in before and not _OPTION_WITHOUT_VALUE.fullmatch(before)
+        harmless_option = next((option for option in (*row.harmless_options, *_HELP_OPTIONS) if word == option), "")
         harmless_option = harmless_option or next(
-            (option for option in row.unless for true in _TRUE if word == option + true), ""
+            (option for option in row.harmless_options for true in _TRUE_VALUES if word == option + true), ""
         )
-        if harmless_option and not is_value and after not in _FALSE:
+        if harmless_option and not is_value and after not in _FALSE_VALUES:
             return True
     return False
 
 
 @lru_cache(1)
-def _load_table() -> dict[str, tuple[RemoteRow, ...]]:
-    """Return the rows by program."""
+def _parse_rows() -> dict[str, tuple[RemoteRow, ...]]:
+    """Return the parsed rows by program."""
     table: dict[str, tuple[RemoteRow, ...]] = {}
-    for line in filter(None, ROWS.split("\n")):
-        acts = not line.startswith("not ")
+    for line in filter(None, REMOTE_ROWS.split("\n")):
+        is_change = not line.startswith("not ")
         head, *option_texts = re.split(r" (?=[!+>] )", line.removeprefix("not "))
         options = {each[0]: tuple(each[2:].split()) for each in option_texts}
         names, *words = head.split()
         row = RemoteRow(
             words=tuple(_expand_alternatives(word) for word in words),
-            unless=options.get("!", ()),
-            required=options.get("+", ()),
-            last=" ".join(options.get(">", ())),
-            acts=acts,
+            harmless_options=options.get("!", ()),
+            required_options=options.get("+", ()),
+            last_word_pattern=" ".join(options.get(">", ())),
+            is_change=is_change,
         )
         for name in names.split(","):
             table[name] = (*table.get(name, ()), row)

@@ -1,6 +1,7 @@
-"""The files that the simple commands of a line read, write or only look up.
+"""Finds the paths that the simple commands of a line read, write or only look up.
 
-This is no security boundary: a program may touch more than its words name.
+This is no security boundary: a program may touch more files than its words name. How each program uses its words is in
+`touches/`; here they are put together for a whole line, with its variables, its redirections and `cd`.
 """
 
 import re
@@ -13,53 +14,55 @@ from codeloop.permission.shell.command import Redirect
 from codeloop.permission.shell.parser import Script
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
-from codeloop.permission.shell.touches.path_rows import ROWS
+from codeloop.permission.shell.touches.path_rows import PATH_ROWS
 from codeloop.permission.shell.touches.program_readers import ARGUMENT_READERS, WORD_READERS
-from codeloop.permission.shell.touches.spelling import ANYWHERE, MAX_EXPANSIONS, expand_word
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
+from codeloop.permission.shell.touches.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
 from codeloop.permission.shell.words import Word
 
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
-HARMLESS = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
-_REMOTE = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
+_HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
+_REMOTE_ADDRESS = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
+# `cd` in branches and pipelines leaves several folders possible; beyond this many the folder counts as unknown.
 _MAX_FOLDERS = 8
-_MAX_COMMANDS = 4
+_MAX_RUN_COMMANDS = 4
 """Commands that are looked for among the words of a runner."""
 _WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
 class Touches(Struct, frozen=True):
-    """What a line touches. Paths are text: absolute, beginning with `~` or `:/`, or relative to where the line runs.
+    """The paths that a line touches, as text: absolute, beginning with `~` or `:/`, or relative to where the line runs.
 
     In them `kit.wildcard.ANY` is a run of one name's characters, and ANYWHERE a path that is only known when the line
     runs.
 
-    - `reads`: files that are read; `searches`: folders that are read with everything below them; `browses`: the same,
-      without hidden files
-    - `writes`: files and folders that are written; `fills`: folders in which anything may be written; `unpacks`: those
-      in which the input decides the names; `wholes`: folders of which everything is changed or removed
-    - `names`: paths that are only looked up or entered; `perhaps`: words that name a file to read, if it exists
-    - `objects`: paths of which git prints the tracked contents; `changes`: those of which it prints the changes;
-      `revisions`: words that limit either to a path of this name, if it exists
+    - `reads`: files that are read; `read_trees`: folders that are read with everything below them; `visible_trees`:
+      the same, without hidden files
+    - `writes`: files and folders that are written; `filled_folders`: folders in which any file may be written;
+      `unpack_folders`: folders in which the input decides the names of the files written; `changed_trees`: folders of
+      which everything is changed or removed
+    - `lookups`: paths that are only looked up or entered; `possible_reads`: words that are a file to read, if it exists
+    - `git_trees`: paths of which git prints the tracked contents; `git_changes`: those of which it prints the changes;
+      `git_limits`: words that limit either to a path of this name, if it exists
     """
 
     reads: tuple[str, ...] = ()
-    searches: tuple[str, ...] = ()
-    browses: tuple[str, ...] = ()
+    read_trees: tuple[str, ...] = ()
+    visible_trees: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    fills: tuple[str, ...] = ()
-    unpacks: tuple[str, ...] = ()
-    wholes: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    perhaps: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
-    revisions: tuple[str, ...] = ()
+    filled_folders: tuple[str, ...] = ()
+    unpack_folders: tuple[str, ...] = ()
+    changed_trees: tuple[str, ...] = ()
+    lookups: tuple[str, ...] = ()
+    possible_reads: tuple[str, ...] = ()
+    git_trees: tuple[str, ...] = ()
+    git_changes: tuple[str, ...] = ()
+    git_limits: tuple[str, ...] = ()
 
 
 # Builtins that may set a variable whose name is among their words.
-_SETS_VARIABLES = frozenset(
+_VARIABLE_SETTERS = frozenset(
     [
         "declare",
         "export",
@@ -77,32 +80,33 @@ _SETS_VARIABLES = frozenset(
         "wait",
     ]
 )
-_WITH_ALL_BELOW = str.maketrans("rwb", "RDM")
+_RECURSIVE_ROLES = str.maketrans("rwb", "RDM")
 """`find ROOT -exec cmd {}` runs for everything below ROOT."""
-_FIELDS = {
+# By role of a path, as explained in `path_rows`: the fields of Touches that the path is added to.
+_FIELDS_BY_ROLE = {
     "r": ("reads",),
-    "R": ("searches",),
-    "V": ("browses",),
+    "R": ("read_trees",),
+    "V": ("visible_trees",),
     "w": ("writes",),
-    "W": ("fills",),
-    "X": ("fills", "unpacks"),
-    "D": ("writes", "wholes"),
-    "M": ("searches", "writes", "wholes"),
+    "W": ("filled_folders",),
+    "X": ("filled_folders", "unpack_folders"),
+    "D": ("writes", "changed_trees"),
+    "M": ("read_trees", "writes", "changed_trees"),
     "b": ("reads", "writes"),
     "u": ("writes",),
-    "t": ("names",),
-    "n": ("names",),
-    "p": ("perhaps",),
-    "g": ("perhaps",),
+    "t": ("lookups",),
+    "n": ("lookups",),
+    "p": ("possible_reads",),
+    "g": ("possible_reads",),
     "f": ("reads",),
-    "o": ("objects",),
-    "c": ("changes",),
-    "v": ("revisions",),
+    "o": ("git_trees",),
+    "c": ("git_changes",),
+    "v": ("git_limits",),
 }
 
 
 def find_touches(script: Script) -> Touches:
-    """Find the paths that a script's commands touch, in the order of the line, `cd` in it followed."""
+    """Find the paths that a script's commands touch, in the order of the line; each `cd` in it is followed."""
     touches: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
     folders: list[str] = [""]
     roots: tuple[str, ...] = (ANYWHERE,)
@@ -114,10 +118,10 @@ def find_touches(script: Script) -> Touches:
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
         command_uses = find_uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
-            command_uses = [(role.translate(_WITH_ALL_BELOW), path) for role, path in command_uses]
+            command_uses = [(role.translate(_RECURSIVE_ROLES), path) for role, path in command_uses]
         for role, text in (*_find_redirect_uses(command.redirects, variables, number), *command_uses):
             path = variables.check_variables(text)
-            for field in _FIELDS.get(role, ()):
+            for field in _FIELDS_BY_ROLE.get(role, ()):
                 for folder in folders:
                     if joined_path := _join_path(folder, path):
                         touches[field][joined_path] = None
@@ -138,8 +142,8 @@ class _Variables:
     """The values of a script's variables, where each is assigned once and nothing else can set it."""
 
     def __init__(self, script: Script) -> None:
-        setting = [command for command in script.commands if command.words[0].value in _SETS_VARIABLES]
-        words = [word for command in setting for word in command.words[1:]]
+        setters = [command for command in script.commands if command.words[0].value in _VARIABLE_SETTERS]
+        words = [word for command in setters for word in command.words[1:]]
         self._set = {match[0] for word in words if (match := re.match(r"\w+", word.value))} | set(script.variables)
         self._assignments: list[tuple[int, str, tuple[str, ...]]] = []
         if script.is_unknown or not all(word.is_known for word in words):
@@ -151,7 +155,7 @@ class _Variables:
                     self._assignments.append((variable[0], name, tuple(texts)))
 
     def expand_word(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
-        """Return the paths of a word of the command with this number: it sees what is set before it."""
+        """Return the paths of a word in the command with this number, which sees the assignments before it only."""
         if "PWD" in self._set and "PWD" in word.source:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
@@ -171,7 +175,7 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
         return [("b", ANYWHERE), *read_unknown_words(words)]
-    read_words, row = WORD_READERS.get(name), ROWS.get(name)
+    read_words, row = WORD_READERS.get(name), PATH_ROWS.get(name)
     if read_words is not None:
         uses = read_words(words)
     elif row is not None:
@@ -183,23 +187,23 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
         uses = list(read_unknown_words(words))
         if is_runner(name):  # its command is somewhere among the following words
             indices = [at for at, word in enumerate(words) if _has_row(word)]
-            uses += [use for at in indices[:_MAX_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
-    return [(role, path) for role, text in uses if (path := _to_path(text, role))]
+            uses += [use for at in indices[:_MAX_RUN_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
+    return [(role, path) for role, text in uses if (path := _normalise_path(text, role))]
 
 
 def _has_row(word: str) -> bool:
-    return word in ROWS or word in WORD_READERS
+    return word in PATH_ROWS or word in WORD_READERS
 
 
-def _to_path(text: str, role: str) -> str:
-    """Return a word as a path; "" when it is none."""
-    if text in {"", "-"} or HARMLESS.fullmatch(text):
+def _normalise_path(text: str, role: str) -> str:
+    """Return a word as a path; "" if it is none: a URL, a device, or a text that the role does not take for a path."""
+    if text in {"", "-"} or _HARMLESS_DEVICE.fullmatch(text):
         return ""
     if text.startswith("file://"):
         return text.removeprefix("file://")
     if role == "f" or (role == "g" and ":" in text):
         return ""
-    if role in "pgnRMWX" and ("\n" in text or (_REMOTE.match(text) and not text.startswith(":/"))):
+    if role in "pgnRMWX" and ("\n" in text or (_REMOTE_ADDRESS.match(text) and not text.startswith(":/"))):
         return ""
     if role == "r" and "://" in text:
         return ""
@@ -223,7 +227,7 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
         case "popd":
             return ANYWHERE
         case "env":
-            option_uses = Arguments(parse_row(ROWS["env"]), words).option_values
+            option_uses = Arguments(parse_row(PATH_ROWS["env"]), words).option_values
             return next((value for option, value in option_uses if option in {"-C", "--chdir"}), None)
         case "sudo":
             return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
@@ -238,5 +242,5 @@ def _find_redirect_uses(redirects: Sequence[Redirect], variables: _Variables, nu
         role = "w" if _WRITE_OPERATOR.match(redirect.operator) else "r"
         role = "b" if "<>" in redirect.operator else role
         for path in variables.expand_word(redirect.target, (ANYWHERE,), number):
-            if path and not HARMLESS.fullmatch(path):
+            if path and not _HARMLESS_DEVICE.fullmatch(path):
                 yield role, path

@@ -1,4 +1,4 @@
-"""The paths that a word of a shell line stands for, as far as the line shows."""
+"""Expands a word of a shell line to the paths that it stands for, as far as the line shows them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,26 +8,28 @@ from codeloop.kit.wildcard import ANY, WORDS
 from codeloop.permission.shell.words import Word
 
 ANYWHERE = WORDS
-"""A path that is only known at run time. In other paths `ANY` matches characters of one name."""
+"""A path that is only known at run time. Within other paths the mark `ANY` stands for characters of one name."""
+# Limits of one word, which is ANYWHERE beyond them: nested braces multiply, so a short word may stand for millions.
 MAX_EXPANSIONS, MAX_CHARS, MAX_BRACES = 64, 4_096, 16
-"""Limits of one word: beyond them it is ANYWHERE."""
 _OTHER_HOME = re.compile(r"~[-+\d]")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_PLAIN = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
-_NUMBER = re.compile(r"\$[$!?#]")
+_PLAIN_VALUE = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
+_NUMERIC_VARIABLE = re.compile(r"\$[$!?#]")
 _FOLDER_VARIABLE = re.compile(r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)")
-_IN_QUOTES = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
+_QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
 
 
-Values = Mapping[str, tuple[str, ...]]
-NO_VALUES: Values = {}
+VariableValues = Mapping[str, tuple[str, ...]]
+NO_VARIABLES: VariableValues = {}
 
 
-class _Unknown(Exception):
+class _UnknownPath(Exception):
     """The word is only known at run time."""
 
 
-def expand_word(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = NO_VALUES) -> tuple[str, ...]:
+def expand_word(
+    word: Word, roots: Sequence[str] = (ANYWHERE,), values: VariableValues = NO_VARIABLES
+) -> tuple[str, ...]:
     """Return the words that a word becomes, each as a path: absolute, beginning with `~`, or relative.
 
     Braces are expanded, `*`, `?` and `[...]` become `ANY`, `$HOME` is `~` and `$PWD` is `.`. A word with anything else
@@ -50,7 +52,7 @@ def expand_word(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values =
     try:
         for choice in islice(product(*choices), MAX_EXPANSIONS + 1):
             paths += _expand_braces(_tokenize(word.source, dict(choice)))
-    except _Unknown:
+    except _UnknownPath:
         return (ANYWHERE,)
     return tuple(dict.fromkeys(paths)) if 0 < len(paths) <= MAX_EXPANSIONS else (ANYWHERE,)
 
@@ -60,7 +62,7 @@ Token = tuple[str, bool]
 
 
 def _tokenize(source: str, values: Mapping[str, str]) -> list[Token]:
-    """Split a word's source. Raises _Unknown."""
+    """Split a word's source. Raises _UnknownPath."""
     tokens: list[Token] = []
     match = _FOLDER_VARIABLE.match(source)
     position = 0
@@ -72,7 +74,7 @@ def _tokenize(source: str, values: Mapping[str, str]) -> list[Token]:
             position = _read_double_quotes(source, position, tokens, values)
     elif source.startswith("~"):
         if _OTHER_HOME.match(source):
-            raise _Unknown
+            raise _UnknownPath
         tokens.append(("~", False))
         position = 1
     while position < len(source):
@@ -86,7 +88,7 @@ def _read_token(source: str, position: int, tokens: list[Token], values: Mapping
     if char == "'":
         end = source.find("'", position + 1)
         if end < 0:
-            raise _Unknown
+            raise _UnknownPath
         tokens.append((source[position + 1 : end], False))
         return end + 1
     if char == '"':
@@ -95,17 +97,17 @@ def _read_token(source: str, position: int, tokens: list[Token], values: Mapping
         following = source[position + 1 : position + 2]
         tokens.append(("" if following == "\n" else following, False))
         return position + 2
-    if number := _NUMBER.match(source, position):
+    if number := _NUMERIC_VARIABLE.match(source, position):
         tokens.append((ANY, False))
         return number.end()
     if (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
         # Unquoted, a value with blanks or wildcards becomes other words.
-        if not _PLAIN.fullmatch(value) or (tokens and value.startswith("~")):
-            raise _Unknown
+        if not _PLAIN_VALUE.fullmatch(value) or (tokens and value.startswith("~")):
+            raise _UnknownPath
         tokens.append((value, False))
         return variable.end()
     if char in "$`()<>|&;":
-        raise _Unknown
+        raise _UnknownPath
     if char == "[":
         end = source.find("]", position + 2)
         if end > 0 and not re.search(r"[/$`'\"\\]", source[position:end]):
@@ -119,34 +121,34 @@ def _read_token(source: str, position: int, tokens: list[Token], values: Mapping
 
 
 def _read_double_quotes(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
-    """Add the text in double quotes from behind the first one. Raises _Unknown."""
+    """Add the text in double quotes from behind the first one. Raises _UnknownPath."""
     text = ""
     while position < len(source):
         char = source[position]
         if char == '"':
             tokens.append((text, False))
             return position + 1
-        if escape := _IN_QUOTES.match(source, position):
+        if escape := _QUOTED_ESCAPE.match(source, position):
             text += escape[1] or ""
             position = escape.end()
-        elif number := _NUMBER.match(source, position):
+        elif number := _NUMERIC_VARIABLE.match(source, position):
             text += ANY
             position = number.end()
         elif (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
             if value.startswith("~") and (tokens or text):
-                raise _Unknown
+                raise _UnknownPath
             text += value
             position = variable.end()
         elif char in "$`":
-            raise _Unknown
+            raise _UnknownPath
         else:
             text += char
             position += 1
-    raise _Unknown
+    raise _UnknownPath
 
 
 def _expand_braces(tokens: list[Token]) -> list[str]:
-    """Return the words that braces make of one, those inside others too. Raises _Unknown when there are too many."""
+    """Return the words that brace expansion makes of one. Raises _UnknownPath beyond MAX_EXPANSIONS."""
     open_index = next(
         (at for at, token in enumerate(tokens) if token == ("{", True) and _find_closing(tokens, at)), None
     )
@@ -164,12 +166,12 @@ def _expand_braces(tokens: list[Token]) -> list[str]:
     for part in parts:
         words += _expand_braces([*tokens[:open_index], *part, *tokens[closed + 1 :]])
         if len(words) > MAX_EXPANSIONS:
-            raise _Unknown
+            raise _UnknownPath
     return words
 
 
 def _find_closing(tokens: list[Token], open_index: int) -> int | None:
-    """Return where the brace that opens at an index is closed."""
+    """Return the index of the brace that closes the one at an index, or None."""
     depth = 0
     for at in range(open_index, len(tokens)):
         depth += (tokens[at] == ("{", True)) - (tokens[at] == ("}", True))

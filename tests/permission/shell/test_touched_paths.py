@@ -10,8 +10,8 @@ import pytest
 
 from codeloop.kit.wildcard import ANY, WORDS, matches
 from codeloop.permission.shell.analyse import analyse
-from codeloop.permission.shell.paths import GIT_TOP
-from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touched_paths import GIT_TOP
+from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
 TABLE = Path(__file__).with_name("touched_lines.tsv").read_text().splitlines()
 
@@ -155,9 +155,12 @@ def test_files_that_are_really_written_are_among_the_writes(tmp_path: Path, line
     environment = {"PATH": "/usr/bin:/bin"}
     subprocess.run(command, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
     touches = analyse(line).touches
-    if ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes):
+    if ANYWHERE in (*touches.writes, *touches.filled_folders, *touches.changed_trees):
         return
-    texts = [text.removeprefix(GIT_TOP) or "r0" for text in (*touches.writes, *touches.fills, *touches.wholes)]
+    texts = [
+        text.removeprefix(GIT_TOP) or "r0"
+        for text in (*touches.writes, *touches.filled_folders, *touches.changed_trees)
+    ]
     files = [normpath(text).replace(ANY, "*") for text in texts]
     below = [normpath(text).removeprefix(".") for text in texts]
     for path in map(str, map(Path, changed(trace, work))):

@@ -1,0 +1,135 @@
+"""The rows of read-only programs: the options of each that do no harm, and the check of a command against its row.
+
+An option that is not in a row may write or execute, so a command with it is not read-only. The rows themselves are in
+`read_only.py` and `git_read_only.py`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codeloop.permission.shell.builtins import is_whole_variable
+from codeloop.permission.shell.words import Word
+
+ANYTHING = r"(?s:.*)"
+ANY_NUMBER = 1_000_000
+
+
+class ReadOnlyRow(Struct, frozen=True):
+    """A program's harmless options and operands.
+
+    `flags`: options that take no value, or one after `=`; `with_value`: options that take the next word. `operands`: a
+    pattern of the other words; `max_operands`: their number. `allows_unknown_words`: none of the program's options can
+    do harm, so words that are only known at run time may be options. `separates_values`: the program reads letters
+    behind one dash in a way of its own, so an option with a value has to stand alone.
+    """
+
+    flags: frozenset[str]
+    with_value: frozenset[str] = frozenset()
+    operands: str = ANYTHING
+    max_operands: int = ANY_NUMBER
+    allows_unknown_words: bool = False
+    separates_values: bool = False
+
+
+class ParsedWords(Struct, frozen=True):
+    """A command's parsed words: the options without values, pairs of option and value, and the operands."""
+
+    options: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
+    operands: tuple[Word, ...]
+
+    @property
+    def count(self) -> int:
+        """The highest number of operands that there may be: a file pattern may stand for any number of them."""
+        return len(self.operands) if all(w.is_known or is_whole_variable(w) for w in self.operands) else ANY_NUMBER
+
+
+class Harmful(Exception):
+    """A command may change something; the text names the word that may do it."""
+
+
+def make_row(
+    flags: str = "",
+    with_value: str = "",
+    operands: str = ANYTHING,
+    max_operands: int = ANY_NUMBER,
+    *,
+    allows_unknown_words: bool = False,
+    separates_values: bool = False,
+) -> ReadOnlyRow:
+    """Make a row from options that are written with blanks between them."""
+    return ReadOnlyRow(
+        frozenset(flags.split()),
+        frozenset(with_value.split()),
+        operands,
+        max_operands,
+        allows_unknown_words,
+        separates_values,
+    )
+
+
+def parse_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
+    """Return a command's options, values and operands. Raises Harmful at an option that may not be harmless."""
+    options: list[str] = []
+    values: list[tuple[str, str]] = []
+    operands: list[Word] = []
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        value = word.value
+        if value == "--":
+            operands += reversed(rest)
+            break
+        if (
+            not word.is_known
+            and (value.startswith("-") or not value[:1].isprintable())
+            and not row.allows_unknown_words
+        ):
+            raise Harmful(f"{word.source or 'a word'} may be an option")
+        if not word.is_known or value in {"", "-"} or value[0] != "-":
+            operands.append(word)
+            continue
+        option, argument, needs = _split_option(value, row)
+        options.append(option)
+        if needs and rest:
+            following = rest.pop()
+            is_option = not following.is_known or re.match(r"-(?![0-9]+$)", following.value)
+            if is_option and not row.allows_unknown_words:
+                raise Harmful(f"the value of {option} may be an option")
+            argument = following.value
+        values.append((option, argument))
+    return ParsedWords(tuple(options), tuple(values), tuple(operands))
+
+
+def _split_option(text: str, row: ReadOnlyRow) -> tuple[str, str, bool]:
+    """Return an option, the value that is written with it, and whether it takes the next word. Raises Harmful."""
+    name, has_value, value = text.partition("=")
+    if name in row.with_value:
+        return name, value, not has_value
+    if name in row.flags:
+        return name, value, False
+    if text.startswith("--"):
+        raise Harmful(f"{name} is not known to be harmless")
+    if text[1:].isdigit():
+        return text, "", False  # `head -20`
+    for index, letter in enumerate(text[1:], 2):
+        if "-" + letter in row.with_value:
+            if row.separates_values and len(text) > 2:
+                raise Harmful(f"-{letter} does not stand alone")
+            return "-" + letter, text[index:], index == len(text)
+        if "-" + letter not in row.flags:
+            raise Harmful(f"-{letter} is not known to be harmless")
+    return text, "", False
+
+
+def check_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
+    """Check a command's words against a row. Raises Harmful."""
+    parsed = parse_words(words, row)
+    if parsed.count > row.max_operands:
+        raise Harmful("it has more words than it reads")
+    for operand in parsed.operands:
+        if row.operands != ANYTHING and not (operand.is_known and re.fullmatch(row.operands, operand.value)):
+            raise Harmful(f"{operand.text} is not known to be harmless")
+    return parsed
