@@ -51,7 +51,7 @@ STEPPING = Scenario("steps", STEPS)
 def fill(database: Path, session_id: str, messages: int) -> None:
     """Add `messages` messages to a session that is there: prompts, and answers each with one call."""
     store = Store(database)
-    one = store.session(session_id)
+    one = store.get_session(session_id)
     model = one.model or SessionModel(id="m", provider_id="bench")
     start = one.time.created - messages * 10 - 1_000
     events: list[StoredEvent] = []

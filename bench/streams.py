@@ -175,7 +175,7 @@ async def _append(project: Project, session_id: str, count: int) -> None:
     """Store events that say when."""
     for _ in range(count):
         await asyncio.sleep(0.01)
-        info = replace(project.store.session(session_id), title=str(time.perf_counter()))
+        info = replace(project.store.get_session(session_id), title=str(time.perf_counter()))
         project.store.append(session_updated(info))
 
 

@@ -51,7 +51,7 @@ def pid(it: Rig) -> int:
 
 
 def is_asking(it: Rig) -> bool:
-    return bool(it.project.store.pending_permissions())
+    return bool(it.project.store.list_pending_permissions())
 
 
 PHASES: dict[str, tuple[ScriptedAnswer, Callable[[Rig], bool]]] = {
@@ -74,7 +74,7 @@ def check_closed(it: Rig) -> None:
                 assert not isinstance(part.state, ToolStatePending | ToolStateRunning)
             if isinstance(part, ReasoningPart):
                 assert part.time.end is not None
-    assert it.project.store.pending_permissions() == []
+    assert it.project.store.list_pending_permissions() == []
 
 
 async def begin(it: Rig) -> None:

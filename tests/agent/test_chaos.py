@@ -62,5 +62,5 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
                 "a call is run once"
             )
             ran += len(done)
-            assert len(it.project.store.pending_permissions()) == 0
+            assert len(it.project.store.list_pending_permissions()) == 0
     assert ran, "under none of these faults did the command run"

@@ -52,7 +52,7 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
         sent = it.model.requests[-1]
         assert "NOTE: the goal is X." in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
         assert "please do the thing" in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
-        entries = it.project.store.conversation(it.session_id).entries
+        entries = it.project.store.read_conversation(it.session_id).entries
         summaries = [e.info for e in entries if isinstance(e.info, AssistantMessage) and e.info.summary]
         assert len(summaries) == 1
         assert summaries[0].agent == "compaction"
@@ -100,7 +100,7 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
         assert "last" in results[-1]
         stored = [
             p.state
-            for e in it.project.store.conversation(it.session_id).entries
+            for e in it.project.store.read_conversation(it.session_id).entries
             for p in e.parts
             if isinstance(p, ToolPart) and isinstance(p.state, ToolStateCompleted)
         ]
@@ -113,7 +113,7 @@ async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_no
         assert await it.client.call(
             SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         )
-        before = it.project.store.conversation(it.session_id).entries
+        before = it.project.store.read_conversation(it.session_id).entries
         assert any(isinstance(p, TextPart) and p.text == "First." for e in before for p in e.parts)
         assert window(before).head
         assert words((await it.prompt("two")).parts) == "Second."
@@ -174,5 +174,5 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
         assert told.count(secret) == 1, "the user's other words have used up their budget"
         assert "First." not in told
         again = Store(it.project.store.path)
-        assert window(again.context_view(it.session_id).entries).head == window(it.view().entries).head
+        assert window(again.read_context(it.session_id).entries).head == window(it.view().entries).head
         again.close()

@@ -101,4 +101,4 @@ async def test_nobody_is_asked_for_what_is_then_denied(
     async with rig(tmp_path, [*(calls(call(tool, **made)) for _ in range(3)), OK], **settings) as it:
         await it.prompt()
         assert all("Permission denied" in result for result in it.results())
-        assert {decision.by for decision in it.project.store.permissions.decisions()} == {"rule"}
+        assert {decision.by for decision in it.project.store.permissions.list_decisions()} == {"rule"}

@@ -112,7 +112,7 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE: CHECK_FIRST}
         assert isinstance(pending.state, ToolStateError)
         assert pending.state.error == NOT_STARTED
-        assert it.project.store.pending_permissions() == []
+        assert it.project.store.list_pending_permissions() == []
         assert not (it.work / "x").exists(), "it is not run again"
         turns = it.model.requests[0].messages
         check_turns(turns)

@@ -73,7 +73,7 @@ async def titled(tmp_path: Path, answers: Sequence[ScriptedAnswer], prompt: str,
     session = await client.call(SESSION_CREATE, CreateSession(title=title))
     assert is_untitled(session.title) is (title is None)
     await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text=prompt)]))
-    given = project.store.session(session.id).title
+    given = project.store.get_session(session.id).title
     await project.close()
     return given
 
@@ -98,9 +98,9 @@ async def test_a_title_that_comes_after_its_turn_is_taken_while_the_process_live
     side = ScriptedAnswer(kind="side", text="just in time", deltas=4, delay_ms=40)
     async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
-        assert project.store.session(session_id).title == "fix it"
+        assert project.store.get_session(session_id).title == "fix it"
         assert not project.runs.is_running(session_id)
-        await until(lambda: project.store.session(session_id).title == "just in time")
+        await until(lambda: project.store.get_session(session_id).title == "just in time")
 
 
 async def test_without_a_small_model_the_title_comes_from_the_provider_once_the_turn_is_over(tmp_path: Path) -> None:
@@ -111,10 +111,10 @@ async def test_without_a_small_model_the_title_comes_from_the_provider_once_the_
         client = LocalClient(project)
         for number, words in enumerate(("fix the parser", "and go on"), 1):
             await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text=words)]))
-            assert project.store.session(session_id).title == "fix the parser"
+            assert project.store.get_session(session_id).title == "fix the parser"
             assert not project.is_busy
             await until(lambda wanted=2 * number: len(models.asked) == wanted)
-        await until(lambda: project.store.session(session_id).title == "Parser fixed")
+        await until(lambda: project.store.get_session(session_id).title == "Parser fixed")
 
 
 async def test_a_process_that_ends_after_its_turn_asks_for_no_title_of_a_large_model(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> 
         await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title="mine"))
         await until(lambda: not project.runs.any_running)
-        assert project.store.session(session_id).title == "mine"
+        assert project.store.get_session(session_id).title == "mine"
 
 
 async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
     session = await client.call(SESSION_CREATE, CreateSession())
     await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
     await until(lambda: not project.runs.any_running)
-    after = project.store.session(session.id)
+    after = project.store.get_session(session.id)
     await project.close()
     assert after.tokens is not None
     assert (after.title, after.tokens.input, after.tokens.output) == ("A title", 1_100, 110)
@@ -167,7 +167,7 @@ async def test_an_abort_ends_the_making_of_a_title(tmp_path: Path) -> None:
         assert project.runs.any_running
         await asyncio.wait_for(client.call(ABORT, SessionId(session_id=session_id)), 30)
         assert not project.runs.any_running
-        assert project.store.session(session_id).title == "go"
+        assert project.store.get_session(session_id).title == "go"
 
 
 async def test_a_failing_small_model_does_no_harm(tmp_path: Path) -> None:

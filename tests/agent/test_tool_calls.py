@@ -31,9 +31,9 @@ from codeloop.permission.gate import Gate
 from codeloop.schema.event import PermissionAnswer
 from codeloop.store.store import Store
 store = Store(Path(sys.argv[1]))
-while not store.pending_permissions():
+while not store.list_pending_permissions():
     time.sleep(0.005)
-request = store.pending_permissions()[0]
+request = store.list_pending_permissions()[0]
 answer = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=sys.argv[2], message=None)
 print(Gate(store).reply(answer))
 """
@@ -133,7 +133,7 @@ async def test_once_lets_one_call_through_and_asks_again(tmp_path: Path) -> None
             assert request.tool is not None
             assert request.tool.call_id == it.calls()[-1].call_id
             await it.answer(request, "once")
-            await until(lambda: not it.project.store.pending_permissions())
+            await until(lambda: not it.project.store.list_pending_permissions())
         await end(it)
         assert [text.strip() for text in it.results()] == ["a", "b"]
 

@@ -76,7 +76,7 @@ async def test_two_directories_of_a_repository_share_its_store(tmp_path: Path) -
         assert top.store is inner.store
         other = await it.project(tmp_path / "work")
         assert other.store is not top.store
-        assert len(it.stores.all()) == 2
+        assert len(it.stores.list_open_stores()) == 2
 
 
 async def test_what_is_asked_of_a_session_is_done_in_its_own_directory_whatever_the_client_names(
@@ -86,7 +86,7 @@ async def test_what_is_asked_of_a_session_is_done_in_its_own_directory_whatever_
         session = await made(it, tmp_path / "repository" / "inner")
         await within(carry_out(it, PROMPT, saying(session), tmp_path / "work"), 20)
         project = await it.project(tmp_path / "repository" / "inner")
-        outputs = [str(part) for entry in project.store.conversation(session.id).entries for part in entry.parts]
+        outputs = [str(part) for entry in project.store.read_conversation(session.id).entries for part in entry.parts]
         assert any(str(tmp_path / "repository" / "inner") in output for output in outputs)
 
 
@@ -190,7 +190,7 @@ async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tm
             assert all(await asyncio.gather(*ending, *(made(it, work) for _ in range(10))))
         it.idle = 0
         await it.tidy()
-        assert it.stores.all() == ()
+        assert it.stores.list_open_stores() == ()
 
 
 async def test_a_session_whose_directory_has_a_broken_configuration_is_not_worked_on_elsewhere(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         it.idle = 0
         await it.tidy()
         assert it.projects == ()
-        assert it.stores.all() == ()
+        assert it.stores.list_open_stores() == ()
         assert await it.project(work), "it opens again by itself"
 
 

@@ -112,7 +112,7 @@ async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
         grandchild = await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id))
         other = await it.client.call(SESSION_CREATE, CreateSession())
         await it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id))
-        assert [one.id for one in it.project.store.sessions()] == [other.id]
+        assert [one.id for one in it.project.store.list_sessions()] == [other.id]
         assert it.project.store.find_session(grandchild.id) is None
 
 
@@ -250,9 +250,9 @@ async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_
 
         for wrong in (answer("t*"), answer("touch *", "*"), answer(), answer(" "), answer("<read-only>", wider=True)):
             assert (await refused(it.client.call(PERMISSION_REPLY, wrong))).kind == "BadRequest"
-        assert it.project.store.permissions.grants() == []
+        assert it.project.store.permissions.list_all_grants() == []
         assert await it.client.call(PERMISSION_REPLY, answer("touch c*"))
-        assert [grant.patterns for grant in it.project.store.permissions.grants()] == [["touch c*"]]
+        assert [grant.patterns for grant in it.project.store.permissions.list_all_grants()] == [["touch c*"]]
         await until(lambda: not it.project.runs.is_running(it.session_id))
         assert (it.work / "c").exists(), "what was remembered answers the other question too"
 

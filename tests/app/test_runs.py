@@ -100,14 +100,14 @@ async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) 
     async with rig(tmp_path, script, permission={"bash": "allow"}) as it:
         parent = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
-        (child,) = it.project.store.sessions(parent=it.session_id)
+        (child,) = it.project.store.list_sessions(parent=it.session_id)
         said = it.client.call(PROMPT, Prompt(session_id=child.id, parts=[TextPartInput(text="and this")]))
         second: asyncio.Task[MessageWithParts] = asyncio.create_task(said)
-        await until(lambda: len(it.project.store.conversation(child.id).entries) == 3)
+        await until(lambda: len(it.project.store.read_conversation(child.id).entries) == 3)
         (it.work / "go").touch()
         assert words((await within(second, 10)).parts) == "Both done."
         assert words((await within(parent, 10)).parts) == "All done."
-        view = it.project.store.conversation(child.id)
+        view = it.project.store.read_conversation(child.id)
         (done,) = [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
         assert "Interrupted" not in result(done)
         assert not it.project.store.statuses

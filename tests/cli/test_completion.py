@@ -147,7 +147,7 @@ def test_what_is_always_allowed_is_offered_to_revoke(tmp_path: Path) -> None:
         desk.use(server)
         session_id = str(result(desk.run("run", "--format", "json", "--title", "One", "go"))["sessionID"])
     store = Store(desk.database())
-    store.permissions.remember(
+    store.permissions.store_always_answer(
         PermissionRequest(
             id="per_1", session_id=session_id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
         )

@@ -48,7 +48,7 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
         begin = it.view().session
         view = ConversationView(begin)
         await it.prompt()
-        last = it.project.store.last_seq()
+        last = it.project.store.read_last_seq()
         stream = it.client.follow(1)
         decode = msgspec.json.Decoder(StoredEvent).decode
         while True:
@@ -57,8 +57,8 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
             if stamped.seq == last:
                 break
         await closed(stream)
-        assert view.conversation() == it.view() == Store(it.project.store.path).conversation(it.session_id)
-        assert isinstance(view.conversation(), Conversation)
+        assert view.take_snapshot() == it.view() == Store(it.project.store.path).read_conversation(it.session_id)
+        assert isinstance(view.take_snapshot(), Conversation)
 
 
 async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
         for _ in range(2):
             for stamped in stored:
                 view.apply(stamped.event)
-        assert view.conversation() == it.view()
+        assert view.take_snapshot() == it.view()
         kinds = {type(stamped.event) for stamped in stored}
         assert {MessageUpdated, PartUpdated, SessionUpdated} <= kinds
 

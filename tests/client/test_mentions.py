@@ -32,7 +32,7 @@ async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
         assert notes == ["@a.py#x does not exist and was not attached."]
         parts = [TextPartInput(text=text), *files]
         await desk.client.call(PROMPT, Prompt(session_id=desk.session_id, parts=parts))
-        entries = desk.project.store.conversation(desk.session_id).entries
+        entries = desk.project.store.read_conversation(desk.session_id).entries
         said = [part_text for entry in entries for part in entry.parts if (part_text := getattr(part, "text", ""))]
         attached = [each.partition(" the file ")[2] for each in said if each.startswith("The user attached")]
         assert attached == ["a.py, lines 2 to 3:\ntwo\nthree\n", "a.py, lines 4 to 4:\nfour\n", "b#1-2:\nwhole\n"]

@@ -190,7 +190,7 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
     ]
     async with rig(tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]) as it:
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
-        first, second = sorted(it.project.store.sessions(parent=it.session_id), key=lambda one: one.title)
+        first, second = sorted(it.project.store.list_sessions(parent=it.session_id), key=lambda one: one.title)
         assert first.model is not None
         assert second.model is not None
         assert (first.model.id, second.model.id) == ("other", "script")

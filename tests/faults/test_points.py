@@ -147,7 +147,7 @@ from codeloop.store.store import Store
 step = "ALTER TABLE session ADD COLUMN extra TEXT; UPDATE session SET extra = 'x'; PRAGMA user_version = 4"
 database.MIGRATIONS = (*database.MIGRATIONS[:3], step)
 store = Store(Path(sys.argv[1]))
-print(len(store.sessions()), flush=True)
+print(len(store.list_sessions()), flush=True)
 """
 
 

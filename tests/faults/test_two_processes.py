@@ -32,7 +32,7 @@ for number in range(count):
     part = text(message, f"{name} {number}")
     store.append(said(message), put(part), updated(session(one.id, title=f"{name} {number}", at=number)))
     print(number, flush=True)
-view = store.conversation(one.id)
+view = store.read_conversation(one.id)
 assert [part.text for part in view.entries[0].parts] == [f"{name} {number}" for number in range(count)]
 """
 STOPPED = """

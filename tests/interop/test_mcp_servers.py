@@ -278,8 +278,8 @@ def test_fastmcp_behind_its_provider_is_signed_in_at(tmp_path: Path, port: int) 
 async def answered(it: World, tool: str, *answers: str) -> str:
     """Call a tool that asks, answer its questions, and return what the tool answered."""
     calling = asyncio.create_task(it.call(tool))
-    await until(lambda: calling.done() or it.ctx.store.pending_questions())
-    for request in it.ctx.store.pending_questions():
+    await until(lambda: calling.done() or it.ctx.store.list_pending_questions())
+    for request in it.ctx.store.list_pending_questions():
         given = [[each] for each in answers]
         reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=given)
         it.ctx.store.append(QuestionReplied(properties=reply))

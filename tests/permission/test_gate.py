@@ -27,7 +27,7 @@ from codeloop.schema.permission import (
 )
 from codeloop.schema.wire import replace
 from codeloop.store import permission_records
-from codeloop.store.permission_records import ADDRESS, WORKDIR
+from codeloop.store.permission_records import ADDRESS_KEY, WORKDIR_KEY
 from codeloop.store.store import Store
 
 TOOL = QuestionTool(message_id="msg_1", call_id="call_1")
@@ -73,7 +73,7 @@ async def store(tmp_path: Path) -> AsyncGenerator[Store, None]:
 
 async def waiting(store: Store, count: int, session_id: str | None = None) -> list[PermissionRequest]:
     async with asyncio.timeout(30):
-        while len(pending := store.pending_permissions(session_id)) < count:
+        while len(pending := store.list_pending_permissions(session_id)) < count:
             await asyncio.sleep(0.002)
     return pending
 
@@ -88,9 +88,9 @@ def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | 
 
 
 async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
-    before = store.last_seq()
-    await Gate(store).authorize([need("ls")], "ses_a", TOOL, rules(rule("*", "allow")))
-    assert store.last_seq() == before
+    before = store.read_last_seq()
+    await Gate(store).authorize([need("ls")], "ses_a", _TOOL_PART_PREFIX, rules(rule("*", "allow")))
+    assert store.read_last_seq() == before
 
 
 async def test_what_a_rule_denies_names_the_rule(store: Store) -> None:
@@ -106,7 +106,7 @@ async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store
         assert (request.patterns, request.always, request.tool) == (["ls"], ["ls *"], TOOL)
         assert reply(gate, request, "once")
         await task
-    assert store.pending_permissions() == []
+    assert store.list_pending_permissions() == []
 
 
 LS = ("ls *",)
@@ -119,11 +119,11 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
     for session_id in ("ses_a", "ses_child", "ses_b"):
-        await gate.authorize([need("ls -la", always=LS)], session_id, TOOL, ASK)
-    assert gate.list_grants("ses_clone", need("ls", always=LS)) == []
-    elsewhere = replace(need("ls", always=LS), metadata={WORKDIR: "vendor"})
-    assert gate.list_grants("ses_a", elsewhere) == []
-    assert gate.list_grants("ses_a", need("ls")) == []
+        await gate.authorize([need("ls -la", always=LS)], session_id, _TOOL_PART_PREFIX, ASK)
+    assert gate.list_session_grants("ses_clone", need("ls", always=LS)) == []
+    elsewhere = replace(need("ls", always=LS), metadata={WORKDIR_KEY: "vendor"})
+    assert gate.list_session_grants("ses_a", elsewhere) == []
+    assert gate.list_session_grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
         await gate.authorize([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
 
@@ -132,11 +132,11 @@ async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresse
     gate, host = Gate(store), ("wiki.test:443",)
 
     def private(address: str) -> Need:
-        return Need(permission="webfetch_private", patterns=host, always=host, metadata={ADDRESS: address})
+        return Need(permission="webfetch_private", patterns=host, always=host, metadata={ADDRESS_KEY: address})
 
     task = ask(gate, private("10.0.0.5 (private)"))
     waits = ask(gate, private("169.254.169.254 (link-local)"))
-    first = next(each for each in await waiting(store, 2) if "10.0.0.5" in each.metadata[ADDRESS])
+    first = next(each for each in await waiting(store, 2) if "10.0.0.5" in each.metadata[ADDRESS_KEY])
     reply(gate, first, "always")
     await task
     assert not waits.done(), "the other question is about another address"
@@ -175,7 +175,7 @@ async def test_a_revoked_always_is_asked_again(store: Store) -> None:
     task = ask(gate, need("ls", always=LS))
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
-    (grant,) = store.permissions.grants()
+    (grant,) = store.permissions.list_all_grants()
     assert (grant.directory, grant.session_id, grant.patterns) == ("/w", "ses_a", ["ls *"])
     store.permissions.revoke([grant.id])
     again = ask(gate, need("ls", always=LS))
@@ -197,10 +197,10 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         task = ask(gate, need("ls a", always=LS))
         reply(gate, (await waiting(store, 1))[0], answer, message)
         await asyncio.gather(task, return_exceptions=True)
-        for grant in store.permissions.grants():
-            await gate.authorize([need("ls b", always=LS)], "ses_a", TOOL, ASK)
+        for grant in store.permissions.list_all_grants():
+            await gate.authorize([need("ls b", always=LS)], "ses_a", _TOOL_PART_PREFIX, ASK)
             store.permissions.revoke([grant.id])
-    found = store.permissions.decisions()
+    found = store.permissions.list_decisions()
     assert [(each.action, each.by.split(" per_")[0]) for each in found] == [
         ("allow", "rule"),
         ("deny", "rule"),
@@ -213,16 +213,16 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         ("deny", "nobody"),
     ]
     assert (found[1].patterns, found[1].rule, found[1].origin, found[1].call) == (["rm x"], denying, "built-in", TOOL)
-    assert store.permissions.decisions("ses_b") == []
-    assert len(store.permissions.decisions(denied=True)) == 3
-    assert store.permissions.decisions(limit=1) == found[-1:]
+    assert store.permissions.list_decisions("ses_b") == []
+    assert len(store.permissions.list_decisions(denied=True)) == 3
+    assert store.permissions.list_decisions(limit=1) == found[-1:]
 
 
 async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permission_records, "STORE_DECISIONS", replace(STORE_DECISIONS, value=50))
     for number in range(200):
-        await Gate(store).authorize([need(str(number))], "ses_a", TOOL, rules(rule("*", "allow")))
-    assert [each.patterns for each in store.permissions.decisions()] == [[str(number)] for number in range(150, 200)]
+        await Gate(store).authorize([need(str(number))], "ses_a", _TOOL_PART_PREFIX, rules(rule("*", "allow")))
+    assert [each.patterns for each in store.permissions.list_decisions()] == [[str(number)] for number in range(150, 200)]
 
 
 async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
@@ -241,12 +241,12 @@ async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
     first = next(request for request in pending if request.patterns == ["ls"] and request.session_id == "ses_a")
     reply(gate, first, "always")
     await asyncio.gather(*covered)
-    assert len(store.pending_permissions()) == 4
+    assert len(store.list_pending_permissions()) == 4
     assert not any(task.done() for task in others)
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-    assert store.pending_permissions() == []
+    assert store.list_pending_permissions() == []
 
 
 async def test_a_rejection_rejects_the_others_of_the_session(store: Store) -> None:
@@ -254,7 +254,7 @@ async def test_a_rejection_rejects_the_others_of_the_session(store: Store) -> No
     mine = [ask(gate, need("a")), ask(gate, need("b"))]
     other = ask(gate, need("c"), "ses_b")
     await waiting(store, 3)
-    reply(gate, store.pending_permissions("ses_a")[0], "reject")
+    reply(gate, store.list_pending_permissions("ses_a")[0], "reject")
     outcomes = await asyncio.gather(*mine, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Rejected, Rejected]
     reply(gate, (await waiting(store, 1))[0], "once")
@@ -270,7 +270,7 @@ async def test_a_rejection_with_words_rejects_only_its_own(store: Store) -> None
         await first
     assert raised.value.message == "use make"
     assert not second.done()
-    reply(gate, store.pending_permissions()[0], "once")
+    reply(gate, store.list_pending_permissions()[0], "once")
     await second
 
 
@@ -281,7 +281,7 @@ async def test_a_cancelled_wait_withdraws_its_question_alone(store: Store) -> No
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    (left,) = store.pending_permissions()
+    (left,) = store.list_pending_permissions()
     assert left.patterns == ["b"]
     reply(gate, left, "once")
     await second
@@ -294,14 +294,14 @@ async def test_a_second_answer_changes_nothing(store: Store) -> None:
     assert reply(gate, request, "once")
     assert not reply(gate, request, "always")
     await task
-    assert store.permissions.grants() == []
+    assert store.permissions.list_all_grants() == []
 
 
 async def test_an_answer_given_before_the_question_is_followed_is_not_missed(store: Store) -> None:
     gate = Gate(store)
     task = ask(gate, need("a"))
     await asyncio.sleep(0)
-    reply(gate, store.pending_permissions()[0], "once")
+    reply(gate, store.list_pending_permissions()[0], "once")
     await asyncio.wait_for(task, 30)
 
 
@@ -321,7 +321,7 @@ async def test_nothing_is_left_running_after_many_questions(store: Store) -> Non
         reply(gate, (await waiting(store, 2))[0], "reject")
         await asyncio.gather(*tasks, return_exceptions=True)
     assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert store.pending_permissions() == []
+    assert store.list_pending_permissions() == []
 
 
 ANSWER = """
@@ -331,11 +331,11 @@ from codeloop.permission.gate import Gate
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.wire import replace
 from codeloop.store import permission_records
-from codeloop.store.permission_records import WORKDIR
+from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
 
 store = Store(Path(sys.argv[1]))
-(request,) = store.pending_permissions()
+(request,) = store.list_pending_permissions()
 input()
 answer = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="always")
 print(Gate(store).reply(answer), flush=True)
@@ -357,7 +357,7 @@ async def test_another_process_answers(store: Store) -> None:
 
 async def test_clients_see_the_question_and_its_answer(store: Store) -> None:
     gate = Gate(store)
-    seq = store.last_seq()
+    seq = store.read_last_seq()
     task = ask(gate, need("a"))
     reply(gate, (await waiting(store, 1))[0], "once")
     await task
@@ -374,10 +374,10 @@ async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allo
 
     async def passes(wanted: Need, session_id: str, given: CallRules, message: str | None = None) -> bool:
         """Return whether a call passed without a question; one that is asked is allowed once."""
-        call = asyncio.create_task(gate.authorize([wanted], session_id, TOOL, given))
-        while not call.done() and not store.pending_permissions(session_id):
+        call = asyncio.create_task(gate.authorize([wanted], session_id, _TOOL_PART_PREFIX, given))
+        while not call.done() and not store.list_pending_permissions(session_id):
             await asyncio.sleep(0.002)
-        asked = store.pending_permissions(session_id)
+        asked = store.list_pending_permissions(session_id)
         for request in asked:
             gate.reply(PermissionAnswer(session_id=session_id, request_id=request.id, reply="once", message=message))
         await call
@@ -392,7 +392,7 @@ async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allo
     every = rules(rule("*", "ask", "edit"))  # the profile ask: each edit is asked about
     assert not await passes(change("CLAUDE.md"), "ses_b", every)
     assert not await passes(change("CLAUDE.md"), "ses_b", every)
-    kept = store.permissions.grants()
+    kept = store.permissions.list_all_grants()
     assert [(grant.session_id, grant.directory, grant.patterns) for grant in kept] == [
         ("ses_a", "", ["AGENTS.md"]),
         ("ses_a", "", ["CLAUDE.md"]),

@@ -225,15 +225,15 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
             await it.post(f"/session/{session}/abort")
         project = await it.project()
         await until(lambda: not project.store.statuses, 20)
-        assert (project.store.pending_permissions(), project.store.pending_questions()) == ([], [])
-        for session in project.store.sessions(limit=10_000):
-            entries = project.store.conversation(session.id).entries
+        assert (project.store.list_pending_permissions(), project.store.list_pending_questions()) == ([], [])
+        for session in project.store.list_sessions(limit=10_000):
+            entries = project.store.read_conversation(session.id).entries
             answers = [entry.info for entry in entries if isinstance(entry.info, AssistantMessage)]
             assert [each.id for each in answers if each.time.completed is None] == []
             calls = [part for entry in entries for part in entry.parts if isinstance(part, ToolPart)]
             assert [call.id for call in calls if isinstance(call.state, ToolStatePending | ToolStateRunning)] == []
             used = session.tokens or Tokens(input=0, output=0, reasoning=0, cache=answers[0].tokens.cache)
             own = sum(each.tokens.input for each in answers)
-            handed_on = any(call.tool == "task" for call in calls) or project.store.sessions(parent=session.id)
+            handed_on = any(call.tool == "task" for call in calls) or project.store.list_sessions(parent=session.id)
             assert used.input == own or (used.input > own and handed_on), session.id
     assert [record.message for record in caplog.records] == []

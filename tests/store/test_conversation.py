@@ -10,7 +10,14 @@ from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, ConversationView, Entry, last_text, next_creation_time, with_part
+from codeloop.store.conversation import (
+    Conversation,
+    ConversationView,
+    Entry,
+    choose_creation_time,
+    find_last_text,
+    put_part,
+)
 from codeloop.store.store import Store
 from tests.store.states import assistant, created, gone, put, said, session, text, unsaid, user
 
@@ -26,7 +33,7 @@ def part(part_id: str, words: str = "") -> TextPart:
 def test_parts_stand_in_the_order_of_their_ids_and_the_last_one_put_counts(ids: list[str]) -> None:
     parts: tuple[TextPart, ...] = ()
     for number, one in enumerate(ids):
-        parts = tuple(p for p in with_part(parts, part(one, str(number))) if isinstance(p, TextPart))
+        parts = tuple(p for p in put_part(parts, part(one, str(number))) if isinstance(p, TextPart))
     assert [p.id for p in parts] == sorted(set(ids))
     assert {p.id: p.text for p in parts} == {one: str(number) for number, one in enumerate(ids)}
 
@@ -37,7 +44,7 @@ def test_messages_stand_in_the_order_of_their_creation_however_they_come(times: 
     messages = [user(ONE.id, at=time) for time in times]
     for message in reversed(messages):
         view.apply(said(message))
-    stand = [entry.info for entry in view.conversation().entries]
+    stand = [entry.info for entry in view.take_snapshot().entries]
     assert stand == sorted(messages, key=lambda info: (info.time.created, info.id))
 
 
@@ -45,20 +52,20 @@ def test_what_is_removed_may_come_again() -> None:
     view = ConversationView(ONE, [Entry(MESSAGE)])
     view.apply(put(part("a")))
     view.apply(gone(part("a")))
-    assert view.conversation().entries == (Entry(MESSAGE),)
+    assert view.take_snapshot().entries == (Entry(MESSAGE),)
     view.apply(unsaid(MESSAGE))
     view.apply(put(part("a")))
-    assert view.conversation().entries == ()
+    assert view.take_snapshot().entries == ()
     view.apply(said(MESSAGE))
-    assert view.conversation().entries == (Entry(MESSAGE),)
+    assert view.take_snapshot().entries == (Entry(MESSAGE),)
 
 
 def test_a_further_message_comes_last_even_when_the_clock_has_stepped_back() -> None:
     view = Conversation(ONE, (Entry(user(ONE.id, at=1_000)),))
-    assert next_creation_time(view, 5) == 1_001
-    assert next_creation_time(view, 1_000) == 1_001
-    assert next_creation_time(view, 2_000) == 2_000
-    assert next_creation_time(Conversation(ONE, ()), 7) == 7
+    assert choose_creation_time(view, 5) == 1_001
+    assert choose_creation_time(view, 1_000) == 1_001
+    assert choose_creation_time(view, 2_000) == 2_000
+    assert choose_creation_time(Conversation(ONE, ()), 7) == 7
 
 
 def compacted(turns: int, kept: int) -> tuple[list[StoredEvent], str]:
@@ -88,28 +95,28 @@ def test_what_a_request_may_show_is_kept_after_a_summary_and_nothing_else(
     events, session_id = compacted(10, kept)
     store.append(events[0])
     if is_open:
-        store.context_view(session_id)
+        store.read_context(session_id)
     store.append(*events[1:])
-    whole, recent = store.conversation(session_id), store.context_view(session_id)
+    whole, recent = store.read_conversation(session_id), store.read_context(session_id)
     assert len(whole.entries) == 22
     assert recent.entries == (*(e for e in whole.entries[: 20 - 2 * kept : 2]), *whole.entries[20 - 2 * kept :])
-    assert store.context_view(session_id) is recent, "kept in memory"
+    assert store.read_context(session_id) is recent, "kept in memory"
 
 
 def test_a_summary_that_is_removed_brings_back_what_it_stood_for(tmp_path: Path) -> None:
     store = Store(tmp_path / "codeloop.db")
     events, session_id = compacted(10, 0)
     store.append(*events)
-    assert len(store.context_view(session_id).entries) < 22
-    asked, note = (entry.info for entry in store.conversation(session_id).entries[-2:])
+    assert len(store.read_context(session_id).entries) < 22
+    asked, note = (entry.info for entry in store.read_conversation(session_id).entries[-2:])
     store.append(unsaid(note), unsaid(asked))
-    assert store.context_view(session_id) == store.conversation(session_id)
-    assert len(store.context_view(session_id).entries) == 20
+    assert store.read_context(session_id) == store.read_conversation(session_id)
+    assert len(store.read_context(session_id).entries) == 20
 
 
 def test_what_was_said_last_is_the_agents_and_never_the_prompt() -> None:
     asked = user("ses_a", at=1)
     silent = assistant("ses_a", asked.id, at=2, done=3)
     prompt = Entry(asked, (text(asked, "the prompt"),))
-    assert last_text((prompt, Entry(silent))) == ""
-    assert last_text((prompt, Entry(silent, (text(silent, "done"), text(silent, "  "))), prompt)) == "done"
+    assert find_last_text((prompt, Entry(silent))) == ""
+    assert find_last_text((prompt, Entry(silent, (text(silent, "done"), text(silent, "  "))), prompt)) == "done"

@@ -48,7 +48,7 @@ try:
     store = Store(Path(sys.argv[1]))
     for number in range(int(sys.argv[2])):
         store.append(updated(session(title="x" * 10_000)))
-        print(store.last_seq(), flush=True)
+        print(store.read_last_seq(), flush=True)
 except StoreError as error:
     print(error)
     sys.exit(7)
@@ -106,7 +106,7 @@ def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path, monke
     step = "ALTER TABLE session ADD COLUMN extra TEXT; PRAGMA user_version = 2"
     monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS[:1], step))
     new = Store(path)
-    assert new.conversation(one.id).entries[0].info == message
+    assert new.read_conversation(one.id).entries[0].info == message
     backup = path.with_name("codeloop.db.v1.bak")
     assert mode(backup) == 0o600
     assert is_sound(backup)
@@ -124,19 +124,19 @@ def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
     always, once = question(one.id), question(one.id)
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
     with monkeypatch.context() as patch:
-        patch.setattr("codeloop.store.tables.DELETE_SESSION", ())
+        patch.setattr("codeloop.store.tables._DELETE_SESSION_STATEMENTS", ())
         old = Store(path)
         old.append(created(one), created(other), created(child), asked(always), asked(once))
         old.append(replied(always, "always"), replied(once, "once"))
         old.close()
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
     new = Store(path)
-    assert [(each.id, each.directory) for each in new.permissions.grants()] == [(always.id, "")]
+    assert [(each.id, each.directory) for each in new.permissions.list_all_grants()] == [(always.id, "")]
     for holds in (one, child):
-        assert [each.patterns for each in new.permissions.list_grants(holds.id)] == [always.always]
-    assert new.permissions.list_grants(other.id) == []
+        assert [each.patterns for each in new.permissions.list_session_grants(holds.id)] == [always.always]
+    assert new.permissions.list_session_grants(other.id) == []
     new.append(deleted(one))
-    assert new.permissions.grants() == []
+    assert new.permissions.list_all_grants() == []
 
 
 def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,12 +147,12 @@ def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path, monke
     old.close()
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
     new = Store(path)
-    assert new.facts.of(one.id) is None
-    new.facts.keep(one.id, "first")
-    new.facts.keep(one.id, "second")
-    assert new.facts.of(one.id) == "first"
+    assert new.facts.find(one.id) is None
+    new.facts.add(one.id, "first")
+    new.facts.add(one.id, "second")
+    assert new.facts.find(one.id) == "first"
     new.append(deleted(one))
-    assert new.facts.of(one.id) is None
+    assert new.facts.find(one.id) is None
 
 
 def test_a_migration_that_fails_midway_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_a_migration_that_fails_midway_changes_nothing(path: Path, monkeypatch: 
     with sqlite3.connect(path) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(session)")]
     assert "extra" not in columns
-    assert Store(path).session(one.id) == one
+    assert Store(path).get_session(one.id) == one
 
 
 def test_a_newer_database_is_refused_and_left_as_it_is(path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_damaged_page_is_an_error_that_names_the_file(path: Path) -> None:
         data[page * 4096 : page * 4096 + 200] = b"\xff" * 200
     path.write_bytes(bytes(data))
     with pytest.raises(StoreError, match=r"codeloop\.db is damaged"):
-        Store(path).sessions()
+        Store(path).list_sessions()
 
 
 def test_a_full_database_says_what_to_do_and_keeps_what_was_stored(path: Path) -> None:
@@ -219,11 +219,11 @@ def test_a_full_database_says_what_to_do_and_keeps_what_was_stored(path: Path) -
     many = [updated(session(title="x" * 5_000)) for _ in range(100)]
     with pytest.raises(StoreError, match=r"The disk is full: nothing more can be stored in .*codeloop\.db"):
         store.append(*many)
-    assert store.last_seq() == 1, "all of it or nothing"
+    assert store.read_last_seq() == 1, "all of it or nothing"
     store._db.execute("PRAGMA max_page_count = 1000000")
     store.append(updated(one))
-    assert store.last_seq() == 2
-    assert store.session(one.id) == one
+    assert store.read_last_seq() == 2
+    assert store.get_session(one.id) == one
     assert is_sound(path)
 
 
@@ -241,7 +241,7 @@ def test_a_file_that_can_not_grow_loses_nothing_that_was_acknowledged(path: Path
     *acknowledged, words = done.stdout.splitlines()
     assert str(path) in words
     assert "free space" in words or "disk is full" in words
-    assert Store(path).last_seq() == int(acknowledged[-1]) > 5
+    assert Store(path).read_last_seq() == int(acknowledged[-1]) > 5
     assert is_sound(path)
 
 
@@ -279,7 +279,7 @@ def test_what_a_killed_process_had_acknowledged_is_there(path: Path, seed: int) 
     acknowledged = int(["1", *process.stdout.read().split()][-1])
     process.wait()
     store = Store(path)
-    titles = {one.title for one in store.sessions(limit=1_000_000)}
+    titles = {one.title for one in store.list_sessions(limit=1_000_000)}
     wanted = {f"{number}.{part}" for number in range(1, acknowledged + 1) for part in range(3)}
     assert wanted <= titles
     assert len(titles - wanted) in {0, 3}, "an append is there whole or not at all"
@@ -292,7 +292,7 @@ def test_many_processes_may_open_a_new_database_at_once(path: Path) -> None:
     processes = [subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(5)]
     errors = [process.communicate(timeout=60)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 5, errors
-    assert Store(path).last_seq() == 100
+    assert Store(path).read_last_seq() == 100
 
 
 def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,4 +326,4 @@ def test_a_locked_database_is_waited_for_and_then_named(path: Path, monkeypatch:
         store.append(created(session()))
     holder.execute("ROLLBACK")
     store.append(created(session()))
-    assert store.last_seq() == 1
+    assert store.read_last_seq() == 1

@@ -15,7 +15,7 @@ from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_IDLE, STORE_QUEUE
 from codeloop.schema.live_events import Delta, PartDelta
-from codeloop.store.outbox import PRUNE_EVERY
+from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
 from tests.store.states import created, deleted, put, said, session, text, updated, user
 from tests.support.examples import examples
@@ -144,12 +144,12 @@ async def test_who_asks_for_events_that_are_no_longer_kept_is_told_so(
 ) -> None:
     store = Store(path)
     one = session()
-    for start in range(0, STORE_EVENTS.value + PRUNE_EVERY, 500):
+    for start in range(0, STORE_EVENTS.value + PRUNE_INTERVAL, 500):
         store.append(*(updated(one) for _ in range(500)))
-        assert store.last_seq() == start + 500
+        assert store.read_last_seq() == start + 500
     with pytest.raises(GapError, match="Read the state again"):
         await take(store.follow(0), 1)
-    kept = store.last_seq() - 5
+    kept = store.read_last_seq() - 5
     assert [s.seq for s in await take(store.follow(kept), 5)] == list(range(kept + 1, kept + 6))
     store.close()
 
@@ -200,14 +200,14 @@ async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_
 async def test_events_of_others_do_not_keep_a_follower_of_a_tree_polling_fast(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeloop.store.followers.MAX_FAST_POLLS", 2)
+    monkeypatch.setattr("codeloop.store.followers.FAST_POLL_COUNT", 2)
     here, elsewhere = Store(path), Store(path)
     own, other = session(), session()
     here.append(created(own), created(other))
     pauses: list[float] = []
     polls = here._followers
-    measure = polls._pause
-    monkeypatch.setattr(polls, "_pause", lambda: pauses.append(measure()) or pauses[-1])
+    measure = polls._get_poll_seconds
+    monkeypatch.setattr(polls, "_get_poll_seconds", lambda: pauses.append(measure()) or pauses[-1])
     waiting = asyncio.ensure_future(anext(here.follow(root=own.id)))
     while len(pauses) < 5:
         elsewhere.append(updated(other))
@@ -239,7 +239,7 @@ class Watcher:
 
     def __init__(self, store: Store, after: int | None, only: str | None) -> None:
         self.only = only
-        self.first = store.last_seq() if after is None else after
+        self.first = store.read_last_seq() if after is None else after
         self.seen: list[int] = []
         self._stream = store.follow(after, session=only)
         self._next: asyncio.Task[Stamped] | None = None

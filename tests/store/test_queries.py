@@ -10,7 +10,7 @@ from codeloop.schema.event import PartInfo, PartUpdated, SessionCreated, Session
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.part import TextPart
 from codeloop.store.database import StoreError
-from codeloop.store.queries import SessionFilter, like_pattern, open_queries
+from codeloop.store.queries import SessionFilter, make_like_pattern, open_queries
 from codeloop.store.store import Store
 from tests.store.states import session, user
 
@@ -37,17 +37,17 @@ def test_pages_together_are_the_conversation(tmp_path: Path, times: list[int], s
     store = filled(tmp_path / "a.db", times)
     entries, before, has_more = [], None, True
     while has_more:
-        page, has_more = store.queries.page(SESSION.id, size, before)
+        page, has_more = store.queries.read_message_page(SESSION.id, size, before)
         assert len(page) == size or not has_more
         entries = page + entries
         before = (page[0].info.time.created, page[0].info.id) if page else None
-    assert tuple(entries) == store.conversation(SESSION.id).entries
+    assert tuple(entries) == store.read_conversation(SESSION.id).entries
     store.close()
 
 
 def test_any_id_that_is_in_use_counts(tmp_path: Path) -> None:
     store = filled(tmp_path / "a.db", [1])
-    taken = store.queries.are_taken
+    taken = store.queries.has_any_id
     assert not taken(["ses_2"], ["msg_2"], ["prt_2"])
     assert taken(["ses_1"], [], [])
     assert taken([], ["msg_9", "msg_000"], [])
@@ -60,7 +60,7 @@ def test_a_database_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
     filled(path, [1]).close()
     before = path.read_bytes()
     queries = open_queries(path)
-    assert [each.id for each in queries.sessions(SessionFilter())] == [SESSION.id]
+    assert [each.id for each in queries.find_sessions(SessionFilter())] == [SESSION.id]
     queries.close()
     assert path.read_bytes() == before
 
@@ -69,7 +69,7 @@ def test_what_another_process_writes_is_read_without_waiting(tmp_path: Path) -> 
     store = filled(tmp_path / "a.db", [1])
     queries = open_queries(store.path)
     store.append(SessionCreated(properties=SessionInfo(session_id="ses_2", info=session("ses_2", at=2))))
-    assert [each.id for each in queries.sessions(SessionFilter())] == ["ses_2", "ses_1"]
+    assert [each.id for each in queries.find_sessions(SessionFilter())] == ["ses_2", "ses_1"]
     queries.close()
     store.close()
 
@@ -91,7 +91,7 @@ def test_the_pattern_finds_at_least_what_holds_the_text(text: str, before: str, 
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in whole):
         return
     db = sqlite3.connect(":memory:")
-    assert db.execute("SELECT ? LIKE ? ESCAPE '!'", (whole, like_pattern(text))).fetchone() == (1,)
+    assert db.execute("SELECT ? LIKE ? ESCAPE '!'", (whole, make_like_pattern(text))).fetchone() == (1,)
     db.close()
 
 

@@ -15,7 +15,7 @@ from codeloop.schema.event import StoredEvent, Todos, TodoUpdated
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
-from codeloop.store.store import MAX_VIEWS, Store
+from codeloop.store.store import MAX_OPEN_VIEWS, Store
 from tests.store.states import (
     asked,
     assistant,
@@ -55,8 +55,8 @@ def test_what_was_appended_is_there_for_a_store_opened_later(path: Path) -> None
     last = store.append(created(one), said(message), put(part))
     store.close()
     later = Store(path)
-    assert later.last_seq() == last == 3
-    view = later.conversation(one.id)
+    assert later.read_last_seq() == last == 3
+    view = later.read_conversation(one.id)
     assert (view.session, view.entries[0].info, view.entries[0].parts) == (one, message, (part,))
 
 
@@ -66,31 +66,31 @@ def test_an_event_that_fails_takes_back_all_of_its_append(path: Path) -> None:
     store.append(created(one))
     message = user(one.id)
     huge = replace(message, time=replace(message.time, created=1 << 70))
-    before = store.conversation(one.id)
+    before = store.read_conversation(one.id)
     with pytest.raises(OverflowError):
         store.append(said(message), updated(replace(one, title="changed")), said(huge))
-    assert store.last_seq() == 1
-    assert store.conversation(one.id) is before
-    assert store.session(one.id).title == "a title"
-    assert Store(path).conversation(one.id).entries == ()
+    assert store.read_last_seq() == 1
+    assert store.read_conversation(one.id) is before
+    assert store.get_session(one.id).title == "a title"
+    assert Store(path).read_conversation(one.id).entries == ()
     store.append(said(message))
-    assert [entry.info for entry in store.conversation(one.id).entries] == [message]
+    assert [entry.info for entry in store.read_conversation(one.id).entries] == [message]
 
 
 def test_nothing_to_append_changes_nothing(path: Path) -> None:
     store = Store(path)
     one = session()
     last = store.append(created(one))
-    view = store.conversation(one.id)
+    view = store.read_conversation(one.id)
     assert store.append() == last
-    assert store.conversation(one.id) is view
+    assert store.read_conversation(one.id) is view
 
 
 def test_a_missing_session_is_named(path: Path) -> None:
     store = Store(path)
     assert store.find_session("ses_none") is None
     with pytest.raises(OperationError, match="Session not found: ses_none") as raised:
-        store.conversation("ses_none")
+        store.read_conversation("ses_none")
     assert raised.value.kind == "NotFoundError"
 
 
@@ -108,17 +108,17 @@ def test_changes_of_a_session_by_two_writers_at_once_all_count(path: Path) -> No
     with ThreadPoolExecutor(2) as pool:
         for written in [pool.submit(write) for _ in range(2)]:
             written.result()
-    assert Store(path).session(one.id).cost == (one.cost or 0.0) + 2 * times
+    assert Store(path).get_session(one.id).cost == (one.cost or 0.0) + 2 * times
 
 
 def test_a_change_that_changes_nothing_is_no_event_and_one_of_nothing_is_refused(path: Path) -> None:
     store, one = Store(path), session()
     last = store.append(created(one))
     assert store.update_session(one.id, lambda now: now) == one
-    assert store.last_seq() == last
+    assert store.read_last_seq() == last
     with pytest.raises(OperationError, match="Session not found: ses_none"):
         store.update_session("ses_none", lambda now: now, put(text(user(one.id), "lost")))
-    assert store.last_seq() == last
+    assert store.read_last_seq() == last
 
 
 def test_sessions_come_newest_change_first(path: Path) -> None:
@@ -126,12 +126,12 @@ def test_sessions_come_newest_change_first(path: Path) -> None:
     old, new, child = session(at=1), session(at=5), session(at=3)
     child = replace(child, parent_id=old.id, directory="/q")
     store.append(created(old), created(new), created(child))
-    assert [one.id for one in store.sessions()] == [new.id, child.id, old.id]
-    assert [one.id for one in store.sessions(directory="/p")] == [new.id, old.id]
-    assert [one.id for one in store.sessions(parent=old.id)] == [child.id]
-    assert [one.id for one in store.sessions(limit=1)] == [new.id]
+    assert [one.id for one in store.list_sessions()] == [new.id, child.id, old.id]
+    assert [one.id for one in store.list_sessions(directory="/p")] == [new.id, old.id]
+    assert [one.id for one in store.list_sessions(parent=old.id)] == [child.id]
+    assert [one.id for one in store.list_sessions(limit=1)] == [new.id]
     store.append(updated(replace(old, time=replace(old.time, updated=9))))
-    assert store.sessions()[0].id == old.id
+    assert store.list_sessions()[0].id == old.id
 
 
 def test_questions_wait_until_they_are_answered(path: Path) -> None:
@@ -143,10 +143,10 @@ def test_questions_wait_until_they_are_answered(path: Path) -> None:
     store.append(*(created(one) for one in (parent, child, grandchild, stranger)))
     first, second, third = question(parent.id), question(child.id), question(parent.id)
     store.append(asked(first), asked(second), asked(third))
-    assert store.pending_permissions() == [first, second, third]
-    assert store.pending_permissions(child.id) == [second]
+    assert store.list_pending_permissions() == [first, second, third]
+    assert store.list_pending_permissions(child.id) == [second]
     store.append(replied(first, "always"), replied(second, "always"), replied(third, "once"))
-    assert store.pending_permissions() == []
+    assert store.list_pending_permissions() == []
 
 
 def test_a_deletion_leaves_nothing_but_its_own_event(path: Path) -> None:
@@ -156,13 +156,13 @@ def test_a_deletion_leaves_nothing_but_its_own_event(path: Path) -> None:
     todos = Todos(session_id=one.id, todos=[Todo(content="c", status="pending", priority="low")])
     store.append(created(one), created(other), said(message), put(text(message, "secret")))
     store.append(TodoUpdated(properties=todos), asked(question(one.id)))
-    assert store.todos(one.id) == todos.todos
-    store.conversation(one.id)
+    assert store.list_todos(one.id) == todos.todos
+    store.read_conversation(one.id)
     store.append(deleted(one))
     assert counts(path) == {"session": 1, "message": 0, "part": 0, "todo": 0, "permission": 0}
     assert b"secret" not in b"".join(bytes(str(e), "utf-8") for e in store.outbox.read_events(0))
     with pytest.raises(OperationError):
-        store.conversation(one.id)
+        store.read_conversation(one.id)
 
 
 def test_a_closed_store_says_so_instead_of_crashing(path: Path) -> None:
@@ -174,14 +174,14 @@ def test_a_closed_store_says_so_instead_of_crashing(path: Path) -> None:
 
 def test_more_conversations_than_are_kept_in_memory_read_the_same(path: Path) -> None:
     store = Store(path)
-    sessions = [session() for _ in range(MAX_VIEWS + 3)]
+    sessions = [session() for _ in range(MAX_OPEN_VIEWS + 3)]
     for one in sessions:
         store.append(created(one))
     for _ in range(2):
         for number, one in enumerate(sessions):
             store.append(said(user(one.id, at=number)))
-            store.conversation(one.id)
-    assert all(len(store.conversation(one.id).entries) == 2 for one in sessions)
+            store.read_conversation(one.id)
+    assert all(len(store.read_conversation(one.id).entries) == 2 for one in sessions)
 
 
 def test_an_unchanged_conversation_is_the_same_object_and_so_is_an_unchanged_entry(path: Path) -> None:
@@ -189,10 +189,10 @@ def test_an_unchanged_conversation_is_the_same_object_and_so_is_an_unchanged_ent
     one = session()
     first, second = user(one.id, at=1), user(one.id, at=2)
     store.append(created(one), said(first), said(second))
-    view = store.conversation(one.id)
-    assert store.conversation(one.id) is view
+    view = store.read_conversation(one.id)
+    assert store.read_conversation(one.id) is view
     store.append(put(text(second, "more")))
-    after = store.conversation(one.id)
+    after = store.read_conversation(one.id)
     assert after is not view
     assert after.entries[0] is view.entries[0]
     assert after.entries[1] is not view.entries[1]
@@ -253,11 +253,11 @@ def test_the_view_in_memory_always_equals_what_a_new_store_reads(
     for kind, pick, words, away, look in steps:
         (elsewhere if away else here).append(world.event(kind, pick, words))
         if look:
-            here.conversation(world.sessions[pick % 2].id)
+            here.read_conversation(world.sessions[pick % 2].id)
     fresh = Store(path)
     for one in world.sessions:
-        stored = fresh.conversation(one.id)
-        assert here.conversation(one.id) == stored
-        assert elsewhere.conversation(one.id) == stored
+        stored = fresh.read_conversation(one.id)
+        assert here.read_conversation(one.id) == stored
+        assert elsewhere.read_conversation(one.id) == stored
     for store in (here, elsewhere, fresh):
         store.close()

@@ -83,7 +83,7 @@ class Rig:
 
     def view(self) -> Conversation:
         """Return the session as it is stored."""
-        return self.project.store.conversation(self.session_id)
+        return self.project.store.read_conversation(self.session_id)
 
     def calls(self) -> list[ToolPart]:
         """Return all tool parts, oldest first."""
@@ -99,8 +99,8 @@ class Rig:
 
     async def questions(self, count: int) -> list[PermissionRequest]:
         """Wait until `count` permission requests are open, and return them."""
-        await until(lambda: len(self.project.store.pending_permissions()) >= count)
-        return self.project.store.pending_permissions()
+        await until(lambda: len(self.project.store.list_pending_permissions()) >= count)
+        return self.project.store.list_pending_permissions()
 
     async def answer(self, request: PermissionRequest, reply: Reply, message: str | None = None) -> None:
         """Answer a permission request, as a client does."""

@@ -89,8 +89,8 @@ async def made(tmp_path: Path, tool: str, case: Case) -> ToolPart:
 
 
 async def reply(it: Rig, answers: list[list[str]] | str) -> None:
-    await until(lambda: it.project.store.pending_questions())
-    (request,) = it.project.store.pending_questions()
+    await until(lambda: it.project.store.list_pending_questions())
+    (request,) = it.project.store.list_pending_questions()
     if isinstance(answers, str):
         await it.client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answers))
     else:
@@ -114,7 +114,7 @@ async def test_a_model_reads_exactly_this_of_a_person_or_a_subagent(tmp_path: Pa
 
 
 def is_calling(it: Rig, session_id: str) -> bool:
-    parts = [part for entry in it.project.store.conversation(session_id).entries for part in entry.parts]
+    parts = [part for entry in it.project.store.read_conversation(session_id).entries for part in entry.parts]
     return any(isinstance(part, ToolPart) for part in parts)
 
 
@@ -124,7 +124,7 @@ async def asked_about(tmp_path: Path, subagent: Sequence[ScriptedAnswer], *, wai
     background = calls(call("task", **JOB, run_in_background=True))
     async with rig(tmp_path, [background, *subagent]) as it:
         await it.prompt()
-        (child,) = it.project.store.sessions(parent=it.session_id)
+        (child,) = it.project.store.list_sessions(parent=it.session_id)
         await until(lambda: not it.project.engine.tasks.any_running if wait else is_calling(it, child.id))
     given = {"task_id": other or child.id}
     async with rig(tmp_path, [calls(call("task_output", **given)), DONE], session_id=child.parent_id) as it:

@@ -45,7 +45,7 @@ from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, next_creation_time, next_prompt
+from codeloop.store.conversation import Conversation, Entry, choose_creation_time, make_next_prompt
 from codeloop.tool.superseded_outputs import find_superseded
 
 CONTINUE_PROMPT = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
@@ -64,14 +64,14 @@ def read_room(message: str) -> int | None:
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     """Compact as `move` says. A failed summary is stored as the session's error, not raised."""
-    view = engine.store.context_view(session_id)
+    view = engine.store.read_context(session_id)
     if move.request is None:
         old_parts = [] if move.overflow else list_old_outputs(view)
         if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES:
             engine.store.append(*(part_updated(part) for _, part in old_parts))
             return
     await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
-    view = engine.store.context_view(session_id)
+    view = engine.store.read_context(session_id)
     request = move.request or _store_request(engine, view, move)
     answer = new_message(engine, session_id, request)
     info = replace(answer, mode="compaction", agent="compaction", variant=None, summary=True)
@@ -101,7 +101,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
             return
         texts = await engine.hooks.texts_after_summary(request, model.info, overflow=move.overflow)
         if texts is not None:
-            view = engine.store.context_view(session_id)
+            view = engine.store.read_context(session_id)
             engine.store.append(*_make_continuation(view, request, texts, overflow=move.overflow))
 
 
@@ -125,7 +125,7 @@ def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
 
 def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
-    message = next_prompt(view, format=find_required_format(view))
+    message = make_next_prompt(view, format=find_required_format(view))
     budget = COMPACT_TAIL.value * BYTES
     if engine.policy.room is not None:
         # A model with a small context keeps a quarter of it, so that the summary has room.
@@ -236,7 +236,7 @@ def _make_continuation(
 
     `notes`: additional text for the model.
     """
-    message = replace(request, id=new_id("msg"), time=UserTime(created=next_creation_time(view, now_ms())))
+    message = replace(request, id=new_id("msg"), time=UserTime(created=choose_creation_time(view, now_ms())))
     visible_ids = {entry.info.id for entry in window(view.entries).of(view.entries)}
     prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
     text, synthetic = CONTINUE_PROMPT, True

@@ -13,7 +13,7 @@ async def run(engine: Engine, session_id: str) -> Stop:
     cache = RequestCache()
     has_asked = False
     while True:
-        match next_move(engine.store.context_view(session_id), engine.policy):
+        match next_move(engine.store.read_context(session_id), engine.policy):
             case Stop() as stop:
                 # A run that found nothing to do sends no reminder: it would wake the model for nothing.
                 end = await end_turn(engine, session_id, stop) if has_asked else stop

@@ -52,11 +52,11 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
     events += [
         # Nobody waits for these answers any more: an open question would be shown for ever.
         PermissionReplied(properties=PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject"))
-        for request in store.pending_permissions(session_id)
+        for request in store.list_pending_permissions(session_id)
     ]
     events += [
         QuestionRejected(properties=QuestionRefusal(session_id=session_id, request_id=request.id))
-        for request in store.pending_questions(session_id)
+        for request in store.list_pending_questions(session_id)
     ]
     fault_injection.point("recover")
     store.append(*events)

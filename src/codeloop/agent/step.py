@@ -120,7 +120,7 @@ async def _prepare_request(
     engine: Engine, info: AssistantMessage, user: UserMessage, agent: Agent, model: ChatModel, cache: RequestCache
 ) -> ModelRequest:
     """Build the request of a step, with what the prompt `user` and the extensions add to it."""
-    view = engine.store.context_view(info.session_id)
+    view = engine.store.read_context(info.session_id)
     if parts := cache.select_outputs_to_drop(view, model.info, info.time.created):
         engine.store.append(*map(part_updated, parts))
     request = _make_request(engine, info, agent, model, cache)
@@ -134,7 +134,7 @@ def _make_request(
 ) -> ModelRequest:
     """Build the request of the step `info`: system prompt, tools, the whole conversation."""
     session_id = info.session_id
-    view = engine.store.context_view(session_id)
+    view = engine.store.read_context(session_id)
     rulesets, *ceilings = engine.rulesets(session_id, agent)
     if not engine.policy.attended:
         ceilings.append((UNATTENDED_RULES,))

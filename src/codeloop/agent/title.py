@@ -21,7 +21,7 @@ from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.store.queries import TITLE_USAGE, SideUsage
+from codeloop.store.queries import TITLE_USAGE_KEY, SideUsage
 
 UNTITLED = "New session - "
 MAX_TITLE_CHARS = 80
@@ -113,7 +113,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     title_usage = SideUsage(
         created=now_ms(), cost=usage.cost, tokens=usage.total_tokens, provider_id=info.provider_id, model_id=info.id
     )
-    usage_metadata = {TITLE_USAGE: msgspec.to_builtins(title_usage)}
+    usage_metadata = {TITLE_USAGE_KEY: msgspec.to_builtins(title_usage)}
     engine.store.update_session(
         session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
     )

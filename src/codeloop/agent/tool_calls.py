@@ -125,9 +125,9 @@ class ToolCalls:
         """Start the calls that the answer ends with as text, if it made no others, and remove them from the text."""
         if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a call written as text
             return
-        view = self._engine.store.context_view(self._info.session_id)
+        view = self._engine.store.read_context(self._info.session_id)
         text = next(
-            (p for p in reversed(view.parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
+            (p for p in reversed(view.find_parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
         )
         if text is None or not (
             any(mark in text.text for mark in WRITTEN_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
@@ -182,8 +182,8 @@ class ToolCalls:
 
     def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
-        view = self._engine.store.context_view(self._info.session_id)
-        return list_open_calls(view.parts(self._info.id))
+        view = self._engine.store.read_context(self._info.session_id)
+        return list_open_calls(view.find_parts(self._info.id))
 
     async def cancel(self) -> None:
         """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""
@@ -257,7 +257,7 @@ class ToolCalls:
 
         context.replace_arguments(prepared_call.input)
         part = context.part
-        if is_repeated(self._engine.store.context_view(part.session_id).entries, part):
+        if is_repeated(self._engine.store.read_context(part.session_id).entries, part):
             metadata: JSON = {"tool": part.tool, "input": prepared_call.input}
             context.first.repeat_need = Need(
                 permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
@@ -269,7 +269,7 @@ class ToolCalls:
             return "", {}
         from codeloop.agent.answer.repeats import count_equal, ends_turn, make_note
 
-        entries = self._engine.store.context_view(part.session_id).entries
+        entries = self._engine.store.read_context(part.session_id).entries
         recent, total = count_equal(entries, part, output, metadata)
         note = make_note(recent, metadata)
         return note, {LOOPED: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}

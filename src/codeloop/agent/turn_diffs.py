@@ -78,8 +78,8 @@ def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
     """Yield the messages of all subagents below a session, without undone ones."""
     waiting = [session_id]
     while waiting:
-        for child in store.sessions(parent=waiting.pop(), limit=MAX_SUBAGENTS):
-            view, waiting = store.conversation(child.id), [*waiting, child.id]
+        for child in store.list_sessions(parent=waiting.pop(), limit=MAX_SUBAGENTS):
+            view, waiting = store.read_conversation(child.id), [*waiting, child.id]
             point = view.session.revert
             yield from view.entries[
                 : find_undo_start(view, point.message_id, point.part_id) if point is not None else None
@@ -150,14 +150,14 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     snapshots = engine.snapshots
     if snapshots is None:
         return
-    view = engine.store.context_view(session_id)
+    view = engine.store.read_context(session_id)
     missing = _list_prompts_without_diffs(view)
     positions = list_positions(engine.store, view) if missing else []
     for prompt, answers in missing:
         steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
         diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
-            engine.store.append(*_make_diff_events(engine.store.context_view(session_id), prompt, list(diffs)))
+            engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt, list(diffs)))
 
 
 def _list_prompts_without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:

@@ -19,7 +19,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import open_queries
-from codeloop.store.stores import Stores
+from codeloop.store.shared_stores import SharedStores
 
 
 class App:
@@ -31,7 +31,7 @@ class App:
 
     def __init__(self, startup: Startup, models: Source | None = None, *, idle: float = PROJECT_IDLE.seconds) -> None:
         self.startup = startup
-        self.stores = Stores()
+        self.stores = SharedStores()
         self._watchers: list[Callable[[Path], bool]] = []
         self._watched_projects: WeakSet[Project] = WeakSet()
         self._models = models
@@ -110,11 +110,11 @@ class App:
 
     async def _find_elsewhere(self, session_id: str) -> Session | None:
         """Find a session that another project holds: in the open stores, then on the disk."""
-        for store in self.stores.all():
+        for store in self.stores.list_open_stores():
             session = store.find_session(session_id)
             if session is not None:
                 return session
-        open_ones = {store.path for store in self.stores.all()}
+        open_ones = {store.path for store in self.stores.list_open_stores()}
         folder = self._list_databases()
         return await asyncio.to_thread(_find_session, [path for path in folder if path not in open_ones], session_id)
 
@@ -212,7 +212,7 @@ def _find_session(paths: list[Path], session_id: str) -> Session | None:
         with suppress(StoreError):
             queries = open_queries(path)
             try:
-                session = queries.session(session_id)
+                session = queries.find_session(session_id)
             finally:
                 queries.close()
             if session is not None:

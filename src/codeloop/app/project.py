@@ -27,7 +27,7 @@ from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast,
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
-from codeloop.store.stores import Stores
+from codeloop.store.shared_stores import SharedStores
 from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
@@ -44,7 +44,7 @@ async def open_project(
     what: Startup | ProjectSettings,
     models: Source | None = None,
     *,
-    stores: Stores | None = None,
+    stores: SharedStores | None = None,
     renew: Renew | None = None,
 ) -> "Project":
     """Open a directory's project, from its settings if they were read before.
@@ -56,7 +56,7 @@ async def open_project(
     settings = find_settings(what) if isinstance(what, Startup) else what
     providers = providers_of(settings)
     models = models or source_of(settings, providers)
-    stores = stores or Stores()
+    stores = stores or SharedStores()
     store = stores.open(settings.home / "codeloop.db")
     with ExitStack() as on_failure:
         on_failure.callback(stores.release, store)

@@ -21,7 +21,7 @@ from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, U
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import describe_move
 from codeloop.schema.wire import replace
-from codeloop.store.stop_request import request_stop, stop_file_of, wait_for_stop
+from codeloop.store.stop_request import get_session_stop_file, request_stop, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Runs:
         run = self._run(session_id)
         if run.turn is None:
             self.check_free(session_id)
-            self._engine.store.leases.take(session_id)
+            self._engine.store.leases.acquire(session_id)
             if run.late_title is not None:  # a model on this machine answers one request at a time
                 run.late_title.cancel()
             engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
@@ -129,7 +129,7 @@ class Runs:
 
     def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError) when a session was moved away, or its files are put back."""
-        if moved := describe_move(self._engine.store.session(session_id)):
+        if moved := describe_move(self._engine.store.get_session(session_id)):
             raise OperationError("SessionBusyError", moved)
         if self._run(session_id).state == "restoring":
             raise OperationError(
@@ -161,8 +161,8 @@ class Runs:
     def _hold_lease(self, session_id: str) -> Generator[None]:
         """Keep other processes from a session. Raises OperationError when one of them works on it."""
         leases = self._engine.store.leases
-        leases.take(session_id)
-        renewing = asyncio.create_task(leases.keep(session_id))
+        leases.acquire(session_id)
+        renewing = asyncio.create_task(leases.keep_renewing(session_id))
         try:
             yield
         finally:
@@ -173,7 +173,7 @@ class Runs:
     def _release(self, session_id: str) -> None:
         if not self.works_on(session_id):
             with suppress(CodeloopError):
-                self._engine.store.leases.drop(session_id)
+                self._engine.store.leases.release(session_id)
 
     async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
         """Run the work that comes before a prompt is stored; it ends with its caller.
@@ -211,20 +211,20 @@ class Runs:
         """Stop the session's turn in this process, or in another one of this machine; return whether none runs now."""
         await self.abort(session_id)
         leases = self._engine.store.leases
-        if leases.find_other(session_id) is None:
+        if leases.find_other_holder(session_id) is None:
             return True
-        file = stop_file_of(self._engine.stop_file, session_id)
+        file = get_session_stop_file(self._engine.stop_file, session_id)
         try:
             request_stop(file)
             for _ in range(STOP_ALL.value // STOP_LOOK.value):
                 await asyncio.sleep(STOP_LOOK.seconds)
-                if leases.find_other(session_id) is None:
+                if leases.find_other_holder(session_id) is None:
                     break
             file.unlink(missing_ok=True)
         except OSError as error:
             message = f"Another process works on the session and can't be told to stop: {error}"
             raise OperationError("UnknownError", message) from error
-        return leases.find_other(session_id) is None
+        return leases.find_other_holder(session_id) is None
 
     async def close(self) -> None:
         """Stop every turn."""
@@ -235,7 +235,7 @@ class Runs:
         self, run: SessionRun, session_id: str, engine: Engine, first: First | None, rounds: Rounds | None
     ) -> Stop:
         """Run a turn from its first to its last event: whatever goes wrong ends it with an error that is shown."""
-        renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
+        renewing = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
         stopping = self._begin(self._watch_stop_file(session_id))
         try:
             await self._after_subagent(session_id)
@@ -260,14 +260,14 @@ class Runs:
             renewing.cancel()
             stopping.cancel()
             with suppress(CodeloopError):
-                self._engine.store.leases.drop(session_id)
+                self._engine.store.leases.release(session_id)
             show_status(self._engine, session_id, Idle())
             self._engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=session_id)))
             self._on_end()
 
     async def _watch_stop_file(self, session_id: str) -> None:
         stop_file = self._engine.stop_file
-        await wait_for_stop(stop_file, stop_file_of(stop_file, session_id))
+        await wait_for_stop(stop_file, get_session_stop_file(stop_file, session_id))
         await self.abort(session_id)
 
     async def _after_subagent(self, session_id: str) -> None:
@@ -275,7 +275,7 @@ class Runs:
         subagent_task = self._engine.tasks.find_task(session_id)
         if subagent_task is not None:
             await asyncio.wait([subagent_task])
-            self._engine.store.leases.take(session_id)
+            self._engine.store.leases.acquire(session_id)
             show_status(self._engine, session_id, Busy())
 
     def _fail(self, session_id: str, message: str) -> Stop:
@@ -284,7 +284,7 @@ class Runs:
 
     def _title(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
         """Name the session by its first prompt, and ask for a better title; no turn waits for that."""
-        view = self._engine.store.context_view(session_id)
+        view = self._engine.store.read_context(session_id)
         untitled = find_missing_title(view.entries, view.session.title)
         if untitled is None or not (is_turn_over or is_untitled(view.session.title)):
             return
@@ -319,7 +319,7 @@ async def _turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
             stop = await engine.hooks.run_turn(run, limited_engine, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
-            if not isinstance(next_move(engine.store.context_view(session_id), limited_engine.policy), Stop):
+            if not isinstance(next_move(engine.store.read_context(session_id), limited_engine.policy), Stop):
                 continue
             if rounds is None:
                 return stop

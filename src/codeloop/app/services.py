@@ -188,7 +188,9 @@ class Services(ToolServices):
         from codeloop.extend.client_tools import ClientTools
 
         engine, store = self._project.engine, self._project.engine.store
-        tools = ClientTools(store.publish_live, lambda session, message: store.context_view(session).agent_of(message))
+        tools = ClientTools(
+            store.publish_live, lambda session, message: store.read_context(session).find_agent(message)
+        )
         self._project.runs.toolbox_of = lambda session_id: tools.toolbox_of(session_id, engine.toolbox)
         return self.keep(tools)
 

@@ -28,7 +28,7 @@ from codeloop.schema.permission import (
     QuestionTool,
 )
 from codeloop.schema.wire import replace
-from codeloop.store.permission_records import scope_of
+from codeloop.store.permission_records import get_grant_scope
 from codeloop.store.store import Store
 
 ALSO_KEY = "also"
@@ -115,7 +115,7 @@ class Gate(Struct, frozen=True):
         # All denials before any question: a user must not be asked about a call that can't run anyway.
         for each in judgements:
             if each.verdict.action == "deny":
-                self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
+                self.store.permissions.store_decision(replace(each.decision, action="deny", by="rule"))
                 raise Denied(each.need, each.verdict)
         judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
@@ -131,7 +131,7 @@ class Gate(Struct, frozen=True):
         for each in open_judgements if is_rejected else judgements:
             is_asked = each.verdict.action == "ask"
             action = "deny" if is_rejected else "allow"
-            self.store.permissions.note(replace(each.decision, action=action, by=by if is_asked else each.by))
+            self.store.permissions.store_decision(replace(each.decision, action=action, by=by if is_asked else each.by))
         if answer is not None and is_rejected:
             raise Rejected(open_judgements[0].need, answer.message)
         if answer is not None and answer.reply == "once" and by.startswith(BY_USER):
@@ -177,7 +177,7 @@ class Gate(Struct, frozen=True):
                     permission=each.need.permission,
                     patterns=list(each.verdict.patterns),
                 )
-                self.store.permissions.remember_for_session(grant)
+                self.store.permissions.store_session_grant(grant)
 
     def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
         grants = self.list_grants(session_id, need)
@@ -192,8 +192,8 @@ class Gate(Struct, frozen=True):
         """Return the earlier "always" answers that may cover a need: those given for the location of this need."""
         if not need.always:
             return []
-        location = scope_of(need.metadata)
-        return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == location]
+        location = get_grant_scope(need.metadata)
+        return [grant for grant in self.store.permissions.list_session_grants(session_id) if grant.place == location]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
         """Settle a question, and the others that the answer covers, in one transaction; return whether it still waited.
@@ -202,7 +202,7 @@ class Gate(Struct, frozen=True):
         `always`, or else by those of the question. "reject" without a message ends the turn, so it also rejects all
         other questions of the session.
         """
-        pending = self.store.pending_permissions()
+        pending = self.store.list_pending_permissions()
         answered_request = next((request for request in pending if request.id == answer.request_id), None)
         if answered_request is None:
             return False
@@ -223,10 +223,10 @@ class Gate(Struct, frozen=True):
         def make_events() -> Sequence[StoredEvent]:
             # Within the transaction: after a crash there is neither a grant without its answer nor the reverse.
             if answer.reply == "always":
-                self.store.permissions.remember(answered_request)
+                self.store.permissions.store_always_answer(answered_request)
             return replies
 
-        self.store.append_from(make_events)
+        self.store.append_made_events(make_events)
         return True
 
     def _is_settled_by(self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer) -> bool:
@@ -271,7 +271,7 @@ class Gate(Struct, frozen=True):
                     return await self._wait_for_answer(request, seq)
                 except GapError:
                     # The answer may be among the events that are gone. Nobody knows it then, so it is no yes.
-                    seq = self.store.last_seq()
+                    seq = self.store.read_last_seq()
                     if not self._is_pending(request):
                         return _make_rejection(request)
         finally:
@@ -280,7 +280,7 @@ class Gate(Struct, frozen=True):
                 self.store.append(PermissionReplied(properties=_make_rejection(request)))
 
     def _is_pending(self, request: PermissionRequest) -> bool:
-        return any(pending.id == request.id for pending in self.store.pending_permissions(request.session_id))
+        return any(pending.id == request.id for pending in self.store.list_pending_permissions(request.session_id))
 
     async def _wait_for_answer(self, request: PermissionRequest, after: int) -> PermissionAnswer:
         """Wait for the answer among the events after the question. Raises GapError when they are no longer kept."""
@@ -385,7 +385,7 @@ def _is_covered_by_always(request: PermissionRequest, other: PermissionRequest) 
     # Not if its effect is uncertain, nor if it has further needs: the user, who saw `request`, saw nothing of these.
     if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
         return False
-    if scope_of(other.metadata) != scope_of(request.metadata):
+    if get_grant_scope(other.metadata) != get_grant_scope(request.metadata):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
     always_rules = tuple(

@@ -36,18 +36,18 @@ class Conversation(Struct, frozen=True):
     session: Session
     entries: tuple[Entry, ...]
 
-    def entry(self, message_id: str) -> Entry | None:
+    def find_entry(self, message_id: str) -> Entry | None:
         """Return a message with its parts; None: there is no such message. The newest are found fastest."""
         return next((entry for entry in reversed(self.entries) if entry.info.id == message_id), None)
 
-    def parts(self, message_id: str) -> tuple[Part, ...]:
+    def find_parts(self, message_id: str) -> tuple[Part, ...]:
         """Return the parts of a message; empty: there is no such message."""
-        entry = self.entry(message_id)
+        entry = self.find_entry(message_id)
         return entry.parts if entry is not None else ()
 
-    def agent_of(self, message_id: str) -> str:
+    def find_agent(self, message_id: str) -> str:
         """Return the name of a message's agent; "": there is no such message."""
-        entry = self.entry(message_id)
+        entry = self.find_entry(message_id)
         return entry.info.agent if entry is not None else ""
 
 
@@ -68,7 +68,7 @@ class ConversationView(Struct):
         self.ids = {entry.info.id for entry in self.entries}
         self._trim()
 
-    def conversation(self) -> Conversation:
+    def take_snapshot(self) -> Conversation:
         """Return the current state; the same object until the next change."""
         if self.snapshot is None:
             self.snapshot = Conversation(self.session, tuple(self.entries))
@@ -90,7 +90,7 @@ class ConversationView(Struct):
             case PartUpdated(properties=p):
                 self._put_part(p.part)
             case PartRemoved(properties=p):
-                index = self._find(p.message_id)
+                index = self._find_index(p.message_id)
                 if index is not None:
                     entry = self.entries[index]
                     parts = tuple(part for part in entry.parts if part.id != p.part_id)
@@ -99,12 +99,12 @@ class ConversationView(Struct):
                 pass
 
     def _trim(self) -> None:
-        entries = context_entries(self.entries)
+        entries = select_context_entries(self.entries)
         if len(entries) < len(self.entries):
             self.entries, self.is_trimmed = entries, True
             self.ids = {entry.info.id for entry in entries}
 
-    def _find(self, message_id: str) -> int | None:
+    def _find_index(self, message_id: str) -> int | None:
         if message_id not in self.ids:
             return None
         for index in range(len(self.entries) - 1, -1, -1):
@@ -113,20 +113,20 @@ class ConversationView(Struct):
         return None
 
     def _put_message(self, info: Message) -> None:
-        index = self._find(info.id)
+        index = self._find_index(info.id)
         if index is not None:
             self.entries[index] = Entry(info, self.entries[index].parts)
             return
-        index = bisect_left(self.entries, sort_key(info), key=lambda entry: sort_key(entry.info))
+        index = bisect_left(self.entries, make_sort_key(info), key=lambda entry: make_sort_key(entry.info))
         self.entries.insert(index, Entry(info))
         self.ids.add(info.id)
 
     def _put_part(self, part: Part) -> None:
-        index = self._find(part.message_id)
+        index = self._find_index(part.message_id)
         if index is None:
             return
         entry = self.entries[index]
-        self.entries[index] = Entry(entry.info, with_part(entry.parts, part))
+        self.entries[index] = Entry(entry.info, put_part(entry.parts, part))
 
 
 def is_summary(info: Message) -> bool:
@@ -140,11 +140,11 @@ def find_context_start(entries: Sequence[Entry]) -> int:
     if index is None:
         return 0
     compaction_part = next((part for part in entries[index - 1].parts if isinstance(part, CompactionPart)), None)
-    tail = compaction_part.tail_start_id if compaction_part else None
-    return next((n for n, entry in enumerate(entries) if entry.info.id == tail), index - 1)
+    tail_start_id = compaction_part.tail_start_id if compaction_part else None
+    return next((n for n, entry in enumerate(entries) if entry.info.id == tail_start_id), index - 1)
 
 
-def context_entries(entries: list[Entry]) -> list[Entry]:
+def select_context_entries(entries: list[Entry]) -> list[Entry]:
     """Return the entries that requests still need: the last summary and all after it, and some of those before.
 
     Of those before, these are needed: recent prompts, pinned texts, and the steps of the current turn, the latter
@@ -153,21 +153,21 @@ def context_entries(entries: list[Entry]) -> list[Entry]:
     start = find_context_start(entries)
     if start == 0:
         return entries
-    before: list[Entry] = []
+    kept_entries: list[Entry] = []
     budget = KEPT_PROMPTS.value
     is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
     for entry in reversed(entries[:start]):
         pins = list_pinned_texts(entry)
         if isinstance(entry.info, UserMessage):
             if budget >= 0 or pins:
-                before.append(entry)
+                kept_entries.append(entry)
             length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
             budget -= max(length, KEPT_PROMPT.value)
             continue
         is_of_turn = is_of_turn and not is_final(entry.info)
         if is_of_turn or pins:
-            before.append(Entry(entry.info, pins))
-    return [*reversed(before), *entries[start:]]
+            kept_entries.append(Entry(entry.info, pins))
+    return [*reversed(kept_entries), *entries[start:]]
 
 
 def list_pinned_texts(entry: Entry) -> tuple[TextPart, ...]:
@@ -182,19 +182,19 @@ def is_final(info: AssistantMessage) -> bool:
     return info.time.completed is not None and not info.summary and is_over
 
 
-def next_prompt(view: Conversation, **changes: Any) -> UserMessage:
+def make_next_prompt(view: Conversation, **changes: Any) -> UserMessage:
     """Return a prompt that the program generates: a copy of the last one, with `changes` to its fields."""
     last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-    time = UserTime(created=next_creation_time(view, now_ms()))
+    time = UserTime(created=choose_creation_time(view, now_ms()))
     return replace(last, id=new_id("msg"), time=time, summary=None, **changes)
 
 
-def next_creation_time(view: Conversation, now: int) -> int:
+def choose_creation_time(view: Conversation, now: int) -> int:
     """Return the creation time of the next message (ms): `now`, or just after the last one if the clock went back."""
     return max(now, view.entries[-1].info.time.created + 1) if view.entries else now
 
 
-def last_text(entries: Sequence[Entry]) -> str:
+def find_last_text(entries: Sequence[Entry]) -> str:
     """Return the agent's last text; empty when there is none yet."""
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):
@@ -204,12 +204,12 @@ def last_text(entries: Sequence[Entry]) -> str:
     return ""
 
 
-def sort_key(info: Message) -> tuple[int, str]:
+def make_sort_key(info: Message) -> tuple[int, str]:
     """Return the sort key of a message: its creation, then its id."""
     return (info.time.created, info.id)
 
 
-def with_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
+def put_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
     """Return the parts with `part` in the place of the one with its id, or inserted in the order of ids."""
     for index in range(len(parts) - 1, -1, -1):
         if parts[index].id == part.id:

@@ -62,7 +62,7 @@ MIGRATIONS: tuple[str, ...] = (
 )
 """The script that leads to each version; its last line sets the version. A released script is never changed."""
 
-Value = str | int | bytes | None
+SqlValue = str | int | bytes | None
 
 
 class StoreError(CodeloopError):
@@ -75,12 +75,12 @@ def explain_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(_explain(error, path)) from error
+        raise StoreError(_describe_error(error, path)) from error
 
 
-def _explain(error: sqlite3.Error | OSError, path: Path) -> str:
+def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
     text = str(error)
-    match _classify(error):
+    match _classify_error(error):
         case "FULL":
             return f"The disk is full: nothing more can be stored in {path}. Free some space and continue the session."
         case "READONLY" | "PERM" | "CANTOPEN" | "AUTH":
@@ -97,7 +97,7 @@ def _explain(error: sqlite3.Error | OSError, path: Path) -> str:
             return f"The database {path} failed: {text}"
 
 
-def _classify(error: sqlite3.Error | OSError) -> str:
+def _classify_error(error: sqlite3.Error | OSError) -> str:
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):
@@ -113,19 +113,19 @@ class Database:
         self.path = path
         self._connection = open_read_only(path) if read_only else open_database(path)
 
-    def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
+    def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
         """Run a statement that changes rows; return the id of the row that it inserted, or 0."""
         if self._connection.in_transaction:  # then `transaction` explains errors
             return self._connection.execute(sql, values).lastrowid or 0
         with explain_errors(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
 
-    def fetch_one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
+    def fetch_one(self, sql: str, *values: SqlValue) -> tuple[Any, ...] | None:
         """Return the first row of a query; None: there is none."""
         with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchone()
 
-    def fetch_all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
+    def fetch_all(self, sql: str, *values: SqlValue) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchall()

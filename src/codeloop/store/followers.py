@@ -13,11 +13,11 @@ from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, ST
 from codeloop.schema.live_events import LiveEvent
 from codeloop.store.outbox import Outbox
 
-MAX_FAST_POLLS = 250
+FAST_POLL_COUNT = 250
 """Polls in a row without an event for a follower, after which polling slows down."""
 
 
-def read_range(outbox: Outbox, after: int, until: int, roots: Collection[str] | None = None) -> Iterable[Stamped]:
+def read_event_range(outbox: Outbox, after: int, until: int, roots: Collection[str] | None = None) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
     `roots`: only the events of these sessions, of their subagents, and of no session. Raises GapError when events of
@@ -25,7 +25,7 @@ def read_range(outbox: Outbox, after: int, until: int, roots: Collection[str] | 
     """
     while after + 1 < until:
         batch = outbox.read_events(after, until, roots)
-        if after < outbox.last_seq() - STORE_EVENTS.value and (first := outbox.first_seq()) > after + 1:
+        if after < outbox.read_last_seq() - STORE_EVENTS.value and (first := outbox.read_first_seq()) > after + 1:
             raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
         if not batch:
             return
@@ -58,7 +58,7 @@ class Follower:
         self.queue.append(event)
         self.wake.set()
 
-    def is_followed(self, event: Stamped) -> bool:
+    def accepts(self, event: Stamped) -> bool:
         """Return whether an event belongs to the followed session, or to none."""
         return self.session is None or session_of(event.event) in {self.session, None}
 
@@ -112,19 +112,19 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped_event in read_range(self._outbox, last, item.seq, roots):
-                            if follower.is_followed(stamped_event):
+                        for stamped_event in read_event_range(self._outbox, last, item.seq, roots):
+                            if follower.accepts(stamped_event):
                                 yield stamped_event
                         last = item.seq
-                    if follower.is_followed(item):
+                    if follower.accepts(item):
                         yield item
                 if follower.is_behind:
                     follower.is_behind = False
                     # Only up to what is stored now: later events are in the queue, in order with live ones.
-                    until = self._outbox.last_seq() + 1
-                    for stamped_event in read_range(self._outbox, last, until, roots):
+                    until = self._outbox.read_last_seq() + 1
+                    for stamped_event in read_event_range(self._outbox, last, until, roots):
                         last = stamped_event.seq or last
-                        if follower.is_followed(stamped_event):
+                        if follower.accepts(stamped_event):
                             self._empty_polls = 0
                             yield stamped_event
                     last = max(last, until - 1)
@@ -142,11 +142,11 @@ class Followers:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._pause(), self._poll)
+            self._timer = asyncio.get_running_loop().call_later(self._get_poll_seconds(), self._poll)
 
-    def _pause(self) -> float:
+    def _get_poll_seconds(self) -> float:
         """Return the seconds until the next poll: longer after many polls that found nothing."""
-        return STORE_POLL.seconds if self._empty_polls < MAX_FAST_POLLS else STORE_POLL_IDLE.seconds
+        return STORE_POLL.seconds if self._empty_polls < FAST_POLL_COUNT else STORE_POLL_IDLE.seconds
 
     def _stop_timer(self) -> None:
         if not self._followers and self._timer is not None:

@@ -13,7 +13,7 @@ from codeloop.schema.limits import LEASE
 from codeloop.store.database import Database
 
 
-class Holder(msgspec.Struct, frozen=True):
+class LeaseHolder(msgspec.Struct, frozen=True):
     """The process that holds a lease. `started`: when the process started, since process ids are reused.
 
     `host`: the machine or container in which `pid` is valid, as `pid_scope` names it. `until`: the end of the lease, in
@@ -23,7 +23,7 @@ class Holder(msgspec.Struct, frozen=True):
     host: str
     pid: int
     started: str
-    until: int
+    expires_at: int
 
 
 class Leases:
@@ -34,9 +34,9 @@ class Leases:
         self._host = pid_scope()
         self._start_time = start_time(os.getpid())
 
-    def check(self, session_id: str) -> None:
+    def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError), which names the process, if another process works on a session."""
-        holder = self.find_other(session_id)
+        holder = self.find_other_holder(session_id)
         if holder is not None:
             raise OperationError(
                 "SessionBusyError",
@@ -44,43 +44,43 @@ class Leases:
                 f"Wait until it is done, stop it (`codeloop stop {session_id}`), or start another session.",
             )
 
-    def take(self, session_id: str) -> None:
+    def acquire(self, session_id: str) -> None:
         """Take a session's lease, or renew it. Raises as `check` does."""
         with self._db.transaction():
-            self.check(session_id)
-            row = (session_id, self._host, os.getpid(), self._start_time, _now() + LEASE.value)
+            self.check_free(session_id)
+            row = (session_id, self._host, os.getpid(), self._start_time, _read_clock_ms() + LEASE.value)
             sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, row)
 
-    async def keep(self, session_id: str) -> None:
+    async def keep_renewing(self, session_id: str) -> None:
         """Renew a lease until cancelled."""
         while True:
             await asyncio.sleep(LEASE.seconds / 3)
             with suppress(CodeloopError):
-                self.take(session_id)
+                self.acquire(session_id)
 
     def is_held(self, session_id: str) -> bool:
         """Return whether a living process, this one or another, works on a session."""
         sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._start_time)
-        return own is not None or self.find_other(session_id) is not None
+        return own is not None or self.find_other_holder(session_id) is not None
 
-    def drop(self, session_id: str) -> None:
+    def release(self, session_id: str) -> None:
         """Release this process's lease of a session."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         self._db.execute(sql, (session_id, self._host, os.getpid(), self._start_time))
 
-    def find_other(self, session_id: str) -> Holder | None:
+    def find_other_holder(self, session_id: str) -> LeaseHolder | None:
         """Return the living process other than this one that works on a session; None: there is none."""
         row = self._db.fetch_one("SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id)
         if row is None:
             return None
-        holder = Holder(*row)
+        holder = LeaseHolder(*row)
         if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._start_time):
             return None
         return holder if self._is_alive(holder) else None
 
-    def _is_alive(self, holder: Holder) -> bool:
+    def _is_alive(self, holder: LeaseHolder) -> bool:
         """Return whether a holder is alive: found out from its process where that is visible, else from the expiry."""
         if is_own_scope(holder.host):
             start = start_time(holder.pid)
@@ -88,7 +88,9 @@ class Leases:
                 return False
             if start != ALIVE:
                 return True
-        return _now() <= holder.until <= _now() + LEASE.value  # an end later than that: the clock was set back
+        return (
+            _read_clock_ms() <= holder.expires_at <= _read_clock_ms() + LEASE.value
+        )  # an end later than that: the clock was set back
 
 
 def _describe_host(host: str) -> str:
@@ -100,5 +102,5 @@ def _describe_host(host: str) -> str:
     return f" of another container or machine named {machine}" if is_same else f" on {machine}"
 
 
-def _now() -> int:
+def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000

@@ -8,15 +8,15 @@ from codeloop.schema.event import Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS
 from codeloop.store.database import Database
 
-_encode = msgspec.json.Encoder().encode
-_event: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
+_encode_json = msgspec.json.Encoder().encode
+_event_decoder: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 
-BATCH = 500
+BATCH_SIZE = 500
 """Events that are read at once."""
-PRUNE_EVERY = 1_000
+PRUNE_INTERVAL = 1_000
 """Events between two deletions of old ones: deleting costs more than adding."""
-_IN_ORDER = "ORDER BY seq LIMIT ?3"
-_IN_TREES = """AND (session_id IS NULL OR session_id IN (
+_ORDER_CLAUSE = "ORDER BY seq LIMIT ?3"
+_TREE_FILTER = """AND (session_id IS NULL OR session_id IN (
     WITH RECURSIVE tree (id) AS (
         SELECT value FROM json_each(?4) UNION SELECT session.id FROM session JOIN tree ON parent_id = tree.id)
     SELECT id FROM tree))"""
@@ -31,7 +31,7 @@ class Outbox:
 
     def add(self, event: StoredEvent) -> int:
         """Add an event, within the caller's transaction; return its number."""
-        row = (session_of(event), _encode(event))
+        row = (session_of(event), _encode_json(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
     def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
@@ -42,17 +42,19 @@ class Outbox:
         """
         sql = "SELECT seq, data FROM event WHERE seq > ?1 AND (?2 IS NULL OR seq < ?2)"
         if roots is None:
-            rows = self._db.fetch_all(f"{sql} {_IN_ORDER}", after, until, BATCH)
+            rows = self._db.fetch_all(f"{sql} {_ORDER_CLAUSE}", after, until, BATCH_SIZE)
         else:
-            rows = self._db.fetch_all(f"{sql} {_IN_TREES} {_IN_ORDER}", after, until, BATCH, _encode(tuple(roots)))
-        return [Stamped(seq, _event.decode(data)) for seq, data in rows]
+            rows = self._db.fetch_all(
+                f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}", after, until, BATCH_SIZE, _encode_json(tuple(roots))
+            )
+        return [Stamped(seq, _event_decoder.decode(data)) for seq, data in rows]
 
-    def first_seq(self) -> int:
+    def read_first_seq(self) -> int:
         """Return the number of the oldest stored event; 0: there is none."""
         row = self._db.fetch_one("SELECT min(seq) FROM event")
         return (row[0] if row else None) or 0
 
-    def last_seq(self) -> int:
+    def read_last_seq(self) -> int:
         """Return the highest number that was ever given to an event."""
         row = self._db.fetch_one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
@@ -66,7 +68,7 @@ class Outbox:
 
     def prune(self, first: int, last: int) -> None:
         """Delete the oldest events if a multiple of `PRUNE_EVERY` is among the new numbers, `first` to `last`."""
-        if last // PRUNE_EVERY != (first - 1) // PRUNE_EVERY:
+        if last // PRUNE_INTERVAL != (first - 1) // PRUNE_INTERVAL:
             self._db.execute("DELETE FROM event WHERE seq <= ?", (last - STORE_EVENTS.value,))
 
     def _read_data_version(self) -> int:

@@ -11,18 +11,18 @@ from codeloop.schema.permission import Decision, Grant, PermissionRequest
 from codeloop.schema.wire import JSON
 from codeloop.store.database import Database, StoreError
 
-_encode = msgspec.json.Encoder().encode
-_texts = msgspec.json.Decoder(list[str]).decode
-_decision = msgspec.json.Decoder(Decision).decode
+_encode_json = msgspec.json.Encoder().encode
+_decode_texts = msgspec.json.Decoder(list[str]).decode
+_decode_decision = msgspec.json.Decoder(Decision).decode
 
-WORKDIR = "workdir"
+WORKDIR_KEY = "workdir"
 """The key in a request's metadata for the directory in which a command would run, if not the session's."""
-ADDRESS = "address"
+ADDRESS_KEY = "address"
 """The key in a request's metadata for the current addresses of a host, and why they are not public."""
-_PRUNE_EVERY = 100
+_PRUNE_INTERVAL = 100
 """Decisions between two deletions of old ones."""
-_GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
-_GRANTS_OF_SESSION = """
+_SELECT_GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
+_SELECT_SESSION_GRANTS = """
     WITH RECURSIVE line(id) AS (
         VALUES (?1) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
     SELECT id, session_id, directory, time, permission, patterns, place FROM remembered
@@ -30,9 +30,9 @@ _GRANTS_OF_SESSION = """
     ORDER BY time, id"""
 
 
-def scope_of(metadata: JSON) -> str:
+def get_grant_scope(metadata: JSON) -> str:
     """Return the limit of a grant besides its patterns: a command's directory, a host's address, or ""."""
-    location = metadata.get(WORKDIR) or metadata.get(ADDRESS)
+    location = metadata.get(WORKDIR_KEY) or metadata.get(ADDRESS_KEY)
     return location if isinstance(location, str) else ""
 
 
@@ -42,27 +42,27 @@ class PermissionRecords:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def remember(self, request: PermissionRequest) -> None:
+    def store_always_answer(self, request: PermissionRequest) -> None:
         """Store what the answer "always" allows, for the directory of the session that asked."""
-        values = (request.id, request.session_id, now_ms(), request.permission, _encode(request.always).decode())
+        values = (request.id, request.session_id, now_ms(), request.permission, _encode_json(request.always).decode())
         if request.always:
             self._db.execute(
                 "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
-                (*values, scope_of(request.metadata)),
+                (*values, get_grant_scope(request.metadata)),
             )
 
-    def remember_for_session(self, grant: Grant) -> None:
+    def store_session_grant(self, grant: Grant) -> None:
         """Store a grant that holds for the rest of its session."""
-        values = (grant.id, grant.session_id, grant.time, grant.permission, _encode(grant.patterns).decode())
+        values = (grant.id, grant.session_id, grant.time, grant.permission, _encode_json(grant.patterns).decode())
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
-    def list_grants(self, session_id: str) -> list[Grant]:
+    def list_session_grants(self, session_id: str) -> list[Grant]:
         """Return the grants in force in a session: for its directory, or for it or a parent session."""
-        return [_make_grant(row) for row in self._db.fetch_all(_GRANTS_OF_SESSION, session_id)]
+        return [_make_grant(row) for row in self._db.fetch_all(_SELECT_SESSION_GRANTS, session_id)]
 
-    def grants(self) -> list[Grant]:
+    def list_all_grants(self) -> list[Grant]:
         """Return all grants, oldest first."""
-        return [_make_grant(row) for row in self._db.fetch_all(_GRANTS)]
+        return [_make_grant(row) for row in self._db.fetch_all(_SELECT_GRANTS)]
 
     def revoke(self, ids: Sequence[str]) -> None:
         """Delete grants by their ids; from the next call on, the user is asked again."""
@@ -70,17 +70,17 @@ class PermissionRecords:
             for each in ids:
                 self._db.execute("DELETE FROM remembered WHERE id = ?", (each,))
 
-    def note(self, decision: Decision) -> None:
+    def store_decision(self, decision: Decision) -> None:
         """Store a decision; once in `_PRUNE_EVERY` decisions, delete the oldest."""
         number = self._db.execute(
             "INSERT INTO decision (session_id, action, data) VALUES (?, ?, ?)",
-            (decision.session_id, decision.action, _encode(decision)),
+            (decision.session_id, decision.action, _encode_json(decision)),
         )
-        if number % _PRUNE_EVERY == 0:
+        if number % _PRUNE_INTERVAL == 0:
             with suppress(StoreError):  # the decision is stored; old ones can be removed next time
                 self._db.execute("DELETE FROM decision WHERE id <= ?", (number - STORE_DECISIONS.value,))
 
-    def decisions(
+    def list_decisions(
         self, session_id: str | None = None, *, denied: bool = False, limit: int = STORE_DECISIONS.value
     ) -> list[Decision]:
         """Return the newest decisions, oldest first; if asked for, only those of one session, or only denials."""
@@ -88,7 +88,7 @@ class PermissionRecords:
             SELECT data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
             ORDER BY id DESC LIMIT ?3"""
         rows = self._db.fetch_all(sql, session_id, int(denied), limit)
-        return [_decision(row[0]) for row in reversed(rows)]
+        return [_decode_decision(row[0]) for row in reversed(rows)]
 
 
 def _make_grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
@@ -99,6 +99,6 @@ def _make_grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
         directory=directory,
         time=time,
         permission=permission,
-        patterns=_texts(patterns),
+        patterns=_decode_texts(patterns),
         place=location,
     )

@@ -17,13 +17,13 @@ from codeloop.store.database import MIGRATIONS, Database, StoreError
 from codeloop.store.lease import Leases
 from codeloop.store.permission_records import PermissionRecords
 
-_session = msgspec.json.Decoder(Session).decode
-_message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
+_decode_session = msgspec.json.Decoder(Session).decode
+_message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
-ALL = 1 << 60
+NO_LIMIT = 1 << 60
 """As a limit: all rows. Larger than any number of rows, and than any time in ms."""
-TEXT, TOOL = b'{"type":"text"', b'{"type":"tool"'
+_TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
 """The first bytes of stored parts of these types: msgspec writes the tag first."""
 
 
@@ -35,19 +35,19 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
 
     directory: str | None = None
     below: str | None = None
-    roots: bool = False
-    start: int | None = None
+    only_roots: bool = False
+    changed_since: int | None = None
     search: str | None = None
     limit: int = 100
 
 
-class Cost(msgspec.Struct, frozen=True):
+class AnswerCost(msgspec.Struct, frozen=True):
     """The cost of an answer in dollars, as the stored message has it."""
 
     cost: float
 
 
-class StepCost(msgspec.Struct, frozen=True):
+class AnswerUsage(msgspec.Struct, frozen=True):
     """The fields of a stored answer that are summed up."""
 
     cost: float
@@ -57,9 +57,9 @@ class StepCost(msgspec.Struct, frozen=True):
     retried: Tokens = NO_TOKENS
 
 
-TITLE_USAGE = "title"
+TITLE_USAGE_KEY = "title"
 """The key in a session's metadata for the usage of the request for its title."""
-HOOK_USAGE = "judgedUsage"
+HOOK_USAGE_KEY = "judgedUsage"
 """The key in a session's metadata for the usage of the models that its hooks asked."""
 
 
@@ -73,7 +73,7 @@ class SideUsage(Wire):
     model_id: str
 
 
-class RequestCount(Struct, frozen=True):
+class RequestUsage(Struct, frozen=True):
     """The usage of one request to a model, and the number of tool calls in its answer.
 
     `created` in ms since the epoch. `is_step`: False for a request outside the conversation.
@@ -85,7 +85,7 @@ class RequestCount(Struct, frozen=True):
     tokens: Tokens
     model: str
     """`provider/model`."""
-    calls: int = 0
+    tool_calls: int = 0
     is_step: bool = True
 
 
@@ -98,10 +98,10 @@ class UsedDirectory(Struct, frozen=True):
     updated: int
 
 
-_step = msgspec.json.Decoder(StepCost).decode
-_side_usage = msgspec.json.Decoder(SideUsage).decode
-_cost = msgspec.json.Decoder(Cost).decode
-ANSWERS_SINCE = """
+_decode_answer_usage = msgspec.json.Decoder(AnswerUsage).decode
+_decode_side_usage = msgspec.json.Decoder(SideUsage).decode
+_decode_answer_cost = msgspec.json.Decoder(AnswerCost).decode
+_SELECT_ANSWERS_SINCE = """
     SELECT message.id, message.session_id, message.created, message.data
     FROM message JOIN session ON session.id = message.session_id
     WHERE message.created >= ? AND substr(message.data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)
@@ -119,7 +119,7 @@ class Queries:
         """Close the file."""
         self._db.close()
 
-    def sessions(self, session_filter: SessionFilter) -> list[Session]:
+    def find_sessions(self, session_filter: SessionFilter) -> list[Session]:
         """Return the sessions that a filter accepts, newest change first."""
         sql = """
             SELECT data FROM session
@@ -129,15 +129,15 @@ class Queries:
                     OR substr(json_extract(CAST(data AS TEXT), '$.path'), 1, length(?5) + 1) = ?5 || '/')
             ORDER BY updated DESC, id LIMIT ?6"""
         search = session_filter.search or ""
-        limit = ALL if search else session_filter.limit
+        limit = NO_LIMIT if search else session_filter.limit
         values = (
             session_filter.directory,
-            int(session_filter.roots),
-            session_filter.start,
-            like_pattern(search) if search else None,
+            int(session_filter.only_roots),
+            session_filter.changed_since,
+            make_like_pattern(search) if search else None,
             session_filter.below,
         )
-        matches = (_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
+        matches = (_decode_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
         needle = search.casefold()
         return list(islice((each for each in matches if needle in each.title.casefold()), session_filter.limit))
 
@@ -146,18 +146,18 @@ class Queries:
         leases = Leases(self._db)
         return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
 
-    def states(self, limit: int) -> list[SessionOverview]:
+    def list_session_overviews(self, limit: int) -> list[SessionOverview]:
         """Return the states of sessions, newest change first."""
-        from codeloop.store.session_states import read_states
+        from codeloop.store.session_states import list_session_overviews
 
-        return read_states(self._db, limit)
+        return list_session_overviews(self._db, limit)
 
-    def session(self, session_id: str) -> Session | None:
+    def find_session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
         row = self._db.fetch_one("SELECT data FROM session WHERE id = ?", session_id)
-        return _session(row[0]) if row else None
+        return _decode_session(row[0]) if row else None
 
-    def directories(self) -> list[UsedDirectory]:
+    def list_directories(self) -> list[UsedDirectory]:
         """Return the directories in which sessions were held, newest change first."""
         sql = """
             SELECT directory, json_extract(CAST(data AS TEXT), '$.path'),
@@ -168,31 +168,33 @@ class Queries:
             for directory, path, created, updated in self._db.fetch_all(sql)
         ]
 
-    def titles(self, start: str) -> list[str]:
+    def list_titles(self, start: str) -> list[str]:
         """Return the titles of sessions that begin with a text."""
         sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"
         return [row[0] for row in self._db.fetch_all(sql, len(start), start)]
 
-    def page(self, session_id: str, limit: int | None, before: tuple[int, str] | None) -> tuple[list[Entry], bool]:
+    def read_message_page(
+        self, session_id: str, limit: int | None, before: tuple[int, str] | None
+    ) -> tuple[list[Entry], bool]:
         """Return a page of messages, oldest first, and whether older ones remain.
 
         The page has the newest messages, at most `limit`; with `before`, the creation (ms) and the id of a message,
         those older than that.
         """
-        created, message_id = before or (ALL, "")
+        created, message_id = before or (NO_LIMIT, "")
         sql = """
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
             ORDER BY created DESC, id DESC LIMIT ?"""
-        count = ALL if limit is None else limit + 1
+        count = NO_LIMIT if limit is None else limit + 1
         rows = self._db.fetch_all(sql, session_id, created, message_id, count)
         page = rows if limit is None else rows[:limit]
-        return [self._entry(key, data) for key, data in reversed(page)], len(rows) > len(page)
+        return [self._read_entry(key, data) for key, data in reversed(page)], len(rows) > len(page)
 
-    def _entry(self, message_id: str, data: bytes) -> Entry:
+    def _read_entry(self, message_id: str, data: bytes) -> Entry:
         parts = self._db.fetch_all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
-        return Entry(_message.decode(data), tuple(_part.decode(row[0]) for row in parts))
+        return Entry(_message_decoder.decode(data), tuple(_part_decoder.decode(row[0]) for row in parts))
 
-    def are_taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
+    def has_any_id(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
         """Return whether any of these ids is in use by a session, a message or a part."""
         sql = """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
@@ -202,7 +204,7 @@ class Queries:
             self._db.fetch_one(sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)) is not None
         )
 
-    def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
+    def search_texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
         """Return the first text parts of a session that contain a text, ignoring case, each with its message.
 
         Texts that the program added are left out.
@@ -213,25 +215,25 @@ class Queries:
             WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
             ORDER BY message.created, part.id"""
         matches: list[tuple[Message, TextPart]] = []
-        pattern = like_pattern(msgspec.json.encode(text).decode()[1:-1])
-        for data, info in self._db.fetch_all(sql, session_id, len(TEXT), TEXT, pattern):
-            part = _part.decode(data)
+        pattern = make_like_pattern(msgspec.json.encode(text).decode()[1:-1])
+        for data, info in self._db.fetch_all(sql, session_id, len(_TEXT_PART_PREFIX), _TEXT_PART_PREFIX, pattern):
+            part = _part_decoder.decode(data)
             if isinstance(part, TextPart) and not part.synthetic and needle in part.text.casefold():
-                matches.append((_message.decode(info), part))
+                matches.append((_message_decoder.decode(info), part))
             if len(matches) >= limit:
                 break
         return matches
 
-    def parts_with(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
+    def search_parts(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
         """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first; "": all parts."""
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
             ORDER BY message.created, message.id, part.id"""
-        for data, info in self._db.fetch_all(sql, session_id, like_pattern(word) if word else ""):
-            yield _message.decode(info), _part.decode(data)
+        for data, info in self._db.fetch_all(sql, session_id, make_like_pattern(word) if word else ""):
+            yield _message_decoder.decode(info), _part_decoder.decode(data)
 
-    def steps(self, since: int) -> list[RequestCount]:
+    def list_request_usages(self, since: int) -> list[RequestUsage]:
         """Return every step since a time (ms since the epoch), and the requests outside the conversation.
 
         The steps that a fork copied are skipped: they are older than the fork.
@@ -239,35 +241,42 @@ class Queries:
         sql = """
             SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
             WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
-        calls: dict[str, int] = dict(self._db.fetch_all(sql, since, len(TOOL), TOOL))
-        requests: list[RequestCount] = []
-        for key, session_id, created, data in self._db.fetch_all(ANSWERS_SINCE, since):
-            step = _step(data)
+        calls: dict[str, int] = dict(self._db.fetch_all(sql, since, len(_TOOL_PART_PREFIX), _TOOL_PART_PREFIX))
+        requests: list[RequestUsage] = []
+        for key, session_id, created, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since):
+            step = _decode_answer_usage(data)
             model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
-            requests.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
-        return requests + self._side_requests_since(since)
+            requests.append(RequestUsage(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
+        return requests + self._list_side_requests(since)
 
-    def costs(self, since: int) -> list[tuple[str, int, float]]:
+    def list_request_costs(self, since: int) -> list[tuple[str, int, float]]:
         """Return session, time (ms) and dollars of each request that `steps` returns; this is faster."""
-        costs = [(name, at, _cost(data).cost) for _, name, at, data in self._db.fetch_all(ANSWERS_SINCE, since)]
-        return costs + [(each.session_id, each.created, each.cost) for each in self._side_requests_since(since)]
+        costs = [
+            (name, at, _decode_answer_cost(data).cost)
+            for _, name, at, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since)
+        ]
+        return costs + [(each.session_id, each.created, each.cost) for each in self._list_side_requests(since)]
 
-    def _side_requests_since(self, since: int) -> list[RequestCount]:
+    def _list_side_requests(self, since: int) -> list[RequestUsage]:
         sql = """
             SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
             WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
                 json_extract(CAST(data AS TEXT), '$.time.created'))"""
-        requests: list[RequestCount] = []
-        rows = [row for key in (TITLE_USAGE, HOOK_USAGE) for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)]
+        requests: list[RequestUsage] = []
+        rows = [
+            row
+            for key in (TITLE_USAGE_KEY, HOOK_USAGE_KEY)
+            for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)
+        ]
         for session_id, data in rows:
             with suppress(msgspec.DecodeError):  # a client may write metadata of its own
-                used = _side_usage(data)
+                used = _decode_side_usage(data)
                 model = f"{used.provider_id}/{used.model_id}"
-                requests.append(RequestCount(session_id, used.created, used.cost, used.tokens, model, is_step=False))
+                requests.append(RequestUsage(session_id, used.created, used.cost, used.tokens, model, is_step=False))
         return requests
 
 
-def like_pattern(text: str) -> str:
+def make_like_pattern(text: str) -> str:
     """Return a pattern for LIKE (escape: `!`) that matches texts which contain a text, ignoring case.
 
     LIKE ignores the case of ASCII letters only, so other characters become wildcards, and callers must check the rows.

@@ -8,15 +8,15 @@ from codeloop.schema.message import Session
 from codeloop.store.database import Database
 from codeloop.store.lease import Leases
 
-_session = msgspec.json.Decoder(Session).decode
+_decode_session = msgspec.json.Decoder(Session).decode
 _ABORT_ERROR = "MessageAbortedError"
 
 
-class _Time(Struct, frozen=True):
+class _MessageTime(Struct, frozen=True):
     completed: int | None = None
 
 
-class _Error(Struct, frozen=True):
+class _MessageError(Struct, frozen=True):
     name: str = ""
     data: dict[str, object] = {}
 
@@ -25,12 +25,12 @@ class _LastMessage(Struct, frozen=True):
     """The fields of a session's last message from which its state is read."""
 
     role: str
-    time: _Time = _Time()
-    error: _Error | None = None
+    time: _MessageTime = _MessageTime()
+    error: _MessageError | None = None
     finish: str | None = None
 
 
-class _Request(Struct, frozen=True):
+class _OpenRequest(Struct, frozen=True):
     """The fields of an open permission or question from which its text is made."""
 
     permission: str = ""
@@ -45,31 +45,31 @@ class _Request(Struct, frozen=True):
         return f"{self.permission} {' '.join(self.patterns)}".strip()
 
 
-_last = msgspec.json.Decoder(_LastMessage).decode
-_request = msgspec.json.Decoder(_Request).decode
+_decode_last_message = msgspec.json.Decoder(_LastMessage).decode
+_decode_request = msgspec.json.Decoder(_OpenRequest).decode
 
 
-def read_states(db: Database, limit: int) -> list[SessionOverview]:
+def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
     """Return the state of each session that is no subagent and not archived, newest change first.
 
     `limit`: sessions that are read, the newest.
     """
     leases = Leases(db)
     running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
-    waiting = _read_waiting(db)
+    waiting = _read_open_requests(db)
     last_sql = "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
     session_overviews: list[SessionOverview] = []
     for (data,) in db.fetch_all(
         "SELECT data FROM session WHERE parent_id IS NULL ORDER BY updated DESC LIMIT ?", limit
     ):
-        session = _session(data)
+        session = _decode_session(data)
         if session.time.archived:
             continue
         row = db.fetch_one(last_sql, session.id)
-        last = _last(row[0]) if row else None
+        last = _decode_last_message(row[0]) if row else None
         is_running = session.id in running
         question = waiting.get(session.id, "") if is_running else ""  # questions of a killed process don't count
-        state: SessionStanding = "waits" if question else "running" if is_running else _read_end(last)
+        state: SessionStanding = "waits" if question else "running" if is_running else _classify_idle_session(last)
         session_overviews.append(
             SessionOverview(
                 id=session.id,
@@ -79,13 +79,13 @@ def read_states(db: Database, limit: int) -> list[SessionOverview]:
                 state=state,
                 updated=session.time.updated,
                 cost=session.cost or 0.0,
-                detail=question or (_error_text(last) if state == "failed" else ""),
+                detail=question or (_get_error_text(last) if state == "failed" else ""),
             )
         )
     return session_overviews
 
 
-def _read_end(last: _LastMessage | None) -> SessionStanding:
+def _classify_idle_session(last: _LastMessage | None) -> SessionStanding:
     """Return the state of an idle session."""
     if last is None:
         return "new"
@@ -94,12 +94,12 @@ def _read_end(last: _LastMessage | None) -> SessionStanding:
     return "interrupted" if last.role == "user" or last.time.completed is None else "finished"
 
 
-def _error_text(last: _LastMessage | None) -> str:
+def _get_error_text(last: _LastMessage | None) -> str:
     error = last.error if last is not None else None
     return str(error.data.get("message", error.name)) if error is not None else ""
 
 
-def _read_waiting(db: Database) -> dict[str, str]:
+def _read_open_requests(db: Database) -> dict[str, str]:
     """Return the texts of open questions, by the id of the topmost parent of the session that asks."""
     rows = db.fetch_all("SELECT session_id, data FROM permission WHERE reply IS NULL")
     rows += db.fetch_all("SELECT session_id, data FROM question WHERE open = 1")
@@ -108,5 +108,5 @@ def _read_waiting(db: Database) -> dict[str, str]:
         top = session_id
         while (parent := db.fetch_one("SELECT parent_id FROM session WHERE id = ?", top)) is not None and parent[0]:
             top = parent[0]
-        waiting.setdefault(top, _request(data).text or "a question")
+        waiting.setdefault(top, _decode_request(data).text or "a question")
     return waiting

@@ -11,7 +11,7 @@ from codeloop.kit.small_files import write_atomically
 from codeloop.schema.bounds.session import STOP_LOOK
 
 
-def stop_file_of(stop_file: Path, session_id: str) -> Path:
+def get_session_stop_file(stop_file: Path, session_id: str) -> Path:
     """Return the file that asks the turn of one session to stop, next to the file for all sessions."""
     return stop_file.with_name(f"{stop_file.name}-{session_id}")
 

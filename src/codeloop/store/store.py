@@ -34,7 +34,7 @@ from codeloop.store.followers import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
 from codeloop.store.queries import Queries
-from codeloop.store.tables import apply, read_entries
+from codeloop.store.tables import apply_event, read_entries
 
 
 class SessionFacts:
@@ -43,22 +43,22 @@ class SessionFacts:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def of(self, session_id: str) -> str | None:
+    def find(self, session_id: str) -> str | None:
         """Return the facts of a session; None: none are stored yet."""
         row = self._db.fetch_one("SELECT data FROM facts WHERE session_id = ?", session_id)
         return row[0] if row else None
 
-    def keep(self, session_id: str, facts: str) -> None:
+    def add(self, session_id: str, facts: str) -> None:
         """Store the facts of a session, unless it has some."""
         self._db.execute("INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts))
 
 
-_session = msgspec.json.Decoder(Session).decode
-_todos = msgspec.json.Decoder(list[Todo]).decode
-_question = msgspec.json.Decoder(QuestionRequest).decode
-_request = msgspec.json.Decoder(PermissionRequest).decode
+_decode_session = msgspec.json.Decoder(Session).decode
+_decode_todos = msgspec.json.Decoder(list[Todo]).decode
+_decode_question = msgspec.json.Decoder(QuestionRequest).decode
+_decode_request = msgspec.json.Decoder(PermissionRequest).decode
 
-MAX_VIEWS = 8
+MAX_OPEN_VIEWS = 8
 """Conversations that are kept in memory, those used last."""
 
 
@@ -78,7 +78,7 @@ class Store:
         """The stored events."""
         self._followers = Followers(self.outbox)
         self._views: OrderedDict[str, ConversationView] = OrderedDict()
-        self._last_seen = self.last_seq()
+        self._last_seen = self.read_last_seq()
 
     def close(self) -> None:
         """Close the file. Followers get no more events."""
@@ -88,7 +88,7 @@ class Store:
 
     def append(self, *events: StoredEvent) -> int:
         """Store events in one transaction and wake the followers; return the sequence number of the last event."""
-        return self.append_from(lambda: events) if events else self.last_seq()
+        return self.append_made_events(lambda: events) if events else self.read_last_seq()
 
     def update_session(self, session_id: str, change: Callable[[Session], Session], *before: StoredEvent) -> Session:
         """Read, change and store a session in one transaction, and return it; the events `before` are stored first.
@@ -98,26 +98,26 @@ class Store:
         result: list[Session] = []
 
         def make_events() -> Sequence[StoredEvent]:
-            session = self.session(session_id)
+            session = self.get_session(session_id)
             result.append(change(session))
             return before if result[0] is session else (*before, session_updated(result[0]))
 
-        self.append_from(make_events)
+        self.append_made_events(make_events)
         return result[0]
 
-    def append_from(self, make: Callable[[], Sequence[StoredEvent]]) -> int:
+    def append_made_events(self, make_events: Callable[[], Sequence[StoredEvent]]) -> int:
         """Store the events that `make` returns, as `append` does; what `make` reads is read in the same transaction."""
         seq = 0
         with self._db.transaction():
-            events = make()
+            events = make_events()
             for event in events:
-                apply(self._db, event)
+                apply_event(self._db, event)
                 fault_injection.point("store.outbox")
                 seq = self.outbox.add(event)
         if not events:
-            return self.last_seq()
+            return self.read_last_seq()
         first = seq - len(events) + 1
-        self._catch_up(first)
+        self._apply_foreign_events(first)
         self._apply_to_views(events)
         self._last_seen = seq
         self._followers.publish(first, events)
@@ -145,11 +145,11 @@ class Store:
         of no session. `root`: of the events that other processes store, only those of this session, of its subagents,
         and of no session. Raises GapError when events after `after` were deleted.
         """
-        return self._followers.follow(self.last_seq() if after is None else after, session, root)
+        return self._followers.follow(self.read_last_seq() if after is None else after, session, root)
 
     # Reading
 
-    def session(self, session_id: str) -> Session:
+    def get_session(self, session_id: str) -> Session:
         """Return a session. Raises OperationError (NotFoundError)."""
         session = self.find_session(session_id)
         if session is None:
@@ -158,79 +158,81 @@ class Store:
 
     def find_session(self, session_id: str) -> Session | None:
         """Return a session, or None."""
-        return self.queries.session(session_id)
+        return self.queries.find_session(session_id)
 
-    def sessions(self, *, directory: str | None = None, parent: str | None = None, limit: int = 100) -> list[Session]:
+    def list_sessions(
+        self, *, directory: str | None = None, parent: str | None = None, limit: int = 100
+    ) -> list[Session]:
         """Return sessions, newest change first: of a directory, or the children of a session."""
         by_parent = "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
         by_directory = "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
         sql = (by_directory if parent is None else by_parent) + " ORDER BY updated DESC, id LIMIT ?3"
-        return [_session(row[0]) for row in self._db.fetch_all(sql, directory, parent, limit)]
+        return [_decode_session(row[0]) for row in self._db.fetch_all(sql, directory, parent, limit)]
 
-    def conversation(self, session_id: str) -> Conversation:
+    def read_conversation(self, session_id: str) -> Conversation:
         """Return a session with all messages and parts. Raises OperationError (NotFoundError)."""
-        view, entries = self._view(session_id)
+        view, entries = self._open_view(session_id)
         if not view.is_trimmed:
-            return view.conversation()
+            return view.take_snapshot()
         if not entries:  # the view was already open, and trimmed
             entries = read_entries(self._db, session_id)
         return Conversation(view.session, tuple(entries))
 
-    def context_view(self, session_id: str) -> Conversation:
+    def read_context(self, session_id: str) -> Conversation:
         """Return a session with the entries that its next request may need (see `context_entries`).
 
         They are kept in memory, so that a second call takes microseconds. Raises OperationError (NotFoundError).
         """
-        return self._view(session_id)[0].conversation()
+        return self._open_view(session_id)[0].take_snapshot()
 
-    def _view(self, session_id: str) -> tuple[ConversationView, list[Entry]]:
+    def _open_view(self, session_id: str) -> tuple[ConversationView, list[Entry]]:
         """Return a session's view, and if the view had to be created, all entries, else none."""
-        self._catch_up(None)
+        self._apply_foreign_events(None)
         view, entries = self._views.get(session_id), list[Entry]()
         if view is None:
             entries = read_entries(self._db, session_id)
-            view = self._views[session_id] = ConversationView(self.session(session_id), entries)
-            while len(self._views) > MAX_VIEWS:
+            view = self._views[session_id] = ConversationView(self.get_session(session_id), entries)
+            while len(self._views) > MAX_OPEN_VIEWS:
                 self._views.popitem(last=False)
         self._views.move_to_end(session_id)
         return view, entries
 
-    def todos(self, session_id: str) -> list[Todo]:
+    def list_todos(self, session_id: str) -> list[Todo]:
         """Return the task list of a session."""
         row = self._db.fetch_one("SELECT data FROM todo WHERE session_id = ?", session_id)
-        return _todos(row[0]) if row else []
+        return _decode_todos(row[0]) if row else []
 
-    def pending_permissions(self, session_id: str | None = None) -> list[PermissionRequest]:
+    def list_pending_permissions(self, session_id: str | None = None) -> list[PermissionRequest]:
         """Return the permission requests that wait for an answer."""
         sql = "SELECT data FROM permission WHERE reply IS NULL AND (? IS NULL OR session_id = ?) ORDER BY id"
-        return [_request(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
+        return [_decode_request(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
 
-    def pending_questions(self, session_id: str | None = None) -> list[QuestionRequest]:
+    def list_pending_questions(self, session_id: str | None = None) -> list[QuestionRequest]:
         """Return the model's questions that wait for an answer."""
         sql = "SELECT data FROM question WHERE open AND (? IS NULL OR session_id = ?) ORDER BY id"
-        return [_question(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
+        return [_decode_question(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
 
     # The outbox
 
-    def last_seq(self) -> int:
+    def read_last_seq(self) -> int:
         """Return the highest sequence number that was ever given to an event."""
-        return self.outbox.last_seq()
+        return self.outbox.read_last_seq()
 
     # Updating the views
 
-    def _catch_up(self, until: int | None) -> None:
+    def _apply_foreign_events(self, until: int | None) -> None:
         """Apply the events that other processes have stored since the last call to the open views.
 
         `until`: only events with smaller numbers; None: all.
         """
         if until is None:
-            until = self.last_seq() + 1
+            until = self.read_last_seq() + 1
         if not self._views:
             self._last_seen = until - 1
             return
         while self._last_seen + 1 < until:
             batch = self.outbox.read_events(self._last_seen, until, self._views)
-            if self.outbox.first_seq() > self._last_seen + 1:
+            if self.outbox.read_first_seq() > self._last_seen + 1:
                 self._views.clear()
             self._apply_to_views(each.event for each in batch)
             self._last_seen = (batch[-1].seq if batch else None) or until - 1

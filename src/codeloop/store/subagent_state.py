@@ -9,23 +9,23 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.part import PatchPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
-from codeloop.store.conversation import Conversation, last_text
+from codeloop.store.conversation import Conversation, find_last_text
 from codeloop.store.store import Store
 
-State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+SubagentStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 _MAX_FILES = 40
 """Changed files that a report lists by name."""
-KEY = "task"
+STATE_KEY = "task"
 """The key in a session's metadata for the subagent's state."""
 
 
-class SubagentStanding(Wire):
+class SubagentState(Wire):
     """The state that a subagent has since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
 
     `background`: whether the call that started it does not wait for it.
     """
 
-    state: State
+    state: SubagentStatus
     background: bool
     time: int
     reason: str | None = None
@@ -41,44 +41,46 @@ def walk_ancestors(store: Store, session_id: str) -> Iterator[Session]:
         current = session.parent_id
 
 
-def note(store: Store, session_id: str, state: State, *, background: bool, reason: str | None = None) -> None:
+def store_subagent_state(
+    store: Store, session_id: str, state: SubagentStatus, *, background: bool, reason: str | None = None
+) -> None:
     """Store a subagent's state; clients see it in its session's metadata."""
     if store.find_session(session_id) is None:
         return
-    standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
-    metadata = {KEY: msgspec.to_builtins(standing)}
+    standing = SubagentState(state=state, background=background, time=now_ms(), reason=reason)
+    metadata = {STATE_KEY: msgspec.to_builtins(standing)}
     store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **metadata}))
 
 
-def standing_of(store: Store, session: Session) -> SubagentStanding | None:
+def read_subagent_state(store: Store, session: Session) -> SubagentState | None:
     """Return the state of a subagent; None: none is stored in its session.
 
     If its process ended while it worked, the state is cancelled; if it has an open question, waiting.
     """
     try:
-        standing = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
+        standing = msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
     except msgspec.ValidationError:
         return None
     if standing.state in {"queued", "running"} and not store.leases.is_held(session.id):
         return replace(standing, state="cancelled", reason="The process that it ran in ended.")
-    if standing.state == "running" and is_asking(store, session.id):
+    if standing.state == "running" and is_waiting_for_answer(store, session.id):
         return replace(standing, state="waiting")
     return standing
 
 
-def is_asking(store: Store, session_id: str) -> bool:
+def is_waiting_for_answer(store: Store, session_id: str) -> bool:
     """Return whether a session waits for the user's answer."""
-    return bool(store.pending_permissions(session_id) or store.pending_questions(session_id))
+    return bool(store.list_pending_permissions(session_id) or store.list_pending_questions(session_id))
 
 
-def report_of(store: Store, session_id: str) -> str:
+def make_subagent_report(store: Store, session_id: str) -> str:
     """Return a subagent's last answer ("" for none), and the files changed since it was last prompted."""
-    conversation = store.conversation(session_id)
+    conversation = store.read_conversation(session_id)
     start = conversation.session.directory.rstrip("/") + "/"
     files = sorted({file.removeprefix(start) for file in _find_changed_files(conversation)})
     more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
     changes = f"Files changed: {', '.join(files[:_MAX_FILES])}{more}" if files else ""
-    return "\n\n".join(filter(None, [last_text(conversation.entries), changes]))
+    return "\n\n".join(filter(None, [find_last_text(conversation.entries), changes]))
 
 
 def _find_changed_files(conversation: Conversation) -> Iterator[str]:

@@ -23,11 +23,11 @@ from codeloop.schema.part import Part
 from codeloop.store.conversation import Entry
 from codeloop.store.database import Database
 
-_encode = msgspec.json.Encoder().encode
-_message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
+_encode_json = msgspec.json.Encoder().encode
+_message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
-DELETE_SESSION = (
+_DELETE_SESSION_STATEMENTS = (
     "DELETE FROM part WHERE session_id = ?",
     "DELETE FROM message WHERE session_id = ?",
     "DELETE FROM todo WHERE session_id = ?",
@@ -41,17 +41,17 @@ DELETE_SESSION = (
 )
 
 
-def apply(db: Database, event: StoredEvent) -> None:
+def apply_event(db: Database, event: StoredEvent) -> None:
     """Apply an event to the state tables. Rows are inserted or replaced by id, so applying it again changes nothing."""
     match event:
         case SessionCreated(properties=p) | SessionUpdated(properties=p):
-            _put_session(db, p.info)
+            _replace_session(db, p.info)
         case SessionDeleted(properties=p):
             _delete_session(db, p.session_id)
         case MessageUpdated(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO message (id, session_id, created, data) VALUES (?, ?, ?, ?)",
-                (p.info.id, p.session_id, p.info.time.created, _encode(p.info)),
+                (p.info.id, p.session_id, p.info.time.created, _encode_json(p.info)),
             )
         case MessageRemoved(properties=p):
             db.execute("DELETE FROM part WHERE message_id = ?", (p.message_id,))
@@ -59,37 +59,39 @@ def apply(db: Database, event: StoredEvent) -> None:
         case PartUpdated(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO part (id, message_id, session_id, data) VALUES (?, ?, ?, ?)",
-                (p.part.id, p.part.message_id, p.session_id, _encode(p.part)),
+                (p.part.id, p.part.message_id, p.session_id, _encode_json(p.part)),
             )
         case PartRemoved(properties=p):
             db.execute("DELETE FROM part WHERE id = ?", (p.part_id,))
         case TodoUpdated(properties=p):
-            db.execute("INSERT OR REPLACE INTO todo (session_id, data) VALUES (?, ?)", (p.session_id, _encode(p.todos)))
+            db.execute(
+                "INSERT OR REPLACE INTO todo (session_id, data) VALUES (?, ?)", (p.session_id, _encode_json(p.todos))
+            )
         case PermissionAsked(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO permission (id, session_id, reply, data) VALUES (?, ?, NULL, ?)",
-                (p.id, p.session_id, _encode(p)),
+                (p.id, p.session_id, _encode_json(p)),
             )
         case PermissionReplied(properties=p):
             db.execute("UPDATE permission SET reply = ? WHERE id = ? AND reply IS NULL", (p.reply, p.request_id))
         case QuestionAsked(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO question (id, session_id, open, data) VALUES (?, ?, 1, ?)",
-                (p.id, p.session_id, _encode(p)),
+                (p.id, p.session_id, _encode_json(p)),
             )
         case QuestionReplied(properties=p) | QuestionRejected(properties=p):
             db.execute("UPDATE question SET open = 0 WHERE id = ?", (p.request_id,))
 
 
-def _put_session(db: Database, info: Session) -> None:
+def _replace_session(db: Database, info: Session) -> None:
     db.execute(
         "INSERT OR REPLACE INTO session (id, parent_id, directory, title, updated, data) VALUES (?, ?, ?, ?, ?, ?)",
-        (info.id, info.parent_id, info.directory, info.title, info.time.updated, _encode(info)),
+        (info.id, info.parent_id, info.directory, info.title, info.time.updated, _encode_json(info)),
     )
 
 
 def _delete_session(db: Database, session_id: str) -> None:
-    for statement in DELETE_SESSION:
+    for statement in _DELETE_SESSION_STATEMENTS:
         db.execute(statement, (session_id,))
 
 
@@ -99,6 +101,6 @@ def read_entries(db: Database, session_id: str) -> list[Entry]:
     for message_id, data in db.fetch_all(
         "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id", session_id
     ):
-        parts.setdefault(message_id, []).append(_part.decode(data))
+        parts.setdefault(message_id, []).append(_part_decoder.decode(data))
     rows = db.fetch_all("SELECT id, data FROM message WHERE session_id = ? ORDER BY created, id", session_id)
-    return [Entry(_message.decode(data), tuple(parts.get(key, ()))) for key, data in rows]
+    return [Entry(_message_decoder.decode(data), tuple(parts.get(key, ()))) for key, data in rows]

@@ -26,9 +26,9 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolSta
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import find_context_start, next_prompt
+from codeloop.store.conversation import find_context_start, make_next_prompt
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import State, report_of, standing_of, walk_ancestors
+from codeloop.store.subagent_state import SubagentStatus, make_subagent_report, read_subagent_state, walk_ancestors
 from codeloop.tool.superseded_outputs import UNCHANGED, CacheAge, find_superseded
 
 INSTRUCTIONS = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
@@ -40,7 +40,7 @@ class SubagentReport(Struct, frozen=True):
 
     session_id: str
     title: str
-    state: State
+    state: SubagentStatus
     reason: str | None
     text: str
 
@@ -111,7 +111,7 @@ class CallSession:
 
     def todos(self) -> list[Todo]:
         """Return the session's task list."""
-        return self._store.todos(self._id)
+        return self._store.list_todos(self._id)
 
     def set_todos(self, todos: list[Todo]) -> None:
         """Replace the session's task list."""
@@ -149,7 +149,7 @@ class CallSession:
 
     def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
         """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
-        entries = self._store.context_view(self._id).entries
+        entries = self._store.read_context(self._id).entries
         entries = entries[find_context_start(entries) :]
         omitted = find_superseded(entries[: CacheAge().after(entries).cold])
         for entry in entries:
@@ -175,12 +175,12 @@ class CallSession:
 
     def subagents(self) -> list[Session]:
         """Return the sessions of the subagents, newest first."""
-        return self._store.sessions(parent=self._id)
+        return self._store.list_sessions(parent=self._id)
 
     def list_task_calls(self) -> tuple[str, list[ToolPart]]:
         """Return the user's latest prompt by its id, and the calls of `task` since then that start a subagent."""
         calls: list[ToolPart] = []
-        for entry in reversed(self._store.context_view(self._id).entries):
+        for entry in reversed(self._store.read_context(self._id).entries):
             if isinstance(entry.info, UserMessage) and not all(_is_synthetic(part) for part in entry.parts):
                 return entry.info.id, calls[::-1]
             calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]
@@ -189,7 +189,7 @@ class CallSession:
     @property
     def model(self) -> str:
         """The model that made this call, as `provider/model`; empty: none did."""
-        for entry in reversed(self._store.context_view(self._id).entries):
+        for entry in reversed(self._store.read_context(self._id).entries):
             if entry.info.id == self._call.message_id and isinstance(entry.info, AssistantMessage):
                 return f"{entry.info.provider_id}/{entry.info.model_id}"
         return ""
@@ -200,7 +200,7 @@ class CallSession:
         After a call that succeeded nothing of what was before it counts. Empty without a call.
         """
         prompts, own = list[str](), (self._call.message_id, self._call.call_id)
-        for entry in reversed(self._store.context_view(self._id).entries):
+        for entry in reversed(self._store.read_context(self._id).entries):
             if isinstance(entry.info, UserMessage):
                 prompts += [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
                 continue
@@ -223,15 +223,15 @@ class CallSession:
         session = self._store.find_session(session_id)
         if session is None or session.parent_id != self._id:
             return None
-        standing = standing_of(self._store, session)
-        text = report_of(self._store, session.id)
+        standing = read_subagent_state(self._store, session)
+        text = make_subagent_report(self._store, session.id)
         state, reason = (standing.state, standing.reason) if standing else ("done", None)
         return SubagentReport(session.id, session.title, state, reason, text)
 
     def continue_as(self, agent: str, text: str) -> None:
         """Switch the session to an agent, which continues with this text as prompt."""
-        view = self._store.context_view(self._id)
-        message = next_prompt(view, agent=agent)
+        view = self._store.read_context(self._id)
+        message = make_next_prompt(view, agent=agent)
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
         session = replace(view.session, agent=agent)
         self._store.append(
@@ -257,7 +257,7 @@ class CallSession:
                     case _:
                         pass
         finally:
-            if any(waiting.id == request.id for waiting in self._store.pending_questions(self._id)):
+            if any(waiting.id == request.id for waiting in self._store.list_pending_questions(self._id)):
                 refusal = QuestionRefusal(session_id=self._id, request_id=request.id)
                 self._store.append(QuestionRejected(properties=refusal))
         raise AssertionError("a follower ends only by being closed")

@@ -97,7 +97,7 @@ async def test_an_extension_answers_what_a_person_would_be_asked(tmp_path: Path)
         assert (it.work / "one").exists()
         assert not (it.work / "two").exists()
         assert "An extension denied this: bash touch two" in it.results()[1]
-        by = {each.patterns[0]: (each.action, each.by) for each in it.project.store.permissions.decisions()}
+        by = {each.patterns[0]: (each.action, each.by) for each in it.project.store.permissions.list_decisions()}
         assert by["touch one"] == ("allow", "extension")
         assert by["touch two"] == ("deny", "extension")
 

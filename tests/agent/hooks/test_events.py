@@ -47,7 +47,7 @@ async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_pa
         assert len(it.model.requests) == 4
         assert [each["stop_hook_active"] for each in kept(log)] == [False, True]
         assert len(kept(stops)) == 1
-        (child,) = it.project.store.sessions(parent=it.session_id)
+        (child,) = it.project.store.list_sessions(parent=it.session_id)
         assert {each["session_id"] for each in kept(log)} == {child.id}
 
 

@@ -249,7 +249,7 @@ async def test_what_extensions_hide_is_in_no_request(tmp_path: Path) -> None:
     named = {"title": {"model": "scripted/script"}}
     async with hooked(tmp_path, [DONE, title, NOTE], RecordingHandler({MESSAGES: hide}), agent=named) as it:
         await it.prompt("the key is SECRET")
-        await until(lambda: it.project.store.session(it.session_id).title == "A title")
+        await until(lambda: it.project.store.get_session(it.session_id).title == "A title")
         wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         await it.client.call(SUMMARIZE, wanted)
         texts = [said(request.messages) for request in it.model.requests]

@@ -51,7 +51,7 @@ async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(t
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")] * 3, info=CLAUDE) as it:
         await it.prompt("one")
         await it.prompt("two")
-        entries = it.project.store.context_view(it.session_id).entries
+        entries = it.project.store.read_context(it.session_id).entries
         answers = [entry.info for entry in entries if isinstance(entry.info, AssistantMessage)]
         for info, minutes in zip(answers, (20, 1), strict=True):
             tokens = Tokens(input=0, output=5, reasoning=0, cache=CacheTokens(read=0, write=9_000))

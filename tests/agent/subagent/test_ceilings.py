@@ -64,7 +64,7 @@ def verdict(it: Rig, session: Session, need: Need) -> int:
 
 def made(it: Rig, chance: random.Random, parent: Session | None) -> Session:
     session = replace(
-        it.project.store.session(it.session_id),
+        it.project.store.get_session(it.session_id),
         id=new_id("ses"),
         parent_id=parent.id if parent is not None else None,
         agent=chance.choice(AGENTS),
@@ -87,7 +87,9 @@ async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, se
         copy = await fork(it.project, ForkSession(session_id=line[-1].id))
         again = await fork(it.project, ForkSession(session_id=copy.id))
         await update(it.project, UpdateSession(session_id=again.id, metadata={"mine": True}))
-        other = replace(it.project.store.session(again.id), agent=chance.choice(AGENTS))  # the person changes the agent
+        other = replace(
+            it.project.store.get_session(again.id), agent=chance.choice(AGENTS)
+        )  # the person changes the agent
         for _ in range(40):
             need = some_need(chance)
             verdicts = [verdict(it, each, need) for each in line]
@@ -102,20 +104,20 @@ async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")] * 4) as it:
         store = it.project.store
         model = SessionModel(id="scripted", provider_id="test")
-        store.append(updated(replace(store.session(it.session_id), agent="plan", model=model)))
+        store.append(updated(replace(store.get_session(it.session_id), agent="plan", model=model)))
         await it.prompt(agent="plan")
         planned = next(e.info for e in it.view().entries if isinstance(e.info, AssistantMessage))
         done = await run_subagent(it.project.engine, call_of(it, planned.id), task(), lambda _: None)
-        child = store.session(done.session_id)
+        child = store.get_session(done.session_id)
         edit = Need(permission="edit", patterns=("src/a.py",))
         assert verdict(it, child, edit) == 2
-        store.append(updated(replace(store.session(it.session_id), agent="build")))
+        store.append(updated(replace(store.get_session(it.session_id), agent="build")))
         assert verdict(it, child, edit) == 2
         built = replace(planned, id=new_id("msg"), agent="build")
         store.append(message_updated(built))
         resumed = await run_subagent(it.project.engine, call_of(it, built.id), task(child.id), lambda _: None)
         assert resumed.session_id == child.id
-        assert verdict(it, store.session(child.id), edit) == 0
+        assert verdict(it, store.get_session(child.id), edit) == 0
 
 
 def task(session_id: str | None = None) -> Subtask:
@@ -142,7 +144,7 @@ async def test_below_an_agent_that_is_gone_nothing_is_allowed(tmp_path: Path) ->
 @pytest.mark.parametrize("kept", [5, [{"agent": 5}], [{"profile": "loose"}]])
 async def test_ceilings_that_make_no_sense_allow_nothing(tmp_path: Path, kept: Any) -> None:
     async with rig(tmp_path, []) as it:
-        session = replace(it.project.store.session(it.session_id), metadata={WITHIN: kept})
+        session = replace(it.project.store.get_session(it.session_id), metadata={WITHIN: kept})
         it.project.store.append(updated(session))
         assert verdict(it, session, Need(permission="read", patterns=("a",))) == 2
 

@@ -35,17 +35,17 @@ def parent_call(it: Rig) -> ToolPart:
 
 def with_model(it: Rig) -> None:
     """Set the session's model and agent that its first prompt would have set."""
-    one = it.project.store.session(it.session_id)
+    one = it.project.store.get_session(it.session_id)
     model = SessionModel(id=INFO.id, provider_id=INFO.provider_id)
     it.project.store.append(updated(replace(one, agent="build", model=model)))
 
 
 def children(it: Rig) -> list[Session]:
-    return it.project.store.sessions(parent=it.session_id)
+    return it.project.store.list_sessions(parent=it.session_id)
 
 
 def child_calls(it: Rig) -> list[ToolPart]:
-    view = it.project.store.conversation(children(it)[0].id)
+    view = it.project.store.read_conversation(children(it)[0].id)
     return [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
 
 
@@ -97,7 +97,7 @@ async def test_a_child_is_denied_what_its_parents_session_is_denied(tmp_path: Pa
     script = [calls(call("bash", command="touch x"), call("glob", pattern="*")), FOUND]
     async with rig(tmp_path, script, info=INFO) as it:
         with_model(it)
-        one = it.project.store.session(it.session_id)
+        one = it.project.store.get_session(it.session_id)
         denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
         await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
@@ -122,7 +122,7 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
     async with rig(tmp_path, script, info=INFO) as it:
         with_model(it)
         first = await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
-        one = it.project.store.session(it.session_id)
+        one = it.project.store.get_session(it.session_id)
         denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
         again = Subtask(agent="general", description="d", prompt="More.", session_id=first.session_id)

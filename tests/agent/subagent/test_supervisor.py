@@ -17,7 +17,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStateRunning
 from codeloop.schema.permission import PermissionRequest
-from codeloop.store.subagent_state import standing_of
+from codeloop.store.subagent_state import read_subagent_state
 from codeloop.tool.tool import SubtaskResult, ToolFailure
 from tests.agent.subagent.test_spawn import DONE, FOUND, INFO, children
 from tests.support.project import Rig, call, calls, rig, until, within
@@ -41,8 +41,8 @@ asyncio.run(main())
 
 def state(it: Rig, child: Session | None = None) -> str:
     """Return how the (only) subagent stands now."""
-    session = it.project.store.session((child or children(it)[0]).id)
-    standing = standing_of(it.project.store, session)
+    session = it.project.store.get_session((child or children(it)[0]).id)
+    standing = read_subagent_state(it.project.store, session)
     assert standing is not None
     return standing.state
 

@@ -152,7 +152,7 @@ async def test_the_models_questions_are_asked_but_never_for_a_secret(tmp_path: P
     async with driven(tmp_path, script, mode, person) as (it, client):
         assert report(await client.call_tool("prompt", {"prompt": "Paint"}))["answer"] == "Blue it is."
         assert len(person.forms) == 1
-        first, second = it.project.store.context_view(
+        first, second = it.project.store.read_context(
             report(await client.call_tool("status", {}))["sessions"][0]["session_id"]
         ).entries[1:3]
         assert "Blue" in str(first.parts)
@@ -205,7 +205,7 @@ async def test_a_question_that_waits_is_asked_by_the_next_look(tmp_path: Path) -
         client,
     ):
         begun = report(await client.call_tool("prompt", {"prompt": "Write", "wait": 0}))
-        await until(lambda: it.project.store.pending_permissions())
+        await until(lambda: it.project.store.list_pending_permissions())
         seen = report(await client.call_tool("status", {"session_id": begun["session_id"], "wait": 20}))
         assert (seen["status"], len(person.forms)) == ("done", 1)
 

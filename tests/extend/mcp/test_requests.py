@@ -19,8 +19,8 @@ from tests.support.project import until
 async def answered(it: World, tool: str, answers: list[list[str]]) -> Any:
     """Call a tool that asks, answer its questions, and return what the server was told."""
     calling = asyncio.create_task(it.call(tool))
-    await until(lambda: it.ctx.store.pending_questions())
-    (request,) = it.ctx.store.pending_questions()
+    await until(lambda: it.ctx.store.list_pending_questions())
+    (request,) = it.ctx.store.list_pending_questions()
     reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=answers)
     it.ctx.store.append(QuestionReplied(properties=reply))
     return request, json.loads((await calling).output)
@@ -44,7 +44,7 @@ async def test_a_form_without_what_it_requires_is_cancelled(tmp_path: Path) -> N
 async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         assert json.loads((await it.call("secret")).output) == {"action": "cancel"}, "no user has declined it"
-        assert it.ctx.store.pending_questions() == []
+        assert it.ctx.store.list_pending_questions() == []
         assert "it asks for 'api_key', a secret" in it.server().log.read()
         told = it.ctx.services.notices.take(it.ctx.session_id)
         assert told.startswith("A form of the MCP server p was refused by codeloop, not by the user: it asks for")
@@ -54,8 +54,8 @@ async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
 async def test_only_a_user_declines_a_form(tmp_path: Path, message: str | None, action: str) -> None:
     async with world(tmp_path) as it:
         calling = asyncio.create_task(it.call("form"))
-        await until(lambda: it.ctx.store.pending_questions())
-        (request,) = it.ctx.store.pending_questions()
+        await until(lambda: it.ctx.store.list_pending_questions())
+        (request,) = it.ctx.store.list_pending_questions()
         refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=message)
         it.ctx.store.append(QuestionRejected(properties=refusal))
         assert json.loads((await calling).output) == {"action": action}

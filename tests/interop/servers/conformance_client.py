@@ -46,7 +46,7 @@ async def signed_in(it: World) -> None:
 async def answering(it: World) -> None:
     """Answer every question with nothing, as a person who goes on to the next."""
     while True:
-        for request in it.ctx.store.pending_questions():
+        for request in it.ctx.store.list_pending_questions():
             answers: list[list[str]] = [[] for _ in request.questions]
             reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=answers)
             it.ctx.store.append(QuestionReplied(properties=reply))

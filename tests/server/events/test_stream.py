@@ -78,7 +78,7 @@ async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
         for event in seen:
             mirror.apply(event)
         assert mirror.state == held(project.store).state
-        assert [int(place) for place in own.places] == list(range(project.store.last_seq() + 1))
+        assert [int(place) for place in own.places] == list(range(project.store.read_last_seq() + 1))
 
 
 async def test_directories_of_one_repository_do_not_mix(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace
 from codeloop.server.events.hub import Hub, project_of
 from codeloop.server.events.reader import Reader
-from codeloop.store.outbox import PRUNE_EVERY
+from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
 from tests.server.support.serving import Served, served
 from tests.server.support.streaming import Mirror, Stream, connected, following, held
@@ -70,7 +70,7 @@ async def test_a_client_that_drops_every_few_events_misses_none_and_sees_none_tw
         mirror, places, place = Mirror(), list[str](), "0"
         store = (await it.project()).store
         turn = asyncio.create_task(it.prompt(await it.session()))
-        while not turn.done() or number(places) != store.last_seq():
+        while not turn.done() or number(places) != store.read_last_seq():
             async with following(it, path, place) as stream:
                 await stream.next()
                 with contextlib.suppress(TimeoutError):  # there are no more
@@ -79,7 +79,10 @@ async def test_a_client_that_drops_every_few_events_misses_none_and_sees_none_tw
                 assert stream.place is not None
                 place = stream.place
                 places += stream.places[1:]
-        assert [number([each]) for each in places] == list(range(1, store.last_seq() + 1)), (places, store.last_seq())
+        assert [number([each]) for each in places] == list(range(1, store.read_last_seq() + 1)), (
+            places,
+            store.read_last_seq(),
+        )
         assert mirror.state == held(store).state
         assert mirror.resyncs == 0
 
@@ -187,7 +190,7 @@ async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Pat
         it.server.hub.patience = 0.1
         session_id = await it.session()
         store = (await it.project()).store
-        large = replace(store.session(session_id), title="x" * 1_000_000)
+        large = replace(store.get_session(session_id), title="x" * 1_000_000)
         for _ in range(10):
             store.append(updated(large))
         _, writer = await connected(it, "/event?after=0", receive=4096)
@@ -231,7 +234,7 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
     async with served(tmp_path) as it, following(it) as other:
         hub, store = it.server.hub, (await it.project()).store
         await other.next()
-        before = store.last_seq()
+        before = store.read_last_seq()
         reader = Reader(str(it.work), project_of(store))
         hub.enter(reader, {project_of(store): before})
         await it.session()
@@ -239,10 +242,10 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
         async with contextlib.aclosing(hub.chunks(reader)) as chunks:
             text = (await anext(chunks)).decode()
             await it.session()
-            while f"id: {store.last_seq()}\n" not in text:
+            while f"id: {store.read_last_seq()}\n" not in text:
                 text += (await anext(chunks)).decode()
         hub.remove(reader)
-        assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.last_seq() + 1)]
+        assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.read_last_seq() + 1)]
 
 
 @pytest.mark.slow
@@ -254,8 +257,8 @@ async def test_who_comes_too_late_is_told_to_read_the_state_again(tmp_path: Path
         async with following(it, path) as stream:
             await stream.next()
             place = stream.place
-        info = store.session(session_id)
-        for _ in range((STORE_EVENTS.value + PRUNE_EVERY) // 500 + 1):
+        info = store.get_session(session_id)
+        for _ in range((STORE_EVENTS.value + PRUNE_INTERVAL) // 500 + 1):
             store.append(*[updated(info)] * 500)
         mirror = Mirror()
         async with following(it, path, place) as stream:
@@ -266,7 +269,7 @@ async def test_who_comes_too_late_is_told_to_read_the_state_again(tmp_path: Path
             mirror.read_anew(store)
             await it.prompt(session_id)
             await converged(stream, mirror, store)
-            assert number(stream.places) == store.last_seq()
+            assert number(stream.places) == store.read_last_seq()
 
 
 @ROUTES

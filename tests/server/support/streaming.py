@@ -141,9 +141,9 @@ class Mirror:
 def held(store: Store, directory: str | None = None) -> Mirror:
     """Return what a store holds, in the form of what a client has made of its events."""
     mirror = Mirror()
-    for session in store.sessions(directory=directory, limit=10_000):
+    for session in store.list_sessions(directory=directory, limit=10_000):
         mirror.sessions[session.id] = plain(session)
-        for entry in store.conversation(session.id).entries:
+        for entry in store.read_conversation(session.id).entries:
             mirror.messages[entry.info.id] = plain(entry.info)
             mirror.parts.update({part.id: plain(part) for part in entry.parts})
     return mirror

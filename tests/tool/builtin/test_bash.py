@@ -249,7 +249,7 @@ async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: 
 
 def opened(ctx: TestContext, parent: str | None) -> TestContext:
     """Return a context of another session of the same project."""
-    session = replace(ctx.store.session(ctx.session_id), id=new_id("ses"), parent_id=parent)
+    session = replace(ctx.store.get_session(ctx.session_id), id=new_id("ses"), parent_id=parent)
     ctx.store.append(session_created(session))
     return TestContext(session.id, new_id("msg"), "call_1", ctx.workspace, ctx.store)
 

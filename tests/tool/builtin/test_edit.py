@@ -302,7 +302,7 @@ async def test_an_error_about_stray_bytes_can_be_sent(tmp_path: Path) -> None:
 async def test_clients_are_told_of_the_edited_file(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a").write_text("one\n")
-    events = ctx.store.follow(ctx.store.last_seq())
+    events = ctx.store.follow(ctx.store.read_last_seq())
     first = asyncio.ensure_future(anext(events))
     await asyncio.sleep(0)
     await run(ctx, "a", "one", "two")

@@ -22,8 +22,8 @@ PLAN = [calls(call("plan_exit"), text="First this, then that."), DONE]
 async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> None:
     async with rig(tmp_path, PLAN) as it:
         turn = asyncio.create_task(it.prompt(agent="plan"))
-        await until(lambda: it.project.store.pending_questions())
-        (request,) = it.project.store.pending_questions()
+        await until(lambda: it.project.store.list_pending_questions())
+        (request,) = it.project.store.list_pending_questions()
         assert [option.label for option in request.questions[0].options] == ["Yes", "No"]
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
         answer = await within(turn)
@@ -34,7 +34,7 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
         before, after = [{spec.name for spec in r.tools} for r in it.model.requests if r.tools]
         assert "plan_exit" in before
         assert "plan_exit" not in after
-        assert it.project.store.session(it.session_id).agent == "build"
+        assert it.project.store.get_session(it.session_id).agent == "build"
         check_turns(it.model.requests[-1].messages)
 
 
@@ -49,8 +49,8 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
 async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: list[list[str]], told: str) -> None:
     async with rig(tmp_path, PLAN) as it:
         turn = asyncio.create_task(it.prompt(agent="plan"))
-        await until(lambda: it.project.store.pending_questions())
-        (request,) = it.project.store.pending_questions()
+        await until(lambda: it.project.store.list_pending_questions())
+        (request,) = it.project.store.list_pending_questions()
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
         await within(turn)
         assert isinstance(it.calls()[0].state, ToolStateError)
@@ -79,11 +79,11 @@ async def test_each_comment_is_a_thread_that_must_be_answered_before_the_plan_is
     steps = [exit_with(), exit_with((1, "A set now."), (7, "?")), exit_with((2, "Added.")), DONE]
     async with rig(tmp_path, steps) as it:
         turn = asyncio.create_task(it.prompt(agent="plan"))
-        await until(lambda: it.project.store.pending_questions())
-        (request,) = it.project.store.pending_questions()
+        await until(lambda: it.project.store.list_pending_questions())
+        (request,) = it.project.store.list_pending_questions()
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[COMMENTS]]))
-        await until(lambda: len(it.calls()) == 3 and it.project.store.pending_questions())
-        (request,) = it.project.store.pending_questions()
+        await until(lambda: len(it.calls()) == 3 and it.project.store.list_pending_questions())
+        (request,) = it.project.store.list_pending_questions()
         assert "And the docs?\n  Answer: Added." in request.questions[0].question
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
         await within(turn)
@@ -122,7 +122,7 @@ async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(t
         message_updated(info),
     )
     context.session.continue_as("build", "Carry it out.")
-    assert [entry.info.agent for entry in context.store.context_view(context.session_id).entries] == ["plan", "build"]
+    assert [entry.info.agent for entry in context.store.read_context(context.session_id).entries] == ["plan", "build"]
 
 
 async def test_the_build_agent_is_not_offered_it(tmp_path: Path) -> None:

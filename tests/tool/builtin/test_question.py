@@ -33,7 +33,7 @@ from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionReje
 from codeloop.store.store import Store
 store = Store(Path(sys.argv[1]))
 async def main():
-    while not (waiting := store.pending_questions()):
+    while not (waiting := store.list_pending_questions()):
         await asyncio.sleep(0.01)
     of = {"session_id": waiting[0].session_id, "request_id": waiting[0].id}
     if sys.argv[2] == "reply":
@@ -46,8 +46,8 @@ asyncio.run(main())
 
 
 async def asked(it: Rig) -> QuestionRequest:
-    await until(lambda: it.project.store.pending_questions())
-    return it.project.store.pending_questions()[0]
+    await until(lambda: it.project.store.list_pending_questions())
+    return it.project.store.list_pending_questions()[0]
 
 
 def script(*questions: dict[str, Any]) -> list[ScriptedAnswer]:
@@ -74,7 +74,7 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
         assert state.title == "Asked 2 questions"
         assert state.output == 'The user answered:\n"Which colour?" = "red"\n"Which sizes?" = "red, of my own"'
         assert state.metadata["answers"] == [["red"], ["red", "of my own"]]
-        assert it.project.store.pending_questions() == []
+        assert it.project.store.list_pending_questions() == []
 
 
 async def test_an_answer_that_chooses_nothing_is_told_as_such(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_a_question_is_withdrawn_when_its_call_is_cancelled(tmp_path: Path
         request = await asked(it)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await within(turn)
-        assert it.project.store.pending_questions() == []
+        assert it.project.store.list_pending_questions() == []
         with pytest.raises(OperationError) as late:
             await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]]))
         assert late.value.kind == "QuestionNotFoundError"

@@ -157,8 +157,8 @@ async def test_a_subagent_has_read_nothing_and_leaves_nothing_read(tmp_path: Pat
     answers = [*turns(read()), calls(job), *inside, ScriptedAnswer(text="ok"), *turns(read(limit=40))]
     async with rig(tmp_path, answers) as it:
         await ask(it, 2)
-        (child,) = it.project.store.sessions(parent=it.session_id)
-        parts = [part for entry in it.project.store.conversation(child.id).entries for part in entry.parts]
+        (child,) = it.project.store.list_sessions(parent=it.session_id)
+        parts = [part for entry in it.project.store.read_conversation(child.id).entries for part in entry.parts]
         first, second = (result(part) for part in parts if isinstance(part, ToolPart))
         assert first.startswith("1: value_1"), "what the parent has read is not in the subagent's requests"
         assert second.startswith(SAME.format("1-40"))

@@ -25,7 +25,7 @@ def handed(prompt: str, **more: Any) -> dict[str, Any]:
 
 
 def children(it: Rig) -> list[Session]:
-    return it.project.store.sessions(parent=it.session_id)
+    return it.project.store.list_sessions(parent=it.session_id)
 
 
 async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_p
         own = sum(entry.info.cost for entry in it.view().entries if isinstance(entry.info, AssistantMessage))
         assert own > 0
         theirs = sum(one.cost or 0 for one in children(it))
-        assert it.project.store.session(it.session_id).cost == pytest.approx(own + theirs)
+        assert it.project.store.get_session(it.session_id).cost == pytest.approx(own + theirs)
 
 
 async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:

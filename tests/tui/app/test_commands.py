@@ -20,7 +20,7 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
         await ui.type("/undo it", "enter")
         await ui.sees("/undo takes no words.")
         assert ui.ui.tab.prompt.entry.text == "/undo it"
-        assert len(desk.project.store.conversation(ui.ui.session.id).entries) == 2
+        assert len(desk.project.store.read_conversation(ui.ui.session.id).entries) == 2
         await ui.type("", "ctrl+c")
         await ui.type("/theme nord", "enter")
         await ui.until(lambda: ui.ui.appearance.name == "nord")

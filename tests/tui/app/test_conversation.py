@@ -27,7 +27,7 @@ async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> N
         await ui.type("and more", "enter")
         await ui.sees("The second one.")
         assert ui.ui.session.id != desk.session_id
-        assert len(desk.project.store.sessions()) == 2
+        assert len(desk.project.store.list_sessions()) == 2
         assert ui.ui.tab.view is not None
         reason = f"{'The service is busy, and says so at length. ' * 4}(why)"
         ui.ui.tab.view.set_status(Retry(attempt=1, message=reason, next=round(time.time() * 1000) + 60_000))

@@ -15,9 +15,9 @@ from tests.tui.app.running_ui import played
 async def test_an_early_line_goes_to_the_session_that_is_being_opened(tmp_path: Path, line: str) -> None:
     opening = asyncio.Event()
     async with rig(tmp_path, [ScriptedAnswer(text="Going on.")]) as it:
-        session = it.project.store.session(it.session_id)
+        session = it.project.store.get_session(it.session_id)
         async with played(it, tmp_path / "state", session=session, opening=opening) as ui:
             await ui.type(line, "enter")
             opening.set()
             await ui.sees("Going on.")
-        assert [each.id for each in it.project.store.sessions()] == [it.session_id]
+        assert [each.id for each in it.project.store.list_sessions()] == [it.session_id]

@@ -72,7 +72,7 @@ async def test_a_prompt_without_a_model_is_kept_and_sent_once_there_is_one(
         await ui.pilot.press("escape")
         await ui.sees("Nothing was sent", "/connect")
         assert ui.ui.tab.prompt.entry.text == "fix the parser"
-        assert it.project.store.sessions() == []
+        assert it.project.store.list_sessions() == []
         await ui.pilot.press("enter")
         await ui.sees(ASKS)
         async with server:

@@ -38,4 +38,4 @@ async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_pat
         burst(ui, "ctrl+p", "settings", "enter", "vim", "enter", "true", "enter")
         await ui.until(lambda: ui.ui.tab.prompt.editor.vim is not None)
         assert ui.ui.tab.prompt.entry.text == "back"
-        assert len(desk.project.store.conversation(ui.ui.session.id).entries) == 2
+        assert len(desk.project.store.read_conversation(ui.ui.session.id).entries) == 2

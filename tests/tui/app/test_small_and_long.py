@@ -24,7 +24,7 @@ QUESTION = {
 
 def fill(desk: Rig, count: int) -> None:
     """Store prompts, the last of them at the time of the session."""
-    created = desk.project.store.session(desk.session_id).time.created
+    created = desk.project.store.get_session(desk.session_id).time.created
     model = ModelRef(provider_id="test", model_id="test")
     for number in range(count):
         message_id, at = new_id("msg"), created - 7 * (count - number) ** 2

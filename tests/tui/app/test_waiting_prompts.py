@@ -27,7 +27,7 @@ async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_p
         await ui.sees("at the next step  rather not")
         await ui.pilot.press("escape", "escape")
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "rather not")
-        assert "rather not" not in str(desk.project.store.conversation(ui.ui.session.id).entries)
+        assert "rather not" not in str(desk.project.store.read_conversation(ui.ui.session.id).entries)
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> 
         assert "after this turn" not in ui.screen()
         said = [
             text
-            for message in desk.project.store.conversation(ui.ui.session.id).entries
+            for message in desk.project.store.read_conversation(ui.ui.session.id).entries
             for text in (getattr(part, "text", "") for part in message.parts)
             if text in {"write it", "then the notes", "and mind the tests", "Written."}
         ]

@@ -21,7 +21,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.part import StepFinishPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import next_creation_time
+from codeloop.store.conversation import choose_creation_time
 
 
 def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
@@ -38,7 +38,7 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=next_creation_time(engine.store.context_view(session_id), now_ms())),
+        time=AssistantTime(created=choose_creation_time(engine.store.read_context(session_id), now_ms())),
     )
 
 
@@ -107,7 +107,7 @@ class AbortGuard:
         is_cancelled = isinstance(error, asyncio.CancelledError)
         reason = ABORTED if is_cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
         store, info = self._engine.store, self._info
-        parts = store.context_view(info.session_id).parts(info.id)
+        parts = store.read_context(info.session_id).find_parts(info.id)
         if self._usage is None:
             store.append(*make_closing_events(info, parts, reason))
         else:

@@ -12,7 +12,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
 from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Entry, next_prompt
+from codeloop.store.conversation import Entry, make_next_prompt
 
 if TYPE_CHECKING:
     from codeloop.agent.answer.turn_review import TurnReview
@@ -61,7 +61,7 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
 
     Where a user is there, who saw what the turn did, only an empty answer is worth a reminder.
     """
-    entries = engine.store.context_view(session_id).entries
+    entries = engine.store.read_context(session_id).entries
     is_attended = engine.policy.attended
     turn, _ = _split_turn(entries)
     review = None
@@ -72,12 +72,12 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         review = await review_turn(engine, session_id, turn)
         unchecked = await has_unchecked_edits(engine, review)
         stop = replace(stop, test_changes=review.describe_changes(), has_unchecked_edits=unchecked)
-        if engine.store.context_view(session_id).entries[-1].info.id != entries[-1].info.id:
+        if engine.store.read_context(session_id).entries[-1].info.id != entries[-1].info.id:
             return None  # a prompt came meanwhile
     if stop.reason != "done":
         return stop
     root = str(engine.workspace.directory)
-    reminder = find_reminder(entries, engine.store.todos(session_id), review, root, is_attended=is_attended)
+    reminder = find_reminder(entries, engine.store.list_todos(session_id), review, root, is_attended=is_attended)
     if reminder is None:
         return stop
     store_reminder(engine, session_id, reminder)
@@ -86,7 +86,7 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
 
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
     """Store a reminder as a prompt, which the model reads in its next step."""
-    message = next_prompt(engine.store.context_view(session_id))
+    message = make_next_prompt(engine.store.read_context(session_id))
     part = TextPart(
         id=new_id("prt"),
         session_id=session_id,

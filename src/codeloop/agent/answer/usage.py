@@ -108,7 +108,7 @@ class Usage:
         self._pay()
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._stored_sums
         more = tokens.plus(tokens_before, -1)
-        store.append_from(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
+        store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
         self._stored_sums = (cost, tokens)
 
     def _pay(self) -> None:

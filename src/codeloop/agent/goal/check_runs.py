@@ -23,7 +23,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import next_prompt
+from codeloop.store.conversation import make_next_prompt
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate
@@ -72,7 +72,7 @@ async def run_and_store(
 
     A cancelled run completes that answer too. `is_from_user`: the commands come from the user, not from the model.
     """
-    message = next_prompt(engine.store.context_view(session_id))
+    message = make_next_prompt(engine.store.read_context(session_id))
     note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=NOTE, synthetic=True)
     engine.store.append(message_updated(message), part_updated(note))
     info = new_message(engine, session_id, message)

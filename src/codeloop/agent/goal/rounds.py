@@ -98,7 +98,7 @@ class GoalRounds:
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Record the checks' files and results before the work begins."""
-        entries = engine.store.context_view(session_id).entries
+        entries = engine.store.read_context(session_id).entries
         self._began_at = entries[-1].info.time.created if entries else 0
         self._hashes = await self._hash(engine)
         agent = entries[-1].info.agent if entries else "build"
@@ -122,7 +122,7 @@ class GoalRounds:
         return stop_of_turn
 
     async def _end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        if move_note := describe_move(engine.store.context_view(session_id).session):
+        if move_note := describe_move(engine.store.read_context(session_id).session):
             self._finish("not_done", move_note)
             return Stop("moved", move_note)
         self._rounds += 1
@@ -167,7 +167,7 @@ class GoalRounds:
         steps = engine.policy.steps
         if steps is not None and self._count_steps(engine, session_id) >= steps:
             return f"The limit of {steps} steps is reached."
-        view = engine.store.context_view(session_id)
+        view = engine.store.read_context(session_id)
         edits = sum(isinstance(part, PatchPart) for entry in view.entries for part in entry.parts)
         self._round_states.append((edits, *self._last.left))
         latest = self._round_states[-GOAL_STUCK.value :]
@@ -192,7 +192,7 @@ class GoalRounds:
         store_reminder(engine, session_id, words)
 
     def _count_steps(self, engine: Engine, session_id: str) -> int:
-        infos = (entry.info for entry in engine.store.context_view(session_id).entries)
+        infos = (entry.info for entry in engine.store.read_context(session_id).entries)
         return sum(
             isinstance(info, AssistantMessage)
             and info.time.created > self._began_at
@@ -244,7 +244,7 @@ class GoalRounds:
         return GoalCheck(command=command, exit_code=code, problem=problem)
 
     def _entries(self, engine: Engine, session_id: str) -> list[Entry]:
-        entries = engine.store.context_view(session_id).entries
+        entries = engine.store.read_context(session_id).entries
         return [entry for entry in entries if entry.info.time.created > self._began_at]
 
     def _find_own_checks(self, engine: Engine, session_id: str) -> list[str]:

@@ -23,7 +23,7 @@ from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import Part, TextPart
 from codeloop.schema.permission import Action, PermissionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, next_prompt
+from codeloop.store.conversation import Entry, make_next_prompt
 
 MESSAGE, START, STOP = "chat.message", "session.start", "session.stop"
 ASK, ENVIRONMENT, COMPLETE = "permission.ask", "shell.env", "experimental.text.complete"
@@ -77,7 +77,7 @@ class ExtensionHooks(TurnHooks):
                 return stop
             payload = {
                 "sessionID": session_id,
-                "parentID": engine.store.session(session_id).parent_id,
+                "parentID": engine.store.get_session(session_id).parent_id,
                 "active": times > 0,
                 "text": text_of(answer),
             }
@@ -119,7 +119,7 @@ class ExtensionHooks(TurnHooks):
         """See TurnHooks."""
         if not self._hooks.wants(COMPLETE):
             return
-        for part in engine.store.context_view(info.session_id).parts(info.id):
+        for part in engine.store.read_context(info.session_id).find_parts(info.id):
             if not isinstance(part, TextPart) or part.synthetic or not part.text:
                 continue
             payload = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}
@@ -131,7 +131,7 @@ class ExtensionHooks(TurnHooks):
         self, engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
     ) -> ModelRequest:
         """See TurnHooks."""
-        entries = engine.store.context_view(session_id).entries
+        entries = engine.store.read_context(session_id).entries
         user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
         if user is None:
             return request
@@ -190,13 +190,13 @@ class ExtensionHooks(TurnHooks):
 
 
 def _last_answer(engine: Engine, session_id: str) -> Entry | None:
-    entries = engine.store.context_view(session_id).entries
+    entries = engine.store.read_context(session_id).entries
     return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
 
 
 def _store_reason(engine: Engine, session_id: str, reason: str) -> None:
     """Store why the turn goes on, as the prompt that the model answers next."""
-    view = engine.store.context_view(session_id)
-    message = next_prompt(view)
+    view = engine.store.read_context(session_id)
+    message = make_next_prompt(view)
     part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
     engine.store.append(message_updated(message), part_updated(part))

@@ -23,7 +23,7 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMe
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.queries import HOOK_USAGE, SideUsage
+from codeloop.store.queries import HOOK_USAGE_KEY, SideUsage
 from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.tool import Subtask, ToolFailure
 
@@ -102,7 +102,7 @@ class HookJudge:
     async def _subagent(self, engine: Engine, session_id: str, ref: str, prompt: str) -> HookVerdict:
         """Have a subagent of the session judge. Its session is stored like any other."""
         engine = replace(engine, tasks=Supervisor(), policy=Policy(attended=False, budget=engine.policy.budget))
-        entries = engine.store.context_view(session_id).entries
+        entries = engine.store.read_context(session_id).entries
         message_id = entries[-1].info.id if entries else ""
         state = ToolStatePending(input={}, raw="")
         call = ToolPart(
@@ -128,7 +128,7 @@ class HookJudge:
             raise HookFailed(str(error)) from error
         finally:
             self._judging.difference_update(child)
-        answers = [entry.info for entry in engine.store.context_view(subtask_result.session_id).entries]
+        answers = [entry.info for entry in engine.store.read_context(subtask_result.session_id).entries]
         last = next((info for info in reversed(answers) if isinstance(info, AssistantMessage)), None)
         try:
             return msgspec.convert(last.structured if last is not None else None, HookVerdict)
@@ -176,7 +176,7 @@ def _extract_json(text: str) -> str:
 def _last_prompt(engine: Engine, session_id: str) -> UserMessage | None:
     if engine.store.find_session(session_id) is None:
         return None
-    entries = engine.store.context_view(session_id).entries
+    entries = engine.store.read_context(session_id).entries
     return next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
 
 
@@ -186,7 +186,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
         return
 
     def add_judging(session: Session) -> Session:
-        before: JSON = (session.metadata or {}).get(HOOK_USAGE, {})
+        before: JSON = (session.metadata or {}).get(HOOK_USAGE_KEY, {})
         judging = SideUsage(
             created=now_ms(),
             cost=usage.cost + before.get("cost", 0.0),
@@ -194,7 +194,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
             provider_id=info.provider_id,
             model_id=info.id,
         )
-        return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE: msgspec.to_builtins(judging)})
+        return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE_KEY: msgspec.to_builtins(judging)})
 
     engine.store.update_session(session_id, add_judging)
     usage.append(engine.store, session_id)

@@ -92,7 +92,7 @@ async def _transform_messages(
     hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo
 ) -> tuple[ModelMessage, ...] | None:
     """Return the messages of the conversation as changed by extensions; None: unchanged."""
-    view = engine.store.context_view(session_id)
+    view = engine.store.read_context(session_id)
     visible = window(view.entries)
     entries = await transform_history(hooks, session_id, visible.of(view.entries))
     return None if entries is None else limit_images((*visible.head, *project(entries, info, find_superseded(entries))))

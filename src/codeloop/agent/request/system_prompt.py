@@ -49,11 +49,11 @@ def _facts(engine: Engine, session: Session) -> str:
     """Return the facts found about the project when the session began; a subagent gets its parent's."""
     while session.parent_id is not None and (parent := engine.store.find_session(session.parent_id)) is not None:
         session = parent
-    facts = engine.store.facts.of(session.id)
+    facts = engine.store.facts.find(session.id)
     if facts is None:
         workspace = engine.workspace
-        engine.store.facts.keep(session.id, project_facts(workspace.root, workspace.directory, workspace.environment))
-        facts = engine.store.facts.of(session.id)
+        engine.store.facts.add(session.id, project_facts(workspace.root, workspace.directory, workspace.environment))
+        facts = engine.store.facts.find(session.id)
     return facts or ""
 
 

@@ -20,7 +20,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, next_prompt
+from codeloop.store.conversation import Entry, make_next_prompt
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
 
@@ -90,8 +90,8 @@ class StructuredStep:
         as_is = info, finished, has_called, list[StoredEvent]()
         if finished.error is not None:
             return as_is
-        view = self._engine.store.context_view(info.session_id)
-        entries, parts = list_turn_entries(view), view.parts(info.id)
+        view = self._engine.store.read_context(info.session_id)
+        entries, parts = list_turn_entries(view), view.find_parts(info.id)
         rows = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
         if rows:
             return replace(info, structured=self._shape.value(rows[-1])), Finished("stop", finished.tokens), False, []
@@ -139,8 +139,8 @@ class StructuredStep:
 
     def _make_repair_events(self, problems: str) -> list[StoredEvent]:
         """Return the events that tell the model what was wrong, so that it answers once more."""
-        view = self._engine.store.context_view(self._info.session_id)
-        prompt = next_prompt(view, format=self._format)
+        view = self._engine.store.read_context(self._info.session_id)
+        prompt = make_next_prompt(view, format=self._format)
         part = TextPart(
             id=new_id("prt"),
             session_id=prompt.session_id,

@@ -23,9 +23,9 @@ from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionModel, 
 from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import next_creation_time
+from codeloop.store.conversation import choose_creation_time
 from codeloop.store.stop_request import wait_for_stop
-from codeloop.store.subagent_state import note, report_of, walk_ancestors
+from codeloop.store.subagent_state import make_subagent_report, store_subagent_state, walk_ancestors
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
@@ -38,16 +38,16 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
     """
     agent = engine.subagent(task.agent)
-    parent = engine.store.session(call.session_id)
+    parent = engine.store.get_session(call.session_id)
     child = _make_child(engine, parent, agent, task, _find_ceiling(engine, call))
     if engine.tasks.find_task(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
-    engine.store.leases.take(child.id)
+    engine.store.leases.acquire(child.id)
     await _store_prompt(engine, child, agent, task)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     report(metadata)
-    note(engine.store, child.id, "queued", background=task.background)
+    store_subagent_state(engine.store, child.id, "queued", background=task.background)
     working = engine.tasks.begin(child.id, _run_child(engine, parent, child, metadata, background=task.background))
     if not task.background:
         return await _wait_for(working)
@@ -73,8 +73,8 @@ async def _run_child(
 ) -> SubtaskResult:
     """Wait for a free slot, run the child, and keep its state stored."""
     # The lease tells other processes that the child is at work; it has to be renewed.
-    renewing = asyncio.create_task(engine.store.leases.keep(child.id))
-    note_state = partial(note, engine.store, child.id, background=background)
+    renewing = asyncio.create_task(engine.store.leases.keep_renewing(child.id))
+    note_state = partial(store_subagent_state, engine.store, child.id, background=background)
     try:
         async with engine.tasks.slots:
             note_state("running")
@@ -88,10 +88,10 @@ async def _run_child(
     finally:
         renewing.cancel()
         with suppress(CodeloopError):
-            engine.store.leases.drop(child.id)
+            engine.store.leases.release(child.id)
         show_status(engine, child.id, Idle())
         engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=child.id)))
-    text = report_of(engine.store, child.id)
+    text = make_subagent_report(engine.store, child.id)
     if stop.reason != "done":
         reason = stop.message or stop.reason
         note_state("failed", reason=reason)
@@ -105,7 +105,7 @@ async def _run_child(
 
 def _make_policy(engine: Engine, parent: Session, child: Session) -> Policy:
     """Return the policy of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
-    policy, parent, child = engine.policy, engine.store.session(parent.id), engine.store.session(child.id)
+    policy, parent, child = engine.policy, engine.store.get_session(parent.id), engine.store.get_session(child.id)
     cost, tokens = policy.cost, policy.tokens
     if cost is not None:
         cost = max(cost - ((parent.cost or 0.0) - policy.cost_before), 0.0)
@@ -141,7 +141,7 @@ async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
 def _find_ceiling(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
     """Return the ceiling of a call's subagent: the agent that makes the call."""
     # The agent of the message, since the user may have switched the session's agent during the turn.
-    agent = engine.store.context_view(call.session_id).agent_of(call.message_id)
+    agent = engine.store.read_context(call.session_id).find_agent(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
 
 
@@ -186,7 +186,7 @@ def _check_tree(engine: Engine, parent: Session) -> None:
     most = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
     count, waiting = 0, [root.id]
     while waiting:
-        below = engine.store.sessions(parent=waiting.pop())
+        below = engine.store.list_sessions(parent=waiting.pop())
         count += len(below)
         waiting += [session.id for session in below]
     if count >= most:
@@ -215,7 +215,7 @@ async def _store_prompt(engine: Engine, child: Session, agent: Agent, task: Subt
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
-    created_at = next_creation_time(engine.store.context_view(child.id), now_ms())
+    created_at = choose_creation_time(engine.store.read_context(child.id), now_ms())
     message = UserMessage(
         id=new_id("msg"),
         session_id=child.id,

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.schema.limits import SUBAGENT_CHECK, SUBAGENT_IDLE, SUBAGENT_TIME, SUBAGENTS
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import is_asking
+from codeloop.store.subagent_state import is_waiting_for_answer
 from codeloop.tool.tool import SubtaskResult, ToolFailure
 
 
@@ -87,7 +87,7 @@ async def wait_overdue(store: Store, session_id: str, patience: Patience = PATIE
     try:
         while True:
             await asyncio.sleep(patience.look)
-            if is_asking(store, session_id):
+            if is_waiting_for_answer(store, session_id):
                 quiet = 0.0
                 continue
             active += patience.look

@@ -20,7 +20,7 @@ from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PROFILE, Action, Need, PermissionRequest, PermissionRule, Profile, Trait
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.permission_records import WORKDIR
+from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.builtin.shell.preview import SandboxPreview, preview
@@ -154,7 +154,7 @@ async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tu
     ids = {each.id for each in sessions}
     grants = [
         grant
-        for grant in project_store.permissions.grants()
+        for grant in project_store.permissions.list_all_grants()
         if grant.directory == session.directory or (not grant.directory and grant.session_id in ids)
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -162,13 +162,13 @@ async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tu
         try:
             store.append(*(session_created(each) for each in (session, *sessions[1:])))
             for grant in grants:
-                store.permissions.remember(
+                store.permissions.store_always_answer(
                     PermissionRequest(
                         id=grant.id,
                         session_id=session.id,
                         permission=grant.permission,
                         patterns=[],
-                        metadata={WORKDIR: grant.place} if grant.place else {},
+                        metadata={WORKDIR_KEY: grant.place} if grant.place else {},
                         always=grant.patterns,
                     )
                 )

@@ -80,7 +80,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         log,
         project.warn,
         serve,
-        lambda session, message: project.engine.store.context_view(session).agent_of(message),
+        lambda session, message: project.engine.store.read_context(session).find_agent(message),
         lambda: _take_extensions(project, hosts),
     )
     hosts = ExtensionHosts(settings.extensions, callbacks)

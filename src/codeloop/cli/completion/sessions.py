@@ -55,7 +55,7 @@ def _grants(prefix: str) -> Iterator[Choice]:
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     with closing(open_queries(paths.project(project_root.project_id) / "codeloop.db")) as queries:
-        grants = queries.permissions.grants()
+        grants = queries.permissions.list_all_grants()
     for grant in grants:
         yield grant.id, f"{grant.permission} {', '.join(grant.patterns)}"
 
@@ -65,7 +65,7 @@ def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Choice]:
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     with closing(open_queries(paths.project(project_root.project_id) / "codeloop.db")) as queries:
-        sessions = queries.sessions(SessionFilter(limit=100_000))
+        sessions = queries.find_sessions(SessionFilter(limit=100_000))
     by_slug = bool(prefix) and not "ses_".startswith(prefix[:4])
     for each in sessions:
         if bool(each.time.archived) == archived and (each.parent_id is None or prefix.startswith("ses_")):

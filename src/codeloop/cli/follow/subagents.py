@@ -10,7 +10,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.event import Event, SessionCreated, SessionUpdated, session_of
 from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session
-from codeloop.store.subagent_state import KEY, SubagentStanding
+from codeloop.store.subagent_state import STATE_KEY, SubagentState
 
 Note = Callable[[str], object]
 WORKING = {"queued", "running", "waiting"}
@@ -46,10 +46,10 @@ class Subagents:
                 self.at_rest.set()
 
 
-def standing_of(session: Session) -> SubagentStanding | None:
+def standing_of(session: Session) -> SubagentState | None:
     """Return the state of a subagent, from its session; None if it has none."""
     try:
-        return msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
+        return msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
     except msgspec.ValidationError:
         return None
 

@@ -23,7 +23,7 @@ from codeloop.schema.event import Event, SessionCreated, SessionDeleted, Session
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
 from codeloop.server.events.reader import Reader, frame, wrap_event
-from codeloop.store.followers import read_range
+from codeloop.store.followers import read_event_range
 from codeloop.store.store import Store
 
 log = logging.getLogger("codeloop.server")
@@ -39,7 +39,7 @@ class Source:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.project = project_of(store)
-        self.seq = store.last_seq()
+        self.seq = store.read_last_seq()
 
 
 class Directories:
@@ -111,7 +111,7 @@ class Hub:
         self._readers.add(reader)  # first, so that a store that is opened below is followed
         with ExitStack() as on_failure:
             on_failure.callback(self.remove, reader)
-            for store in self._app.stores.all():
+            for store in self._app.stores.list_open_stores():
                 self._attach(store)
             reason = self._open_position(position or {})
             if is_lost:
@@ -187,7 +187,7 @@ class Hub:
                 self._open(project)
             source = self._sources.get(project)
             # A number beyond the last one is not from this database.
-            if source is None or seq > source.store.last_seq():
+            if source is None or seq > source.store.read_last_seq():
                 return f"The project {project} has no event {seq}. Read the state again."
         return ""
 
@@ -203,7 +203,7 @@ class Hub:
         frames: list[bytes] = []
         size = 0
         try:
-            for event in read_range(source.store.outbox, reader.at[project], until + 1):
+            for event in read_event_range(source.store.outbox, reader.at[project], until + 1):
                 reader.at[project] = event.seq or until
                 directory = self._directories.find(source.store, event)
                 if reader.directory not in {None, directory}:
@@ -237,7 +237,7 @@ class Hub:
     def _on_open(self, store: Store) -> None:
         """Follow a store that has just been opened."""
         # The first opening counts: a client that was away while the store was closed must miss nothing of it.
-        self._start_position.setdefault(project_of(store), store.last_seq())
+        self._start_position.setdefault(project_of(store), store.read_last_seq())
         if self._readers:
             self._attach(store)
 
@@ -277,7 +277,7 @@ class Hub:
                             await asyncio.sleep(0)  # stored events come without a pause
             except GapError as error:
                 # Other processes have written, and deleted, faster than we read: continue with what is there now.
-                source.seq = source.store.last_seq()
+                source.seq = source.store.read_last_seq()
                 for reader in self._readers:
                     if reader.is_live and reader.follows(source.project):
                         self._resync(reader, str(error))

@@ -138,7 +138,7 @@ async def prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
         await preview.call(operation.PROMPT_ASYNC, prompt)
     else:
         await preview.call(operation.PROMPT, prompt)
-    count = sum(1 for _ in project.store.conversation(args.session_id).entries)
+    count = sum(1 for _ in project.store.read_conversation(args.session_id).entries)
     return {
         "admittedSeq": count,
         "id": message_id,
@@ -152,7 +152,7 @@ async def prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
 @answers("v2.session.compact")
 async def compact(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Replace the conversation by a summary, with the session's own model."""
-    session = (await preview.project(args.session_id)).store.session(args.session_id)
+    session = (await preview.project(args.session_id)).store.get_session(args.session_id)
     if session.model is None:
         raise make_refusal("The session has no model yet: it has no messages.")
     summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
@@ -163,7 +163,7 @@ async def compact(preview: PreviewRequest, args: takes.PreviewSessionId) -> None
 async def wait(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
     project = await preview.project(args.session_id)
-    project.store.session(args.session_id)
+    project.store.get_session(args.session_id)
     end = time.monotonic() + SHELL_TIMEOUT_MAX.seconds
     while project.runs.is_running(args.session_id):
         if time.monotonic() > end:
@@ -177,7 +177,7 @@ async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON
     if not args.files:
         raise make_refusal("Messages are reverted together with the files. Leave `files` out.")
     project = await preview.project(args.session_id)
-    if project.store.conversation(args.session_id).entry(args.message_id) is None:
+    if project.store.read_conversation(args.session_id).find_entry(args.message_id) is None:
         raise _no_message(args.session_id, args.message_id)
     session = await preview.call(
         operation.SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
@@ -195,7 +195,7 @@ async def clear_revert(preview: PreviewRequest, args: takes.PreviewSessionId) ->
 async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Make a revert final, as the next prompt would."""
     project = await preview.project(args.session_id)
-    project.store.session(args.session_id)
+    project.store.get_session(args.session_id)
     project.runs.check_free(args.session_id)
     async with project.runs.lock(args.session_id):  # no turn may start while messages are removed
         events = discard_reverted(project.store, args.session_id)
@@ -218,14 +218,14 @@ async def show_context(preview: PreviewRequest, args: takes.PreviewSessionId) ->
 @answers("v2.session.events")
 async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
-    (await preview.project(args.session_id)).store.session(args.session_id)
+    (await preview.project(args.session_id)).store.get_session(args.session_id)
     raise make_refusal("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
 
 
 @answers("v2.session.interrupt")
 async def interrupt(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """End the turn that runs, if one does."""
-    (await preview.project(args.session_id)).store.session(args.session_id)
+    (await preview.project(args.session_id)).store.get_session(args.session_id)
     await preview.call(operation.ABORT, SessionId(session_id=args.session_id))
 
 
@@ -240,7 +240,7 @@ async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages
 @answers("v2.session.message")
 async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
     """Return a message."""
-    (await preview.project(args.session_id)).store.session(args.session_id)
+    (await preview.project(args.session_id)).store.get_session(args.session_id)
     message_id = MessageId(session_id=args.session_id, message_id=args.message_id)
     try:
         data = show_message(await preview.call(operation.MESSAGE_GET, message_id))

@@ -99,7 +99,7 @@ async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedP
         return []
     return [
         {"id": grant.id, "projectID": project_id, "action": grant.permission, "resource": pattern}
-        for grant in project.store.permissions.grants()
+        for grant in project.store.permissions.list_all_grants()
         for pattern in grant.patterns
     ]
 
@@ -168,7 +168,7 @@ async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId)
 async def _session_request(preview: PreviewRequest, session_id: str) -> PreviewRequest:
     """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
     project = await preview.project(session_id)
-    project.store.session(session_id)
+    project.store.get_session(session_id)
     return PreviewRequest(preview.app, project.settings.project_root.directory)
 
 

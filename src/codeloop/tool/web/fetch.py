@@ -20,7 +20,7 @@ from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.permission_records import ADDRESS
+from codeloop.store.permission_records import ADDRESS_KEY
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.body import ENCODINGS, read_body
 from codeloop.tool.web.url import WebUrl, parse, resolve_redirect
@@ -234,7 +234,7 @@ class _Fetch:
         if all((url.endpoint, each) in self._admitted for each in concerns):
             return []
         target = (url.endpoint,)
-        metadata: JSON = {"url": url.url, ADDRESS: ", ".join(sorted(concerns))}
+        metadata: JSON = {"url": url.url, ADDRESS_KEY: ", ".join(sorted(concerns))}
         return [Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)]
 
     def _admit(self, url: WebUrl, concerns: Sequence[str]) -> None:

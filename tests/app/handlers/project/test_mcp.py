@@ -196,7 +196,7 @@ async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_lim
     async with rig(tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}) as it:
         await it.prompt()
         assert '"text": "Hi!"' in it.results()[0]
-        tokens = it.project.store.session(it.session_id).tokens
+        tokens = it.project.store.get_session(it.session_id).tokens
         assert tokens is not None
         assert tokens.output >= 500, "the session's sums include it"
         await it.prompt(limits=RunLimits(tokens=100))

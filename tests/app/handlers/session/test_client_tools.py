@@ -265,7 +265,7 @@ async def test_a_subagent_calls_it_too(tmp_path: Path) -> None:
         assert (asked.session_id != it.session_id, asked.agent) == (True, "general")
         await heard.answer(output="4 degrees")
         await turn
-        child = it.project.store.conversation(asked.session_id)
+        child = it.project.store.read_conversation(asked.session_id)
         assert [result(part) for entry in child.entries for part in entry.parts if isinstance(part, ToolPart)] == [
             "4 degrees"
         ]

@@ -109,7 +109,7 @@ async def test_a_copy_of_a_session_knows_its_diffs(tmp_path: Path) -> None:
     async with rig(tmp_path, [write("a.txt", "a\n"), DONE]) as it:
         await it.prompt("one")
         made = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
-        entries = it.project.store.conversation(made.id).entries
+        entries = it.project.store.read_conversation(made.id).entries
         copied = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=made.id, message_id=entries[0].info.id))
         assert brief(copied) == [("a.txt", 1, 0, "added")]
 
@@ -166,5 +166,5 @@ async def test_undo_takes_back_what_subagents_did_and_redo_brings_it_again(tmp_p
         await it.prompt("two")  # what is undone is gone for good, the subagent's with it
         whole = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, whole=True))
         assert brief(whole) == [("c.txt", 1, 0, "added")]
-        (child,) = it.project.store.sessions(parent=it.session_id)
+        (child,) = it.project.store.list_sessions(parent=it.session_id)
         assert child.revert is not None

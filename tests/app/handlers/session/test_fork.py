@@ -30,7 +30,7 @@ async def fork(it: Rig, **more: Any) -> Session:
 
 def bare(it: Rig, session_id: str) -> list[tuple[Any, ...]]:
     """Return what was said, without ids."""
-    entries = it.project.store.conversation(session_id).entries
+    entries = it.project.store.read_conversation(session_id).entries
     return [(type(e.info), e.info.time, words(e.parts), [type(part) for part in e.parts]) for e in entries]
 
 
@@ -42,7 +42,7 @@ async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=rules, title="T"))
         before = it.view()
         made = await fork(it)
-        after = it.project.store.conversation(made.id)
+        after = it.project.store.read_conversation(made.id)
         assert bare(it, made.id) == bare(it, it.session_id)
         assert (made.title, made.parent_id, made.permission) == ("T (fork #1)", None, rules)
         assert (made.agent, made.model, made.directory) == (before.session.agent, before.session.model, str(it.work))
@@ -65,7 +65,7 @@ async def test_a_fork_goes_on_alone(tmp_path: Path) -> None:
         made = await fork(it)
         original, it.session_id = it.session_id, made.id
         await it.prompt("two")
-        assert it.project.store.conversation(original) == before
+        assert it.project.store.read_conversation(original) == before
         await it.client.call(SESSION_DELETE, SessionId(session_id=original))
         assert [words(entry.parts) for entry in it.view().entries] == ["one", "Done.", "two", "Fork."]
 
@@ -137,7 +137,7 @@ async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path
             *(PartUpdated(properties=PartInfo(session_id=it.session_id, part=part, time=1)) for part in parts),
         )
         made = await fork(it)
-        first, last = it.project.store.conversation(made.id).entries
+        first, last = it.project.store.read_conversation(made.id).entries
         compaction, tool = last.parts[-2:]
         assert isinstance(compaction, CompactionPart)
         assert compaction.tail_start_id == first.info.id

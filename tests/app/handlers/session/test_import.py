@@ -124,7 +124,7 @@ async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         assert await exported(it, it.session_id) == before
         assert done.session.id != it.session_id
         assert "copy" in done.notes[0]
-        entries = it.project.store.conversation(done.session.id).entries
+        entries = it.project.store.read_conversation(done.session.id).entries
         assert [words(entry.parts) for entry in entries] == ["forged", "Done."]
         assert isinstance(entries[1].info, AssistantMessage)
         assert entries[1].info.parent_id == entries[0].info.id
@@ -147,7 +147,7 @@ async def test_the_references_export_is_read(tmp_path: Path) -> None:
         assert SES in {
             each.id for each in await it.client.call(SESSION_LIST, ListSessions(directory=str(it.work), roots=True))
         }
-        _, answer = it.project.store.conversation(SES).entries
+        _, answer = it.project.store.read_conversation(SES).entries
         assert [type(each).__name__ for each in answer.parts] == ["StepStartPart", "ToolPart", "TextPart"]
         assert isinstance(answer.info, AssistantMessage)
         assert isinstance(answer.info.error, UnknownError)
@@ -201,12 +201,12 @@ async def test_a_broken_file_is_refused_with_the_place_and_nothing_is_stored(
     tmp_path: Path, change: Any, place: str
 ) -> None:
     async with rig(tmp_path, []) as it:
-        before = it.project.store.last_seq()
+        before = it.project.store.read_last_seq()
         with pytest.raises(OperationError) as raised:
             await bring(it, broken(change))
         assert raised.value.kind == "BadRequest"
         assert str(raised.value).endswith(f"at {place}.")
-        assert it.project.store.last_seq() == before
+        assert it.project.store.read_last_seq() == before
 
 
 @pytest.mark.parametrize("name", ["ses_../../x", "nonsense", "", "ses_" + "x" * 999, "msg_1f88"])
@@ -224,7 +224,7 @@ async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
         given = document()
         answer_of(given)["parts"] = [part(9, ANS, "text", text="first"), part(8, ANS, "text", text="second")]
         done = await bring(it, given)
-        parts = it.project.store.conversation(done.session.id).entries[1].parts
+        parts = it.project.store.read_conversation(done.session.id).entries[1].parts
         assert [each.text for each in parts if isinstance(each, TextPart)] == ["first", "second"]
 
 
@@ -265,6 +265,6 @@ async def test_whatever_a_file_holds_it_is_imported_whole_or_refused(
             assert refused == "BadRequest"
             assert len(await it.client.call(SESSION_LIST, ListSessions())) == 1
         else:
-            assert len(it.project.store.conversation(done.session.id).entries) == done.messages
+            assert len(it.project.store.read_conversation(done.session.id).entries) == done.messages
             assert (await exported(it, done.session.id))["messages"] is not None
             assert await it.client.call(SESSION_STATS, StatsQuery())

@@ -64,7 +64,7 @@ class Place:
         return self.rig.project.store
 
     def session(self) -> Session:
-        return self.store.session(self.rig.session_id)
+        return self.store.get_session(self.rig.session_id)
 
     def say(self, text: str) -> None:
         self.clock += 1
@@ -170,12 +170,12 @@ async def test_a_revert_is_stored_with_its_tree_and_diff_and_keeps_the_messages(
     assert "+1" in (point.diff or "")
     assert answer.outcome is not None
     assert answer.outcome.restored == ["a"]
-    assert len(place.store.conversation(place.rig.session_id).entries) == 2
+    assert len(place.store.read_conversation(place.rig.session_id).entries) == 2
 
 
 async def test_an_assistant_message_stands_for_its_prompt_and_a_part_for_its_step(place: Place) -> None:
     await place.turn("go", {"a": "1"}, {"b": "2"})
-    entries = place.store.conversation(place.rig.session_id).entries
+    entries = place.store.read_conversation(place.rig.session_id).entries
     second = entries[-1]
     session_id, message_id = place.rig.session_id, second.info.id
     part_id = second.parts[0].id
@@ -253,7 +253,7 @@ async def test_a_new_prompt_makes_an_undo_final(place: Place) -> None:
     assert session.cost == 0.5
     assert session.tokens is not None
     assert session.tokens.input == 7
-    assert len(place.store.conversation(session.id).entries) == 2
+    assert len(place.store.read_conversation(session.id).entries) == 2
     assert revert.discard_reverted(place.store, session.id) == []
     await undo_last(place, place.session(), dry_run=False, say=print, warn=warn)
     assert place.state()["a"] == "0"
@@ -270,7 +270,7 @@ async def test_a_contents_store_that_is_gone_is_said_and_breaks_nothing(place: P
 
 async def test_a_session_of_another_work_tree_is_refused(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        session = it.project.store.session(it.session_id)
+        session = it.project.store.get_session(it.session_id)
         moved = replace(session, directory=str(tmp_path / "gone"), path="")
         it.project.store.append(session_updated(moved))
         rows: list[tuple[AnyOperation, dict[str, str]]] = [

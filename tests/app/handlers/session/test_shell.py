@@ -86,7 +86,7 @@ async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path)
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=deny))
         (tmp_path / "x.env").write_text("K=1\n")
         assert state(await run(it, f"cat {tmp_path}/x.env")).output == "K=1\n"
-        assert it.project.store.pending_permissions() == []
+        assert it.project.store.list_pending_permissions() == []
 
 
 @pytest.mark.slow

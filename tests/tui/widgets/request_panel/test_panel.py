@@ -112,7 +112,7 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         await app.typed(pilot, "a")
         assert app.answers[-1].always == ("touch b*",)
         assert await send_answer(it.client, request, app.answers[-1])
-        assert it.project.store.permissions.grants()[0].patterns == ["touch b*"]
+        assert it.project.store.permissions.list_all_grants()[0].patterns == ["touch b*"]
 
         request = next(iter(await _next(it, request)))
         assert request.patterns == ["touch d.txt"], "what was allowed always is not asked about"
@@ -128,7 +128,7 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
 
 async def _next(it: Rig, before: PermissionRequest) -> list[PermissionRequest]:
     def others() -> list[PermissionRequest]:
-        return [each for each in it.project.store.pending_permissions() if each.id != before.id]
+        return [each for each in it.project.store.list_pending_permissions() if each.id != before.id]
 
     await until(others)
     return others()

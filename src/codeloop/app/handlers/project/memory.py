@@ -45,7 +45,7 @@ async def find_notes(project: Project, session_id: str, part_inputs: Iterable[Pa
     notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
     sent_marks: dict[str, str] = {}
     used = 0
-    for entry in project.store.context_view(session_id).entries:
+    for entry in project.store.read_context(session_id).entries:
         for part in entry.parts:
             if isinstance(part, TextPart) and MEMORY in (part.metadata or {}):
                 sent_marks |= (part.metadata or {})[MEMORY]

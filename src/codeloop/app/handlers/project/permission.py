@@ -20,7 +20,7 @@ _MAX_DECISIONS = 50
 async def list_pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
     """Return the open permission questions, without those of processes that have ended."""
     is_held = project.store.leases.is_held
-    return [request for request in project.store.pending_permissions() if is_held(request.session_id)]
+    return [request for request in project.store.list_pending_permissions() if is_held(request.session_id)]
 
 
 @handles(operation.PERMISSION_REPLY)
@@ -73,15 +73,15 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
         profile=engine.profile(session.id) if session is not None else engine.rulebook.profile,
         agent=agent.name,
         rules=rules,
-        grants=store.permissions.grants(),
-        decisions=store.permissions.decisions(args.session_id, limit=_MAX_DECISIONS),
+        grants=store.permissions.list_all_grants(),
+        decisions=store.permissions.list_decisions(args.session_id, limit=_MAX_DECISIONS),
     )
 
 
 @handles(operation.PERMISSION_REVOKE)
 async def revoke(project: Project, args: RevokeGrant) -> bool:
     """Revoke an "always" grant. Raises OperationError when no grant has this id."""
-    if all(grant.id != args.grant_id for grant in project.store.permissions.grants()):
+    if all(grant.id != args.grant_id for grant in project.store.permissions.list_all_grants()):
         raise OperationError("NotFoundError", f"Nothing is always allowed under {args.grant_id}.")
     project.store.permissions.revoke([args.grant_id])
     return True

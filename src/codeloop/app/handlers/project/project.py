@@ -94,7 +94,7 @@ async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
 def _read_directories(file: Path) -> list[UsedDirectory] | None:
     """Return the directories of the sessions in a database; None if it can't be read. Blocks."""
     with suppress(StoreError), closing(open_queries(file)) as queries:
-        return queries.directories()
+        return queries.list_directories()
     return None
 
 

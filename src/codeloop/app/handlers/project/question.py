@@ -38,7 +38,7 @@ async def reject(project: Project, args: RejectQuestion) -> bool:
 
 def _list_pending(project: Project) -> list[QuestionRequest]:
     is_held = project.store.leases.is_held
-    return [request for request in project.store.pending_questions() if is_held(request.session_id)]
+    return [request for request in project.store.list_pending_questions() if is_held(request.session_id)]
 
 
 def _find_pending(project: Project, request_id: str) -> QuestionRequest:

@@ -76,7 +76,7 @@ async def publish(project: Project, args: PublishTui) -> bool:
 @handles(operation.TUI_SELECT)
 async def select(project: Project, args: SessionId) -> bool:
     """Show a session. Raises OperationError when no session has that id."""
-    session = project.store.session(args.session_id)
+    session = project.store.get_session(args.session_id)
     project.publish_live(SessionSelected(properties=SessionRef(session_id=session.id)))
     return True
 

@@ -42,7 +42,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    view = project.store.context_view(session.id)
+    view = project.store.read_context(session.id)
     agent = project.engine.agent(session.agent or project.settings.config.default_agent or "build")
     ref = f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.default()
     info = project.models.open(ref).info

@@ -12,7 +12,7 @@ from codeloop.schema.api.session_reports import ModelUse, SessionCost, SubagentU
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, SessionNotFound
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
-from codeloop.store.queries import ALL, RequestCount, SessionFilter, open_queries
+from codeloop.store.queries import NO_LIMIT, RequestUsage, SessionFilter, open_queries
 
 
 @handles(operation.SESSION_COST)
@@ -22,7 +22,7 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     if session is None:
         raise SessionNotFound(args.session_id)
     family, steps = await asyncio.to_thread(_read_steps, project.store.path, session)
-    by_model: defaultdict[str, list[RequestCount]] = defaultdict(list)
+    by_model: defaultdict[str, list[RequestUsage]] = defaultdict(list)
     for step in steps:
         by_model[step.model].append(step)
     models = [
@@ -54,25 +54,25 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     )
 
 
-def _read_steps(path: Path, session: Session) -> tuple[list[Session], list[RequestCount]]:
+def _read_steps(path: Path, session: Session) -> tuple[list[Session], list[RequestUsage]]:
     """Return a session with all its subagents' sessions, and their requests to models. Blocks."""
     with closing(open_queries(path)) as queries:
-        sessions = queries.sessions(SessionFilter(limit=ALL))
+        sessions = queries.find_sessions(SessionFilter(limit=NO_LIMIT))
         family = {session.id: session}
         while more := {each.id: each for each in sessions if each.parent_id in family and each.id not in family}:
             family |= more
-        steps = [step for step in queries.steps(session.time.created) if step.session_id in family]
+        steps = [step for step in queries.list_request_usages(session.time.created) if step.session_id in family]
     return list(family.values()), steps
 
 
-def _sum_tokens(steps: list[RequestCount]) -> Tokens:
+def _sum_tokens(steps: list[RequestUsage]) -> Tokens:
     total = NO_TOKENS
     for step in steps:
         total = total.plus(step.tokens)
     return total
 
 
-def _is_priced(project: Project, ref: str, used: list[RequestCount]) -> bool:
+def _is_priced(project: Project, ref: str, used: list[RequestUsage]) -> bool:
     """Return whether the prices of all requests to a model are known; a price may depend on a request's length."""
     try:
         prices = project.models.open(ref).info.prices

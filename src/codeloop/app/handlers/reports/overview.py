@@ -22,7 +22,7 @@ async def list_overview(project: Project, args: SessionOverviewQuery) -> list[Se
         session_overviews: list[SessionOverview] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                session_overviews += queries.states(args.limit)
+                session_overviews += queries.list_session_overviews(args.limit)
         return sorted(session_overviews, key=lambda each: (_ORDER.get(each.state, 2), -each.updated))
 
     return await asyncio.to_thread(read)

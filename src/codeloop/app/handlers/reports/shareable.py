@@ -36,7 +36,7 @@ from codeloop.schema.part import (
     without_notes,
 )
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.queries import ALL
+from codeloop.store.queries import NO_LIMIT
 
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$", re.IGNORECASE)
@@ -55,7 +55,7 @@ async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
         raise SessionNotFound(args.session_id)
     family = [session]
     for each in family:
-        family += project.store.sessions(parent=each.id, limit=ALL)
+        family += project.store.list_sessions(parent=each.id, limit=NO_LIMIT)
     conversations = [(each, _list_visible(project, each)) for each in family]
     cleaner = _Cleaner(SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", ""))
     return await asyncio.to_thread(cleaner.clean, conversations)
@@ -76,7 +76,7 @@ def _list_secrets(project: Project) -> set[str]:
 
 def _list_visible(project: Project, session: Session) -> list[MessageWithParts]:
     """Return the messages that are not undone."""
-    entries = project.store.conversation(session.id).entries
+    entries = project.store.read_conversation(session.id).entries
     end = session.revert.message_id if session.revert is not None else ""
     return [
         MessageWithParts(info=entry.info, parts=list(entry.parts))

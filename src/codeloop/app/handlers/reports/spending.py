@@ -15,7 +15,7 @@ from codeloop.kit.small_files import write_atomically
 from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.store.database import StoreError
-from codeloop.store.queries import ALL, SessionFilter, open_queries
+from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
 async def read_budgets(project: Project) -> list[BudgetUse]:
@@ -102,9 +102,9 @@ class _SpendingSums:
     def _read(self, path: Path, directory: str | None) -> dict[int, float]:
         days: dict[int, float] = {}
         with suppress(StoreError), closing(open_queries(path)) as queries:
-            costs = queries.costs(self._month)
+            costs = queries.list_request_costs(self._month)
             if costs and directory is not None:
-                ids = {each.id for each in queries.sessions(SessionFilter(directory=directory, limit=ALL))}
+                ids = {each.id for each in queries.find_sessions(SessionFilter(directory=directory, limit=NO_LIMIT))}
                 costs = [each for each in costs if each[0] in ids]
             for _, created, cost in costs:
                 day = datetime.fromtimestamp(created / 1000).astimezone().date().toordinal()

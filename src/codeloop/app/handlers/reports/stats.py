@@ -18,7 +18,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
-from codeloop.store.queries import ALL, RequestCount, SessionFilter, open_queries
+from codeloop.store.queries import NO_LIMIT, RequestUsage, SessionFilter, open_queries
 
 MAX_DAYS = 36_500
 """The longest period, in days, that a client may ask for."""
@@ -33,11 +33,11 @@ class _Sum(msgspec.Struct):
     cost: float = 0.0
     tokens: Tokens = NO_TOKENS
 
-    def add(self, root: str, counted: RequestCount) -> None:
+    def add(self, root: str, counted: RequestUsage) -> None:
         """Add a step. `root`: the id of its session, or of the topmost parent of that."""
         self.sessions.add(root)
         self.steps += counted.is_step
-        self.calls += counted.calls
+        self.calls += counted.tool_calls
         self.cost += counted.cost
         self.tokens = self.tokens.plus(counted.tokens)
 
@@ -99,9 +99,9 @@ def _read_stats(paths: list[Path], since: int, directory: str | None) -> Stats:
 
 def _add_database(sums: _UsageSums, path: Path, since: int, directory: str | None) -> None:
     with closing(open_queries(path)) as queries:
-        steps = queries.steps(since)
-        session_filter = SessionFilter(directory=directory, limit=ALL)
-        sessions = {each.id: each for each in queries.sessions(session_filter)} if steps else {}
+        steps = queries.list_request_usages(since)
+        session_filter = SessionFilter(directory=directory, limit=NO_LIMIT)
+        sessions = {each.id: each for each in queries.find_sessions(session_filter)} if steps else {}
     for counted in steps:
         session = sessions.get(counted.session_id)
         if session is None:  # it was deleted meanwhile, or belongs to another directory

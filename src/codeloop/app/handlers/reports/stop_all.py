@@ -40,7 +40,7 @@ def _list_running(databases: list[Path]) -> list[StoppedSession]:
     for path in databases:
         with suppress(StoreError), closing(open_queries(path)) as queries:
             for session_id in queries.list_busy_sessions():
-                session = queries.session(session_id)
+                session = queries.find_session(session_id)
                 if session is not None:
                     sessions.append(StoppedSession(id=session.id, title=session.title, directory=session.directory))
     return sessions

@@ -15,20 +15,20 @@ from codeloop.schema.api.served import GlobalSession, ListGlobalSessions, Sessio
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 from codeloop.store.database import StoreError
-from codeloop.store.queries import ALL, SessionFilter, open_queries
+from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
 @handles(operation.GLOBAL_SESSIONS)
 async def list_everywhere(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
     """Return the sessions of every project with their projects, newest change first."""
     projects = {each.id: each for each in await list_projects(project, NoArguments())}
-    session_filter = SessionFilter(roots=args.roots, start=args.start, search=args.search, limit=ALL)
+    session_filter = SessionFilter(only_roots=args.roots, changed_since=args.start, search=args.search, limit=NO_LIMIT)
 
     def read() -> list[Session]:
         found: list[Session] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                found += queries.sessions(session_filter)
+                found += queries.find_sessions(session_filter)
         return sorted(found, key=lambda each: -each.time.updated)
 
     def is_wanted(session: Session) -> bool:

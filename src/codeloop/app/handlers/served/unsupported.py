@@ -67,7 +67,7 @@ async def switch_org(_project: Project, _args: SwitchOrg) -> NoReturn:
 @handles(operation.SESSION_BACKGROUND)
 async def detach_subagents(project: Project, args: SessionId) -> bool:
     """Return False: no subagent is detached from its call. Raises OperationError when there is no such session."""
-    project.store.session(args.session_id)
+    project.store.get_session(args.session_id)
     return False
 
 

@@ -17,7 +17,7 @@ from codeloop.schema.api.session_inputs import (
 @handles(operation.TOOLS_OFFER)
 async def offer(project: Project, args: OfferTools) -> ToolsOffered:
     """Offer tools to a session from its next turn on, or extend the lease of an offer."""
-    project.store.session(args.session_id)
+    project.store.get_session(args.session_id)
     return project.services.client_tools.offer(args)
 
 

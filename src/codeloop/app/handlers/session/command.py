@@ -71,8 +71,8 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
         names = sorted(find_commands(project))
         there = f"{suggest_names(find_similar(args.command, names))} Available: {', '.join(names)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
-    session = project.store.session(args.session_id)
-    project.store.leases.check(session.id)
+    session = project.store.get_session(args.session_id)
+    project.store.leases.check_free(session.id)
     if (
         before := find_sent_prompt(project, args)
     ) is not None:  # the command was sent before, and its shell lines have run
@@ -131,7 +131,7 @@ async def _compact_now(project: Project, args: InvokeCommand, session: Session) 
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.settings.config.model))
     await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
-    entries = project.store.context_view(session.id).entries
+    entries = project.store.read_context(session.id).entries
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
 

@@ -21,7 +21,7 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
     `message_id`: the turn's prompt, or one of its answers. Changes of subagents are part of a turn.
     Raises OperationError: no such session or message, or contents that are not stored any more.
     """
-    view = project.store.conversation(args.session_id)
+    view = project.store.read_conversation(args.session_id)
     if args.whole:
         point = view.session.revert
         end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
@@ -30,7 +30,7 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         )
     if args.message_id is None:
         return list(await diff_undo(project, view))
-    entry = view.entry(args.message_id)
+    entry = view.find_entry(args.message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     info = entry.info

@@ -52,7 +52,7 @@ def _find(path: Path, session: Session, query: str) -> TextMatches:
     undone = session.revert.message_id if session.revert is not None else ""
     text_matches: list[TextMatch] = []
     with closing(open_queries(path)) as queries:
-        for info, part in queries.parts_with(session.id, max(_WORD.findall(query), key=len, default="")):
+        for info, part in queries.search_parts(session.id, max(_WORD.findall(query), key=len, default="")):
             if undone and info.id >= undone and isinstance(info, AssistantMessage):  # not shown any more
                 continue
             text_matches += _match_part(pattern, info, part)

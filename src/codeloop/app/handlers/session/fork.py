@@ -32,7 +32,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
     belongs to the directory of `project`. Undone messages, and those of a running turn, are not copied.
     Raises OperationError (NotFoundError).
     """
-    view = project.store.conversation(args.session_id)
+    view = project.store.read_conversation(args.session_id)
     session = view.session
     ends = {args.message_id, session.revert.message_id if session.revert else None} - {None}
     if args.message_id is not None and all(entry.info.id != args.message_id for entry in view.entries):
@@ -59,9 +59,9 @@ async def fork(project: Project, args: ForkSession) -> Session:
         time=SessionTime(created=now, updated=now),
     )
     project.store.append(*make_events(copied_session, give_new_ids(entries, copied_session.id)))
-    facts = project.store.facts.of(session.id) if copied_session.directory == session.directory else None
+    facts = project.store.facts.find(session.id) if copied_session.directory == session.directory else None
     if facts is not None:  # so that the copy's requests begin with the same bytes, which the service has cached
-        project.store.facts.keep(copied_session.id, facts)
+        project.store.facts.add(copied_session.id, facts)
     return copied_session
 
 
@@ -81,7 +81,7 @@ def _make_title(project: Project, title: str) -> str:
     """Return the next free title of a copy: `name (fork #1)`, also for the copy of a copy."""
     match = _NUMBERED_TITLE.fullmatch(title)
     start = f"{match[1] if match else title} (fork #"
-    matches = (_NUMBERED_TITLE.fullmatch(each) for each in project.store.queries.titles(start))
+    matches = (_NUMBERED_TITLE.fullmatch(each) for each in project.store.queries.list_titles(start))
     used = [int(each[2]) for each in matches if each]
     return f"{start}{max(used, default=0) + 1})"
 

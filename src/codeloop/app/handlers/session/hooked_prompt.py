@@ -69,7 +69,7 @@ async def _end_sessions(hooks: HookRunner, used_sessions: Iterable[str]) -> None
 
 def _find_source(project: Project, used_sessions: dict[str, None], session_id: str) -> str | None:
     """Return how a session begins with this prompt: "startup", "resume" or "compact"; None: the session goes on."""
-    entries = project.store.context_view(session_id).entries
+    entries = project.store.read_context(session_id).entries
     if session_id not in used_sessions:
         used_sessions[session_id] = None
         return "resume" if entries else "startup"

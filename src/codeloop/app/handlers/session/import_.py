@@ -21,7 +21,7 @@ from codeloop.schema.message import MOVED, Message, Session
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, sort_key
+from codeloop.store.conversation import Entry, make_sort_key
 
 PART_TYPES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
 ERROR_NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
@@ -105,7 +105,7 @@ def _read_entries(messages: Any, session: Session, notes: list[str]) -> list[Ent
     if len(set(ids)) < len(ids):
         twice = next(number for number, each in enumerate(ids) if each in ids[:number])
         raise _format_error(f"$.messages[{twice}].info.id", "this id is there twice")
-    return sorted(entries, key=lambda entry: sort_key(entry.info))
+    return sorted(entries, key=lambda entry: make_sort_key(entry.info))
 
 
 def _read_message(info: JSON, session: Session, location: str) -> Message:
@@ -159,7 +159,7 @@ def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bo
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
         return False
     ordered = all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts))
-    return ordered and not project.store.queries.are_taken([session.id], messages, parts)
+    return ordered and not project.store.queries.has_any_id([session.id], messages, parts)
 
 
 def _check_plain(value: Any, kind: Any, location: str) -> Any:

@@ -40,12 +40,12 @@ def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithPar
     Raises OperationError: no such session, a limit below 1, an invalid cursor.
     """
     if args.limit is None and args.before is None:
-        return _to_wire(project.store.conversation(args.session_id).entries), None
-    project.store.session(args.session_id)
+        return _to_wire(project.store.read_conversation(args.session_id).entries), None
+    project.store.get_session(args.session_id)
     if args.limit is not None and args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     before = None if args.before is None else _parse_cursor(args.before)
-    entries, has_more = project.store.queries.page(args.session_id, args.limit, before)
+    entries, has_more = project.store.queries.read_message_page(args.session_id, args.limit, before)
     return _to_wire(entries), cursor_to(entries[0].info) if has_more and entries else None
 
 
@@ -75,10 +75,10 @@ async def get(project: Project, args: MessageId) -> MessageWithParts:
 @handles(operation.SESSION_QUEUED)
 async def list_queued(project: Project, args: SessionId) -> list[MessageWithParts]:
     """Return the prompts that are queued for the running turn, whether that runs here or in another process."""
-    project.store.session(args.session_id)
-    if not project.runs.is_running(args.session_id) and project.store.leases.find_other(args.session_id) is None:
+    project.store.get_session(args.session_id)
+    if not project.runs.is_running(args.session_id) and project.store.leases.find_other_holder(args.session_id) is None:
         return []
-    return _to_wire(list_queued_prompts(project.store.conversation(args.session_id)))
+    return _to_wire(list_queued_prompts(project.store.read_conversation(args.session_id)))
 
 
 @handles(operation.MESSAGE_DELETE)
@@ -122,7 +122,7 @@ async def delete_part(project: Project, args: PartId) -> bool:
 
 
 def _find_entry(project: Project, session_id: str, message_id: str) -> Entry:
-    entry = project.store.conversation(session_id).entry(message_id)
+    entry = project.store.read_conversation(session_id).find_entry(message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {message_id}")
     return entry
@@ -136,10 +136,10 @@ def _check_part(entry: Entry, part_id: str) -> None:
 def _find_changeable(project: Project, session_id: str, message_id: str) -> Entry:
     """Return a message that can be changed: one of an idle session, or a queued prompt. Raises OperationError."""
     entry = _find_entry(project, session_id, message_id)
-    project.store.leases.check(session_id)
+    project.store.leases.check_free(session_id)
     project.runs.check_free(session_id)
     if session_id in project.store.statuses and entry not in list_queued_prompts(
-        project.store.conversation(session_id)
+        project.store.read_conversation(session_id)
     ):
         raise OperationError(
             "SessionBusyError", f"Session {session_id} is busy and works with {message_id}. Abort its turn first."

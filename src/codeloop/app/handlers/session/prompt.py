@@ -41,7 +41,7 @@ from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session
 from codeloop.schema.part import TOLD, CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, next_creation_time
+from codeloop.store.conversation import Entry, choose_creation_time
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
 _ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
@@ -109,7 +109,7 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
 
 def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     """Return the stored message of a prompt that is sent again; None: the prompt is new, or its id is another's."""
-    entries = project.store.context_view(args.session_id).entries if args.message_id is not None else ()
+    entries = project.store.read_context(args.session_id).entries if args.message_id is not None else ()
     entry = next((each for each in entries if each.info.id == args.message_id), None)
     if entry is None or not isinstance(entry.info, UserMessage):
         return None
@@ -130,7 +130,7 @@ async def wait_for_answer(project: Project, before: Entry, args: Prompt | Invoke
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
         return MessageWithParts(info=message, parts=list(before.parts))
     policy = await make_policy(args.limits, message, project)
-    view = project.store.context_view(args.session_id)
+    view = project.store.read_context(args.session_id)
     is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
     if project.runs.works_on(args.session_id) or not is_answered:
         stop = await asyncio.shield(project.runs.wake(args.session_id, policy))
@@ -142,8 +142,8 @@ async def wait_for_answer(project: Project, before: Entry, args: Prompt | Invoke
 @handles(operation.SUMMARIZE)
 async def summarize(project: Project, args: Summarize) -> bool:
     """Replace the conversation in later requests by a summary; return True when that is stored."""
-    session = project.store.session(args.session_id)
-    project.store.leases.check(session.id)
+    session = project.store.get_session(args.session_id)
+    project.store.leases.check_free(session.id)
     project.runs.check_free(session.id)
     model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
     project.models.open(model_ref(model))
@@ -172,7 +172,7 @@ def make_user_message(
     project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
 ) -> UserMessage:
     """Return a user message whose time is later than that of all messages of the session."""
-    created = next_creation_time(project.store.context_view(session_id), now_ms())
+    created = choose_creation_time(project.store.read_context(session_id), now_ms())
     return UserMessage(
         id=message_id or new_id("msg"),
         session_id=session_id,
@@ -189,8 +189,8 @@ async def _store_or_abort(project: Project, args: Prompt) -> tuple[UserMessage, 
 
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     await wait_for_extensions(project)
-    session = project.store.session(args.session_id)
-    project.store.leases.check(session.id)
+    session = project.store.get_session(args.session_id)
+    project.store.leases.check_free(session.id)
     data = await _check_format(project, args)
     part_ids = [part_input.id for part_input in args.parts if part_input.id is not None]
     check_ids(project, args.message_id, part_ids)
@@ -218,7 +218,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     await fault_injection.reach("prompt.store")
     project.runs.check_free(session.id)
     check_ids(project, args.message_id, part_ids)  # again, since an id may have been taken while files were read
-    session = project.store.session(session.id)  # a running turn may have changed it meanwhile
+    session = project.store.get_session(session.id)  # a running turn may have changed it meanwhile
     discarded: list[StoredEvent] = []
     if session.revert is not None:
         from codeloop.app.handlers.session.revert import discard_reverted
@@ -270,7 +270,7 @@ async def _make_parts(
 
 
 def _find_previous_agent(project: Project, session: Session) -> str | None:
-    entries = project.store.context_view(session.id).entries
+    entries = project.store.read_context(session.id).entries
     return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
 
 
@@ -303,7 +303,7 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
                 "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
             )
     messages = [message_id] if message_id is not None else []
-    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.are_taken((), messages, parts)):
+    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.has_any_id((), messages, parts)):
         raise OperationError(
             "BadRequest", "messageID, or the id of a part, is in use. Choose another, or leave it out."
         )
@@ -379,7 +379,7 @@ def _add_tool_rules(session: Session, tools: dict[str, bool] | None) -> list[Per
 
 
 def _make_answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
-    entries = project.store.context_view(session_id).entries
+    entries = project.store.read_context(session_id).entries
     if not entries:
         raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])

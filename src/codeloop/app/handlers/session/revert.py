@@ -86,11 +86,11 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
 
     Their usage leaves the session's sums. Sessions of subagents get an undo of their own, so their work stays undone.
     """
-    session = store.session(session_id)
+    session = store.get_session(session_id)
     point = session.revert
     if point is None:
         return []
-    view = store.conversation(session_id)
+    view = store.read_conversation(session_id)
     start = find_undo_start(view, point.message_id, point.part_id)
     entries = view.entries[start:] if start is not None else ()
     kept_files = list_files(entry.info for entry in view.entries[:start])
@@ -116,7 +116,7 @@ def _undo_subagents(store: Store, view: Conversation, start: int | None, point: 
         child = entry.info.session_id
         if start is not None and index >= start and child != view.session.id and child not in sessions:
             revert = Revert(message_id=entry.info.id, snapshot=point.snapshot, diff="")
-            sessions[child] = replace(store.session(child), revert=revert)
+            sessions[child] = replace(store.get_session(child), revert=revert)
     return list(sessions.values())
 
 
@@ -259,14 +259,14 @@ def _find_entry_at(
 
 def require_idle(project: Project, session_id: str) -> tuple[Session, Conversation]:
     """Return a session of this work tree and its conversation. Raises OperationError unless the session is idle."""
-    session = project.store.session(session_id)
+    session = project.store.get_session(session_id)
     if session.root != str(project.snapshots.root):
         what = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
         raise OperationError("BadRequest", f"{what} Nothing was changed.")
     if project.runs.is_running(session.id):
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
-    project.store.leases.check(session.id)
-    return session, project.store.conversation(session.id)
+    project.store.leases.check_free(session.id)
+    return session, project.store.read_conversation(session.id)
 
 
 def hold_session(

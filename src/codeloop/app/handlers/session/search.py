@@ -12,7 +12,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SESSION_SEARCH, SESSION_SEARCH_TEXT
 from codeloop.schema.message import Message, UserMessage
 from codeloop.schema.part import TextPart
-from codeloop.store.queries import ALL, SessionFilter
+from codeloop.store.queries import NO_LIMIT, SessionFilter
 
 CONTEXT_CHARACTERS = 60
 """How much is shown before and after a match."""
@@ -34,11 +34,13 @@ async def search(project: Project, args: SearchSessions) -> SearchResult:
     end = time.monotonic() + SESSION_SEARCH.seconds
     queries = project.store.queries
     hits: list[SessionHit] = []
-    for session in queries.sessions(SessionFilter(directory=find_own_directory(project), limit=ALL)):
+    for session in queries.find_sessions(SessionFilter(directory=find_own_directory(project), limit=NO_LIMIT)):
         if len(hits) == args.limit or time.monotonic() > end:
             return SearchResult(hits=hits, complete=False)
         in_title = text.casefold() in session.title.casefold()
-        excerpts = [_make_excerpt(info, part, text) for info, part in queries.texts(session.id, text, MAX_EXCERPTS)]
+        excerpts = [
+            _make_excerpt(info, part, text) for info, part in queries.search_texts(session.id, text, MAX_EXCERPTS)
+        ]
         if in_title or excerpts:
             hits.append(SessionHit(session=session, in_title=in_title, excerpts=excerpts))
         await asyncio.sleep(0)

@@ -24,7 +24,7 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.database import StoreError
-from codeloop.store.queries import ALL, SessionFilter, open_queries
+from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
 @handles(operation.SESSION_CREATE)
@@ -32,7 +32,7 @@ async def create(project: Project, args: CreateSession) -> Session:
     """Make a session in the project's directory."""
     place = project.settings.project_root
     if args.parent_id is not None:
-        project.store.session(args.parent_id)
+        project.store.get_session(args.parent_id)
     if args.agent is not None:
         project.engine.agent(args.agent)
     if args.model is not None:
@@ -74,14 +74,14 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
     directory = args.directory if args.path is None and args.scope is None else None
     if directory is not None and _is_top(project, directory):
         directory = None
-    return project.store.queries.sessions(
+    return project.store.queries.find_sessions(
         SessionFilter(
             directory=directory,
             below=None if args.scope else below,
-            roots=args.roots,
-            start=args.start,
+            only_roots=args.roots,
+            changed_since=args.start,
             search=args.search,
-            limit=min(args.limit, ALL),
+            limit=min(args.limit, NO_LIMIT),
         )
     )
 
@@ -101,7 +101,7 @@ async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Ses
         sessions: list[Session] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                sessions += queries.sessions(SessionFilter(limit=min(args.limit, ALL)))
+                sessions += queries.find_sessions(SessionFilter(limit=min(args.limit, NO_LIMIT)))
         return sorted(sessions, key=lambda each: -each.time.updated)[: args.limit]
 
     return await asyncio.to_thread(read)
@@ -110,7 +110,7 @@ async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Ses
 @handles(operation.SESSION_GET)
 async def get(project: Project, args: SessionId) -> Session:
     """Return a session."""
-    return project.store.session(args.session_id)
+    return project.store.get_session(args.session_id)
 
 
 @handles(operation.SESSION_UPDATE)
@@ -146,13 +146,13 @@ def _merge_metadata(session: Session, data: JSON | None) -> JSON:
 @handles(operation.SESSION_CHILDREN)
 async def list_children(project: Project, args: SessionId) -> list[Session]:
     """Return the sessions of a session's subagents, newest change first."""
-    return project.store.sessions(parent=project.store.session(args.session_id).id, limit=ALL)
+    return project.store.list_sessions(parent=project.store.get_session(args.session_id).id, limit=NO_LIMIT)
 
 
 @handles(operation.SESSION_TODO)
 async def get_todos(project: Project, args: SessionId) -> list[Todo]:
     """Return the task list that the model keeps."""
-    return project.store.todos(project.store.session(args.session_id).id)
+    return project.store.list_todos(project.store.get_session(args.session_id).id)
 
 
 @handles(operation.SESSION_STATUS)
@@ -164,9 +164,9 @@ async def get_statuses(project: Project, _args: NoArguments) -> dict[str, Status
 @handles(operation.SESSION_DELETE)
 async def delete(project: Project, args: SessionId) -> bool:
     """Delete a session and its subagents' sessions. Raises OperationError while a turn runs in one of them."""
-    family = _list_family(project, project.store.session(args.session_id))
+    family = _list_family(project, project.store.get_session(args.session_id))
     for each in family:
-        project.store.leases.check(each.id)
+        project.store.leases.check_free(each.id)
         if each.id in project.store.statuses or project.runs.works_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
     project.store.append(*(session_deleted(each) for each in reversed(family)))
@@ -180,7 +180,7 @@ def _list_family(project: Project, session: Session) -> list[Session]:
     """Return a session and the sessions of all subagents below it, parents first."""
     family = [session]
     for each in family:
-        family += project.store.sessions(parent=each.id, limit=ALL)
+        family += project.store.list_sessions(parent=each.id, limit=NO_LIMIT)
     return family
 
 
@@ -188,5 +188,5 @@ def _list_family(project: Project, session: Session) -> list[Session]:
 @handles(operation.SESSION_UNSHARE)
 async def refuse_sharing(project: Project, args: SessionId) -> Session:
     """Refuse: a session never leaves this machine by itself. Raises OperationError."""
-    project.store.session(args.session_id)
+    project.store.get_session(args.session_id)
     raise OperationError("BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file.")

@@ -45,7 +45,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     Raises OperationError: no such session or agent, a command or an id that can't be used; SessionBusyError while a
     turn runs.
     """
-    session = project.store.session(args.session_id)
+    session = project.store.get_session(args.session_id)
     check_ids(project, args.message_id, ())
     if not args.command.strip() or "\0" in args.command:
         raise OperationError("BadRequest", "command is empty or holds a NUL character.")

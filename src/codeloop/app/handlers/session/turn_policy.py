@@ -24,7 +24,7 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
     compaction = project.settings.config.compaction
     info = project.models.open(model_ref(message.model)).info
-    session = project.store.session(message.session_id)
+    session = project.store.get_session(message.session_id)
     return Policy(
         steps=min(bounds, default=None),
         cost=limits.cost,
@@ -65,7 +65,7 @@ def _wants_long_cache(project: Project, session_id: str, info: ModelInfo) -> boo
         return False
     from codeloop.agent.request.cache_life import wants_hour
 
-    return wants_hour(project.store.context_view(session_id).entries, info)
+    return wants_hour(project.store.read_context(session_id).entries, info)
 
 
 async def _find_tightest_budget(project: Project) -> BudgetUse | None:

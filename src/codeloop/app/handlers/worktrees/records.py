@@ -19,7 +19,7 @@ from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import Wire
-from codeloop.store.queries import ALL, SessionFilter
+from codeloop.store.queries import NO_LIMIT, SessionFilter
 from codeloop.workspace.git.worktrees import Worktrees
 
 _MAX_RECORD_BYTES = 64 * 1024
@@ -103,7 +103,7 @@ def list_running(project: Project, folder: Path) -> list[str]:
     store, top = project.store, str(folder)
     return [
         session.id
-        for session in store.queries.sessions(SessionFilter(limit=ALL))
+        for session in store.queries.find_sessions(SessionFilter(limit=NO_LIMIT))
         if (session.directory == top or session.directory.startswith(top + "/")) and store.leases.is_held(session.id)
     ]
 

@@ -33,7 +33,7 @@ def list_grants(*, as_json: bool) -> None:
     """List what the answer "always" allows in this project: since when, in which directory, from which session."""
 
     async def command(client: LocalClient) -> None:
-        grants = client.project.store.permissions.grants()
+        grants = client.project.store.permissions.list_all_grants()
         if as_json:
             print_json(grants)
         elif grants:
@@ -74,7 +74,7 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
 
     async def command(client: LocalClient) -> None:
         permissions = client.project.store.permissions
-        grant_ids = [grant.id for grant in permissions.grants()]
+        grant_ids = [grant.id for grant in permissions.list_all_grants()]
         for each in ids:
             if each not in grant_ids:
                 close = suggest_names(find_similar(each, grant_ids, most_edits=2))
@@ -97,7 +97,7 @@ def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None
 
     async def command(client: LocalClient) -> None:
         session_id = (await find(client, session)).id if session is not None else None
-        decisions = client.project.store.permissions.decisions(session_id, denied=denied, limit=limit)
+        decisions = client.project.store.permissions.list_decisions(session_id, denied=denied, limit=limit)
         if as_json:
             print_json(decisions)
         else:

@@ -35,9 +35,9 @@ class Transcripts:
         """Return the updated file of a session; None: no such session, or the disk is full."""
         if self._store.find_session(session_id) is None:
             return None
-        view, file = self._store.context_view(session_id), transcript_file(self._folder.parent, session_id)
+        view, file = self._store.read_context(session_id), transcript_file(self._folder.parent, session_id)
         if self._written_views.get(session_id) is not view or not file.exists():
-            entries = self._store.conversation(session_id).entries
+            entries = self._store.read_conversation(session_id).entries
             try:
                 await asyncio.to_thread(self._write, file, session_id, entries)
             except OSError:

@@ -16,7 +16,7 @@ from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.permission_records import WORKDIR
+from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, move_denied_files
 from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
 from codeloop.tool.builtin.shell.facts import gather_facts
@@ -196,7 +196,7 @@ async def _ask(
         needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
         if is_outside:
             metadata: JSON = {"command": params.command, "reason": params.outside}
-            metadata |= {WORKDIR: str(directory)} if directory != ctx.workspace.directory else {}
+            metadata |= {WORKDIR_KEY: str(directory)} if directory != ctx.workspace.directory else {}
             need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace

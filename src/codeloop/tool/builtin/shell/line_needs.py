@@ -8,7 +8,7 @@ from codeloop.kit.wildcard import ANY, escape_names
 from codeloop.permission.shell.analyse import Analysis, make_need
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.permission_records import WORKDIR
+from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
 from codeloop.tool.file_access import edit_needs, folder_of, permission_name
@@ -128,7 +128,7 @@ class LineNeeds:
         """Return the permission for the command itself; a question shows the directory unless it is the project's."""
         need = make_need(self.command, self.analysis)
         is_usual = self.directory == workspace.directory
-        metadata = need.metadata if is_usual else {**need.metadata, WORKDIR: str(self.directory)}
+        metadata = need.metadata if is_usual else {**need.metadata, WORKDIR_KEY: str(self.directory)}
         return replace(need, metadata=metadata, traits=(*need.traits, *self.traits))
 
 

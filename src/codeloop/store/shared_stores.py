@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.store.store import Store
 
 
-class Stores:
+class SharedStores:
     """The open stores of a process. A store is closed once it was released as often as it was opened."""
 
     def __init__(self) -> None:
@@ -16,7 +16,7 @@ class Stores:
     def subscribe(self, subscriber: Callable[[Store], None]) -> None:
         """Call `subscriber` with each open store, and with each store that is opened later."""
         self._subscribers.append(subscriber)
-        for store in self.all():
+        for store in self.list_open_stores():
             subscriber(store)
 
     def open(self, path: Path) -> Store:
@@ -38,6 +38,6 @@ class Stores:
         del self._open[store.path]
         store.close()
 
-    def all(self) -> tuple[Store, ...]:
+    def list_open_stores(self) -> tuple[Store, ...]:
         """Return the open stores."""
         return tuple(store for store, _ in self._open.values())
