@@ -89,7 +89,7 @@ def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | 
 
 async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
     before = store.read_last_seq()
-    await Gate(store).authorize([need("ls")], "ses_a", _TOOL_PART_PREFIX, rules(rule("*", "allow")))
+    await Gate(store).authorize([need("ls")], "ses_a", TOOL, rules(rule("*", "allow")))
     assert store.read_last_seq() == before
 
 
@@ -119,11 +119,11 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
     for session_id in ("ses_a", "ses_child", "ses_b"):
-        await gate.authorize([need("ls -la", always=LS)], session_id, _TOOL_PART_PREFIX, ASK)
-    assert gate.list_session_grants("ses_clone", need("ls", always=LS)) == []
+        await gate.authorize([need("ls -la", always=LS)], session_id, TOOL, ASK)
+    assert gate.list_grants("ses_clone", need("ls", always=LS)) == []
     elsewhere = replace(need("ls", always=LS), metadata={WORKDIR_KEY: "vendor"})
-    assert gate.list_session_grants("ses_a", elsewhere) == []
-    assert gate.list_session_grants("ses_a", need("ls")) == []
+    assert gate.list_grants("ses_a", elsewhere) == []
+    assert gate.list_grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
         await gate.authorize([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
 
@@ -198,7 +198,7 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         reply(gate, (await waiting(store, 1))[0], answer, message)
         await asyncio.gather(task, return_exceptions=True)
         for grant in store.permissions.list_all_grants():
-            await gate.authorize([need("ls b", always=LS)], "ses_a", _TOOL_PART_PREFIX, ASK)
+            await gate.authorize([need("ls b", always=LS)], "ses_a", TOOL, ASK)
             store.permissions.revoke([grant.id])
     found = store.permissions.list_decisions()
     assert [(each.action, each.by.split(" per_")[0]) for each in found] == [
@@ -221,8 +221,10 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
 async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permission_records, "STORE_DECISIONS", replace(STORE_DECISIONS, value=50))
     for number in range(200):
-        await Gate(store).authorize([need(str(number))], "ses_a", _TOOL_PART_PREFIX, rules(rule("*", "allow")))
-    assert [each.patterns for each in store.permissions.list_decisions()] == [[str(number)] for number in range(150, 200)]
+        await Gate(store).authorize([need(str(number))], "ses_a", TOOL, rules(rule("*", "allow")))
+    assert [each.patterns for each in store.permissions.list_decisions()] == [
+        [str(number)] for number in range(150, 200)
+    ]
 
 
 async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
@@ -374,7 +376,7 @@ async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allo
 
     async def passes(wanted: Need, session_id: str, given: CallRules, message: str | None = None) -> bool:
         """Return whether a call passed without a question; one that is asked is allowed once."""
-        call = asyncio.create_task(gate.authorize([wanted], session_id, _TOOL_PART_PREFIX, given))
+        call = asyncio.create_task(gate.authorize([wanted], session_id, TOOL, given))
         while not call.done() and not store.list_pending_permissions(session_id):
             await asyncio.sleep(0.002)
         asked = store.list_pending_permissions(session_id)
