@@ -27,12 +27,12 @@ from codeloop.model.chat import (
     CallStarted,
     Finished,
     ImagePiece,
-    Limits,
     ModelEvent,
     ModelInfo,
     ModelRequest,
     ResultPiece,
     TextDelta,
+    TokenLimits,
     ToolModelMessage,
 )
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
@@ -65,7 +65,7 @@ class Talker:
     @property
     def info(self) -> ModelInfo:
         """A model with a small context."""
-        return ModelInfo(provider_id="bench", id="m", name="M", limits=Limits(context=self.context, output=1_000))
+        return ModelInfo(provider_id="bench", id="m", name="M", limits=TokenLimits(context=self.context, output=1_000))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Answer: a summary when no tools are offered, a call after a prompt, text after a result."""

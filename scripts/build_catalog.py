@@ -6,8 +6,8 @@ python scripts/build_catalog.py api.json 2026-11-20
 import sys
 from pathlib import Path
 
-from codeloop.model.catalog.build import pack, read_source
 from codeloop.model.catalog.catalog import BUNDLED_FILE
+from codeloop.model.catalog.packer import pack_catalog, parse_source
 
 
 def main(arguments: list[str]) -> int:
@@ -15,8 +15,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         sys.stderr.write("usage: python scripts/build_catalog.py MODELS.JSON YYYY-MM-DD\n")
         return 2
-    source = read_source(Path(arguments[0]).read_bytes())
-    packed = pack(source, arguments[1])
+    source = parse_source(Path(arguments[0]).read_bytes())
+    packed = pack_catalog(source, arguments[1])
     BUNDLED_FILE.parent.mkdir(exist_ok=True)
     BUNDLED_FILE.write_bytes(packed)
     models = sum(model.calls_tools for provider in source.values() for model in provider.models.values())

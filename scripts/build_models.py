@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.services import protocol_of
-from codeloop.model.catalog.variants import variants_of
+from codeloop.model.catalog.services import find_protocol
+from codeloop.model.catalog.variants import list_variants
 from codeloop.model.chat import ModelInfo
-from codeloop.model.quirks import ADAPTIVE_MODELS, Quirks, quirks_of, reads
+from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN, Quirks, accepts_attachment, find_quirks
 from codeloop.tool.toolbox import edits_by_patch
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "models.md"
@@ -59,7 +59,7 @@ def find_models() -> list[ModelInfo]:
     catalog = Catalog()
     found: list[ModelInfo] = []
     for provider_id, names in MODELS.items():
-        provider = catalog.provider(provider_id)
+        provider = catalog.find_provider(provider_id)
         if provider is None:
             raise KeyError(provider_id)
         found += [provider.models[name] for name in names]
@@ -68,12 +68,15 @@ def find_models() -> list[ModelInfo]:
 
 def describe(info: ModelInfo) -> list[str]:
     """Return a row of the table."""
-    quirks = quirks_of(info)
-    kinds = {"images": reads(info, quirks, "image/png"), "PDF": reads(info, quirks, "application/pdf")}
+    quirks = find_quirks(info)
+    kinds = {
+        "images": accepts_attachment(info, quirks, "image/png"),
+        "PDF": accepts_attachment(info, quirks, "application/pdf"),
+    }
     return [
         f"`{info.ref}`",
-        PROTOCOLS[protocol_of(info) or ""],
-        ", ".join(variants_of(info)) or "-",
+        PROTOCOLS[find_protocol(info) or ""],
+        ", ".join(list_variants(info)) or "-",
         "patch" if edits_by_patch(info.id) else "edit",
         ", ".join(["text", *(name for name, can in kinds.items() if can)]),
         "as set" if takes_temperature(info, quirks) else "never sent",
@@ -84,14 +87,18 @@ def describe(info: ModelInfo) -> list[str]:
 
 def takes_temperature(info: ModelInfo, quirks: Quirks) -> bool:
     """Return whether a temperature that the user sets is sent."""
-    return info.temperature and quirks.sampling and not ADAPTIVE_MODELS.search((info.api_id or info.id).lower())
+    return (
+        info.temperature
+        and quirks.accepts_sampling
+        and not ADAPTIVE_MODEL_PATTERN.search((info.api_id or info.id).lower())
+    )
 
 
 def describe_thinking(info: ModelInfo, quirks: Quirks) -> str:
     """Return how earlier thinking is sent back."""
     if not info.reasoning:
         return "-"
-    match protocol_of(info):
+    match find_protocol(info):
         case "openai-responses":
             return "encrypted"
         case "openai-chat":
@@ -103,14 +110,14 @@ def describe_thinking(info: ModelInfo, quirks: Quirks) -> str:
 
 def describe_cache(info: ModelInfo, quirks: Quirks) -> str:
     """Return how the service is told what to keep of a request."""
-    match protocol_of(info):
+    match find_protocol(info):
         case "anthropic-messages" | "anthropic-vertex":
-            return "marks" if quirks.cache_marks else "by itself"
+            return "marks" if quirks.accepts_cache_marks else "by itself"
         case "bedrock-converse":
             from codeloop.model.protocols.bedrock.request import CACHING_MODELS
 
             return "marks" if CACHING_MODELS.search(info.api_id or info.id) else "by itself"
-        case "openai-chat" if quirks.marked_models and "claude" in info.id:
+        case "openai-chat" if quirks.cache_marked_models and "claude" in info.id:
             return "marks"
         case _:
             return f"`{quirks.session_field}`" if quirks.session_field else "by itself"

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.request.projection import project
-from codeloop.model.testing.chaos import ChaosModel, Rates
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.testing.chaos import ChaosModel, FaultRates
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.examples import examples
 from tests.support.project import call, check_turns, rig
 
-RATES = Rates(
+RATES = FaultRates(
     cut=0.2,
     stall=0.05,
     broken_json=0.15,
@@ -28,7 +28,9 @@ SCRIPT = [
     ScriptedAnswer(
         reasoning="hm", calls=(call("write", filePath="a.txt", content="one\n"), call("read", filePath="a.txt"))
     ),
-    ScriptedAnswer(calls=(call("bash", command="echo x >> ran"), call("grep", pattern="one")), tokens=Count(input=10)),
+    ScriptedAnswer(
+        calls=(call("bash", command="echo x >> ran"), call("grep", pattern="one")), tokens=TokenCount(input=10)
+    ),
     ScriptedAnswer(calls=(ScriptedCall("edit", '{"filePath": "a.txt", "oldSt', complete=False),), finish="length"),
     ScriptedAnswer(
         calls=(call("edit", filePath="a.txt", oldString="one", newString="two"), call("bash", command="cat a.txt"))

@@ -6,8 +6,8 @@ import pytest
 
 from codeloop.agent.compaction import read_room
 from codeloop.agent.request.window import room_of, window
-from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolModelMessage, UserModelMessage
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, ToolModelMessage, UserModelMessage
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
 from codeloop.schema.api.session_requests import UpdatePart
 from codeloop.schema.errors import ContextOverflowError, OverflowData
@@ -18,9 +18,9 @@ from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from tests.support.project import rig, words
 
-SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
+SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
 NOTE = ScriptedAnswer(kind="side", text="NOTE: the goal is X.")
-FULL = Count(input=9_000, output=10)
+FULL = TokenCount(input=9_000, output=10)
 
 
 def texts(turns: list[UserModelMessage]) -> str:
@@ -85,10 +85,10 @@ async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Pa
 async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "big.txt").write_text("word " * 9_000)
-    big = ModelInfo(provider_id="scripted", id="big", name="Big", limits=Limits(context=100_000, output=1_000))
+    big = ModelInfo(provider_id="scripted", id="big", name="Big", limits=TokenLimits(context=100_000, output=1_000))
     calls = [ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}; cat big.txt"}),)) for n in range(12)]
     full = ScriptedAnswer(
-        calls=(ScriptedCall("bash", {"command": "echo last"}),), tokens=Count(input=95_000, output=10)
+        calls=(ScriptedCall("bash", {"command": "echo last"}),), tokens=TokenCount(input=95_000, output=10)
     )
     async with rig(tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big) as it:
         answer = await it.prompt("go")
@@ -135,7 +135,9 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
 @pytest.mark.slow
 async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
     answers = [
-        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else Count())
+        ScriptedAnswer(
+            calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else TokenCount()
+        )
         for n in range(9)
     ]
     async with rig(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:

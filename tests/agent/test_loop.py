@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, Prices, TextDelta
-from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock
+from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
@@ -18,7 +18,7 @@ from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolStateCompleted, ToolStateError
 from tests.support.project import call, calls, check_turns, rig, told, until, words
 
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=7, output=3))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=7, output=3))
 
 
 async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ async def test_tokens_and_cost_are_summed_in_the_session(tmp_path: Path) -> None
     info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10, output=100, cache_read=1))
     script = [
         ScriptedAnswer(
-            calls=(call("glob", pattern="*"),), tokens=Count(input=1000, output=100, reasoning=20, cache_read=500)
+            calls=(call("glob", pattern="*"),), tokens=TokenCount(input=1000, output=100, reasoning=20, cache_read=500)
         ),
-        ScriptedAnswer(text="Done.", tokens=Count(input=2000, output=50)),
+        ScriptedAnswer(text="Done.", tokens=TokenCount(input=2000, output=50)),
     ]
     async with rig(tmp_path, script, info=info) as it:
         await it.prompt()

@@ -13,7 +13,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ChatModel, ModelEvent, ModelRequest, Prices
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
@@ -144,8 +144,8 @@ async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> 
 async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    side = ScriptedAnswer(kind="side", text="A title", tokens=Count(input=100, output=10))
-    main = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10, tokens=Count(input=1_000, output=100))
+    side = ScriptedAnswer(kind="side", text="A title", tokens=TokenCount(input=100, output=10))
+    main = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10, tokens=TokenCount(input=1_000, output=100))
     priced = msgspec.structs.replace(SCRIPT_INFO, prices=Prices(input=1.0, output=2.0))
     project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
     client = LocalClient(project)

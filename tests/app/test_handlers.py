@@ -16,7 +16,7 @@ from codeloop.app.handlers.served import MODULES as SERVED_MODULES
 from codeloop.app.process_dispatch import PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import import_module, load
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import AgentPartInput, AnswerPermission, FilePartInput, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -45,7 +45,7 @@ __all__ = ["both_clients"]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 ALL_MODULES = {**MODULES, **SERVED_MODULES}
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5))
 
 
 async def refused(wait: Any) -> OperationError:

@@ -126,7 +126,7 @@ async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_r
 
 async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Path) -> None:
     async with acme(tmp_path, Answer(status=400, body='{"error":{"message":"too many teams"}}')) as world:
-        world.credentials.put_sign_in("acme", {"access": "a", "refresh": "r", "expires": 1})
+        world.credentials.store_sign_in("acme", {"access": "a", "refresh": "r", "expires": 1})
         _, finished = await world.ask()
         assert isinstance(finished.error, APIError)
         assert "too many teams" in finished.error.data.message
@@ -135,7 +135,7 @@ async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Pat
 async def test_a_key_that_a_method_makes_is_stored_as_one(tmp_path: Path) -> None:
     async with acme(tmp_path) as world:
         assert (await world.sign_ins.authorize("acme", 1, {})).url == ""
-        assert world.credentials.secrets() == {"key-of-acme"}
+        assert world.credentials.list_secrets() == {"key-of-acme"}
 
 
 async def test_a_sign_in_that_fails_says_why(tmp_path: Path) -> None:

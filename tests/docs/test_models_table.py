@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.model.catalog.services import protocol_of
+from codeloop.model.catalog.services import find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.providers import ADAPTERS
 from scripts.build_models import PAGE, find_models, replace_table
@@ -17,7 +17,7 @@ def test_the_table_is_current() -> None:
 
 @pytest.mark.parametrize("info", MODELS, ids=[info.ref for info in MODELS])
 def test_each_of_the_models_can_be_asked_and_has_its_limits_and_price(info: ModelInfo) -> None:
-    assert protocol_of(info) in ADAPTERS
+    assert find_protocol(info) in ADAPTERS
     assert info.tool_call
     assert info.limits.context >= 100_000
     assert info.prices.is_known

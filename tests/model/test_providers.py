@@ -7,14 +7,14 @@ import pytest
 
 from codeloop.app.models.open_models import OpenModels
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.default_model import choose_default
-from codeloop.model.catalog.services import service_of
+from codeloop.model.catalog.default_model import choose_default_model
+from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.credentials.store import Credentials
-from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
-from codeloop.model.provider import Provider, endpoint_of
-from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
+from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
+from codeloop.model.provider import Provider, make_endpoint
+from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
 from codeloop.schema.wire import JSON
@@ -38,10 +38,10 @@ class World:
         return Providers(config, CATALOG, self.credentials, self.environment, self.local)
 
     def key(self, provider_id: str) -> str | None:
-        return endpoint_of(self.row(provider_id), self.credentials, self.environment).key
+        return make_endpoint(self.row(provider_id), self.credentials, self.environment).key
 
     def row(self, provider_id: str) -> Provider:
-        return self.providers().provider(provider_id)
+        return self.providers().get_provider(provider_id)
 
 
 @pytest.fixture
@@ -50,17 +50,17 @@ def world(tmp_path: Path) -> World:
 
 
 def sources(world: World) -> dict[str, str]:
-    return {usable.provider.id: usable.source for usable in world.providers().usable()}
+    return {usable.provider.id: usable.key_source for usable in world.providers().list_usable()}
 
 
 def test_without_keys_nothing_is_usable_but_everything_is_listed(world: World) -> None:
     assert sources(world) == {}
-    assert len(world.providers().all()) >= len(CATALOG.providers())
+    assert len(world.providers().list_enabled()) >= len(CATALOG.list_providers())
 
 
 def test_each_source_of_a_key_makes_a_provider_usable(world: World) -> None:
     world.environment = {"OPENAI_API_KEY": KEY, "MISTRAL_API_KEY": " "}
-    world.credentials.put("xai", KEY, "https://api.x.ai/v1")
+    world.credentials.store_key("xai", KEY, "https://api.x.ai/v1")
     world.config = {
         "provider": {
             "groq": {"options": {"apiKey": KEY}},
@@ -76,14 +76,14 @@ def test_each_source_of_a_key_makes_a_provider_usable(world: World) -> None:
 
 
 async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requests(world: World) -> None:
-    world.credentials.put_sign_in("xai", {"access": "a"})
+    world.credentials.store_sign_in("xai", {"access": "a"})
     assert sources(world) == {}
     providers = world.providers()
     providers.signs_in = lambda: {"xai", "groq"}
-    assert [each.provider.id for each in providers.usable()] == ["xai"]
-    assert providers.why_not(world.row("xai"), set()) == ""
-    assert providers.why_not(world.row("groq"), set()) == NO_KEY
-    assert (await providers.default()).startswith("xai/")
+    assert [each.provider.id for each in providers.list_usable()] == ["xai"]
+    assert providers.explain_unusable(world.row("xai"), set()) == ""
+    assert providers.explain_unusable(world.row("groq"), set()) == NO_KEY_REASON
+    assert (await providers.choose_default()).startswith("xai/")
 
 
 def test_switched_off_providers_are_gone_and_named_as_such(world: World) -> None:
@@ -91,7 +91,7 @@ def test_switched_off_providers_are_gone_and_named_as_such(world: World) -> None
     world.config = {"enabled_providers": ["openai", "xai"], "disabled_providers": ["xai"]}
     assert set(sources(world)) == {"openai"}
     with pytest.raises(UnknownModel, match="switched off"):
-        world.providers().info("anthropic/claude-sonnet-5")
+        world.providers().find_model("anthropic/claude-sonnet-5")
 
 
 def test_a_model_of_the_catalog_with_the_configuration_over_it(world: World) -> None:
@@ -107,17 +107,17 @@ def test_a_model_of_the_catalog_with_the_configuration_over_it(world: World) -> 
         }
     }
     providers = world.providers()
-    known = CATALOG.model("anthropic", "claude-sonnet-5")
-    changed = providers.info("anthropic/claude-sonnet-5")
+    known = CATALOG.find_model("anthropic", "claude-sonnet-5")
+    changed = providers.find_model("anthropic/claude-sonnet-5")
     assert known is not None
     assert (changed.limits.context, changed.limits.output) == (5000, known.limits.output)
     assert (changed.prices.input, changed.prices.output) == (1.5, known.prices.output)
-    mine = providers.info("anthropic/mine")
+    mine = providers.find_model("anthropic/mine")
     assert (mine.id, mine.api_id, mine.name, mine.options, mine.headers) == (
         "mine", "claude-haiku-4-5", "Mine", {"a": 1}, {"x-a": "b"},
     )  # fmt: skip
     assert mine.limits.context == 200_000
-    new = providers.info("anthropic/new")
+    new = providers.find_model("anthropic/new")
     assert (new.npm, new.tool_call, new.input) == ("@ai-sdk/anthropic", False, {"text", "image"})
 
 
@@ -134,39 +134,39 @@ def test_lists_of_the_configuration_filter_models(world: World, lists: JSON, lef
     base = {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {"a": {}, "b": {}}}
     world.config = {"provider": {"mine": {**base, **lists}}}
     providers = world.providers()
-    assert set(providers.models("mine")) == left
+    assert set(providers.list_models("mine")) == left
     for name in {"a", "b"} - left:
         with pytest.raises(UnknownModel):
-            providers.info(f"mine/{name}")
+            providers.find_model(f"mine/{name}")
 
 
 def test_unknown_names_are_answered_with_similar_ones(world: World) -> None:
     providers = world.providers()
     with pytest.raises(UnknownModel, match="`anthropic`"):
-        providers.info("antropic/claude-sonnet-5")
+        providers.find_model("antropic/claude-sonnet-5")
     with pytest.raises(UnknownModel, match="anthropic/claude-sonnet-5") as failed:
-        providers.info("anthropic/claude-sonet-5")
+        providers.find_model("anthropic/claude-sonet-5")
     assert str(failed.value).count("`anthropic/") <= 3
     for ref in ("", "/", "openai/", "nothing"):
         with pytest.raises(UnknownModel):
-            providers.info(ref)
+            providers.find_model(ref)
 
 
 def test_a_bare_model_name_is_answered_with_the_whole_one(world: World) -> None:
     world.environment = {"ANTHROPIC_API_KEY": KEY}
     with pytest.raises(UnknownModel, match="`anthropic/claude-sonnet-5`"):
-        world.providers().info("claude-sonnet-5")
+        world.providers().find_model("claude-sonnet-5")
 
 
 def test_a_server_whose_models_nobody_lists_takes_any_name(world: World) -> None:
     world.local = [LocalServer("ollama", "Ollama", "http://127.0.0.1:1/v1")]
     world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1/v1"}}}}
-    assert world.providers().info("ollama/qwen3:8b").id == "qwen3:8b"
-    assert world.providers().info("mine/some/name").id == "some/name"
+    assert world.providers().find_model("ollama/qwen3:8b").id == "qwen3:8b"
+    assert world.providers().find_model("mine/some/name").id == "some/name"
 
 
 def test_keys_come_from_configuration_then_environment_then_file(world: World) -> None:
-    world.credentials.put("openai", "stored-key", "https://api.openai.com/v1")
+    world.credentials.store_key("openai", "stored-key", "https://api.openai.com/v1")
     assert world.key("openai") == "stored-key"
     world.environment = {"OPENAI_API_KEY": "environment-key"}
     assert world.key("openai") == "environment-key"
@@ -175,10 +175,10 @@ def test_keys_come_from_configuration_then_environment_then_file(world: World) -
 
 
 def test_a_stored_key_does_not_follow_a_changed_base_url(world: World) -> None:
-    world.credentials.put("openai", KEY, "https://api.openai.com/v1")
+    world.credentials.store_key("openai", KEY, "https://api.openai.com/v1")
     world.config = {"provider": {"openai": {"options": {"baseURL": "https://evil.example/v1"}}}}
-    with pytest.raises(WrongOrigin) as failed:
-        world.providers().open("openai/gpt-6-sol")
+    with pytest.raises(WrongKeyOrigin) as failed:
+        world.providers().open_model("openai/gpt-6-sol")
     assert "https://api.openai.com" in str(failed.value)
     assert "https://evil.example" in str(failed.value)
 
@@ -187,7 +187,7 @@ def test_an_entry_without_an_origin_does_not_follow_it_either(world: World) -> N
     world.credentials.path.write_text(f'{{"openai": {{"type": "api", "key": "{KEY}"}}}}')
     assert world.key("openai") == KEY
     world.config = {"provider": {"openai": {"options": {"baseURL": "https://evil.example/v1"}}}}
-    with pytest.raises(WrongOrigin):
+    with pytest.raises(WrongKeyOrigin):
         world.key("openai")
 
 
@@ -199,7 +199,7 @@ def test_an_entry_without_an_origin_serves_a_provider_that_only_the_configuratio
 
 def test_a_missing_key_says_which_variable_and_which_command(world: World) -> None:
     with pytest.raises(NoKey, match=r"ANTHROPIC_API_KEY.*codeloop auth login anthropic"):
-        world.providers().open("anthropic/claude-sonnet-5")
+        world.providers().open_model("anthropic/claude-sonnet-5")
 
 
 def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header(world: World) -> None:
@@ -216,37 +216,37 @@ def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header
 def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(world: World) -> None:
     world.environment = {"AZURE_API_KEY": KEY}
     with pytest.raises(ModelUnavailable, match="AZURE_RESOURCE_NAME"):
-        endpoint_of(world.row("azure"), world.credentials, world.environment)
+        make_endpoint(world.row("azure"), world.credentials, world.environment)
     world.environment["AZURE_RESOURCE_NAME"] = "mine"
-    endpoint = endpoint_of(world.row("azure"), world.credentials, world.environment)
+    endpoint = make_endpoint(world.row("azure"), world.credentials, world.environment)
     assert endpoint.base_url == "https://mine.services.ai.azure.com/anthropic/v1"
     world.environment["AZURE_RESOURCE_NAME"] = "evil.example/?"
     assert sources(world)["azure"] == "environment"
     world.environment["AZURE_RESOURCE_NAME"] = "user@evil.example"
     with pytest.raises(ModelUnavailable, match="not a valid base URL"):
-        endpoint_of(world.row("azure"), world.credentials, world.environment)
+        make_endpoint(world.row("azure"), world.credentials, world.environment)
 
 
 def test_one_key_of_azure_serves_both_of_its_addresses_and_no_other(world: World) -> None:
     world.config = {"provider": {"azure": {"options": {"resourceName": "mine"}}}}
-    world.credentials.put("azure", KEY, "https://mine.services.ai.azure.com/anthropic/v1")
-    row, models = world.row("azure"), world.providers().models("azure")
+    world.credentials.store_key("azure", KEY, "https://mine.services.ai.azure.com/anthropic/v1")
+    row, models = world.row("azure"), world.providers().list_models("azure")
     found = {
-        name: endpoint_of(row, world.credentials, world.environment, service_of(models[name]))
+        name: make_endpoint(row, world.credentials, world.environment, find_service(models[name]))
         for name in ("gpt-5.4", "claude-opus-4-5")
     }
     assert found["gpt-5.4"].base_url == "https://mine.openai.azure.com/openai/v1"
     assert found["claude-opus-4-5"].base_url == "https://mine.services.ai.azure.com/anthropic/v1"
     assert {each.key for each in found.values()} == {KEY}
     world.config = {"provider": {"azure": {"options": {"baseURL": "https://evil.example/v1"}}}}
-    with pytest.raises(WrongOrigin):
+    with pytest.raises(WrongKeyOrigin):
         world.key("azure")
 
 
 def test_a_program_that_prints_the_key_makes_a_provider_usable(world: World) -> None:
     world.config = {"provider": {"openai": {"options": {"apiKeyHelper": "pass show openai"}}}}
     assert sources(world) == {"openai": "configuration"}
-    endpoint = endpoint_of(world.row("openai"), world.credentials, world.environment)
+    endpoint = make_endpoint(world.row("openai"), world.credentials, world.environment)
     assert endpoint.key is None
     assert endpoint.signer is not None
     world.config["provider"]["openai"]["options"]["apiKey"] = KEY
@@ -256,7 +256,7 @@ def test_a_program_that_prints_the_key_makes_a_provider_usable(world: World) -> 
 def test_deadlines_come_from_the_configuration(world: World) -> None:
     def deadlines(**options: object) -> tuple[float, float]:
         world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1", **options}}}}
-        endpoint = endpoint_of(world.row("mine"), world.credentials, world.environment)
+        endpoint = make_endpoint(world.row("mine"), world.credentials, world.environment)
         return endpoint.first_byte, endpoint.idle
 
     assert deadlines() == (MODEL_FIRST_BYTE.seconds, MODEL_IDLE.seconds)
@@ -269,8 +269,8 @@ def test_deadlines_come_from_the_configuration(world: World) -> None:
 
 def test_a_protocol_that_we_do_not_speak_is_named_with_those_that_we_do(world: World) -> None:
     world.config = {"provider": {"mine": {"npm": "@acme/odd", "options": {"baseURL": "http://127.0.0.1:1"}}}}
-    with pytest.raises(UnspokenProtocol, match=r"@acme/odd.*anthropic-messages.*openai-chat"):
-        world.providers().open("mine/m")
+    with pytest.raises(UnsupportedProtocol, match=r"@acme/odd.*anthropic-messages.*openai-chat"):
+        world.providers().open_model("mine/m")
 
 
 async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> None:
@@ -279,7 +279,7 @@ async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> No
     answer = http(body).replace(b"application/json", b"text/event-stream")
     async with serving(answer) as (url, heads):
         world.config = {"provider": {"mine": {"options": {"baseURL": f"{url}/v1", "apiKey": KEY}}}}
-        model = world.providers().open("mine/m")
+        model = world.providers().open_model("mine/m")
         request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("hi"),)),))
         events = [event async for event in model.stream(request)]
     assert TextDelta("hello") in events
@@ -292,62 +292,62 @@ async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> No
 async def test_the_configured_model_comes_first_and_must_exist(world: World) -> None:
     world.environment = {"OPENAI_API_KEY": KEY}
     world.config = {"model": "anthropic/claude-sonnet-5"}
-    assert await world.providers().default() == "anthropic/claude-sonnet-5"
-    assert await world.providers().default("openai/gpt-6-sol") == "openai/gpt-6-sol"
+    assert await world.providers().choose_default() == "anthropic/claude-sonnet-5"
+    assert await world.providers().choose_default("openai/gpt-6-sol") == "openai/gpt-6-sol"
     with pytest.raises(UnknownModel):
-        await world.providers().default("openai/no-such-thing-at-all")
+        await world.providers().choose_default("openai/no-such-thing-at-all")
 
 
 async def test_without_one_the_environment_comes_before_stored_keys_before_local_servers(world: World) -> None:
     models = b'{"data": [{"id": "qwen3-coder:30b"}]}'
     async with serving(http(models)) as (url, _):
         world.local = [LocalServer("ollama", "Ollama", f"{url}/v1")]
-        assert await world.providers().default() == "ollama/qwen3-coder:30b"
-        world.credentials.put("openai", KEY, "https://api.openai.com/v1")
-        assert (await world.providers().default()).startswith("openai/")
+        assert await world.providers().choose_default() == "ollama/qwen3-coder:30b"
+        world.credentials.store_key("openai", KEY, "https://api.openai.com/v1")
+        assert (await world.providers().choose_default()).startswith("openai/")
         world.environment = {"XAI_API_KEY": KEY}
-        assert (await world.providers().default()).startswith("xai/")
+        assert (await world.providers().choose_default()).startswith("xai/")
         world.environment = {"XAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-        assert (await world.providers().default()).startswith("anthropic/claude-")
+        assert (await world.providers().choose_default()).startswith("anthropic/claude-")
 
 
 async def test_variables_that_serve_other_ends_choose_no_model(world: World) -> None:
     world.environment = {"GITHUB_TOKEN": KEY, "HF_TOKEN": KEY, "GITLAB_TOKEN": KEY}
     with pytest.raises(NoModel):
-        await world.providers().default()
+        await world.providers().choose_default()
 
 
 async def test_with_nothing_at_all_three_lines_say_how_to_go_on(world: World) -> None:
     with pytest.raises(NoModel) as failed:
-        await world.providers().default()
-    assert str(failed.value) == NO_MODEL
-    assert len(NO_MODEL.splitlines()) == 3
-    assert "codeloop auth login" in NO_MODEL
+        await world.providers().choose_default()
+    assert str(failed.value) == NO_MODEL_MESSAGE
+    assert len(NO_MODEL_MESSAGE.splitlines()) == 3
+    assert "codeloop auth login" in NO_MODEL_MESSAGE
 
 
 @pytest.mark.slow
 async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: World) -> None:
-    for row in CATALOG.providers():
+    for row in CATALOG.list_providers():
         world.environment = {name: "https://x.example" if name.endswith("_URL") else "value" for name in row.env}
         world.config = {"enabled_providers": [row.id]}
         try:
-            ref = await world.providers().default()
+            ref = await world.providers().choose_default()
         except NoModel:
             continue
-        assert world.providers().open(ref).info.provider_id == row.id
+        assert world.providers().open_model(ref).info.provider_id == row.id
 
 
 def test_the_small_model_is_the_configured_one_or_the_providers(world: World) -> None:
-    assert world.providers().small_model("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
-    assert world.providers().small_model("openai/gpt-6-sol") == "openai/gpt-6-luna"
-    bedrock = choose_default(world.providers().models("amazon-bedrock").values())
+    assert world.providers().choose_small_model("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
+    assert world.providers().choose_small_model("openai/gpt-6-sol") == "openai/gpt-6-luna"
+    bedrock = choose_default_model(world.providers().list_models("amazon-bedrock").values())
     assert bedrock is not None
     assert bedrock.id.startswith("global.anthropic.claude-sonnet-"), "without a region most can't be asked"
     for region in ("us", "eu", "global"):
-        small = world.providers().small_model(f"amazon-bedrock/{region}.anthropic.claude-opus-5-5")
+        small = world.providers().choose_small_model(f"amazon-bedrock/{region}.anthropic.claude-opus-5-5")
         assert small == f"amazon-bedrock/{region}.anthropic.claude-haiku-4-5-20251001-v1:0"
     world.config = {"small_model": "openai/gpt-6-sol"}
-    assert world.providers().small_model("anthropic/claude-opus-5") == "openai/gpt-6-sol"
+    assert world.providers().choose_small_model("anthropic/claude-opus-5") == "openai/gpt-6-sol"
 
 
 def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same(world: World) -> None:
@@ -364,11 +364,11 @@ def test_a_local_server_has_no_small_model(world: World) -> None:
     servers = {"ollama": "qwen3", "lmstudio": "qwen/qwen3-coder-30b"}  # the catalog has models of the second
     world.local = [LocalServer(name, name, "http://127.0.0.1:1/v1") for name in servers]
     for name, model in servers.items():
-        assert world.providers().small_model(f"{name}/{model}") is None
+        assert world.providers().choose_small_model(f"{name}/{model}") is None
 
 
 def test_a_childs_environment_has_no_key_of_any_source(world: World) -> None:
-    world.credentials.put("xai", "stored-key-0123456789", "https://api.x.ai")
+    world.credentials.store_key("xai", "stored-key-0123456789", "https://api.x.ai")
     world.config = {"provider": {"groq": {"options": {"apiKey": "configured-key-0123456789"}}}}
     world.environment = {
         "PATH": "/bin",
@@ -377,7 +377,7 @@ def test_a_childs_environment_has_no_key_of_any_source(world: World) -> None:
         "A": "stored-key-0123456789",
         "B": "x configured-key-0123456789 y",
     }
-    assert world.providers().child_environment() == {"PATH": "/bin"}
+    assert world.providers().make_child_environment() == {"PATH": "/bin"}
 
 
 def test_no_key_is_in_the_repr_of_an_endpoint_or_a_provider(world: World) -> None:
@@ -385,4 +385,4 @@ def test_no_key_is_in_the_repr_of_an_endpoint_or_a_provider(world: World) -> Non
     row = world.row("openai")
     assert isinstance(row.config, ProviderConfig)
     assert KEY not in repr(row)
-    assert KEY not in repr(endpoint_of(row, world.credentials, world.environment))
+    assert KEY not in repr(make_endpoint(row, world.credentials, world.environment))

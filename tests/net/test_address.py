@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.net.address import why_not_public
+from codeloop.net.address import classify_non_public
 
 NOT_PUBLIC = [
     *("0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.9.9.9"),
@@ -20,16 +20,16 @@ PUBLIC = [
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
 def test_an_address_that_is_not_public_is_a_concern(address: str) -> None:
-    assert why_not_public(address)
+    assert classify_non_public(address)
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_no_concern(address: str) -> None:
-    assert why_not_public(address) is None
+    assert classify_non_public(address) is None
 
 
 @pytest.mark.parametrize(
     "address", ["169.254.169.254", "168.63.129.16", "100.100.100.200", "fd00:ec2::254", "fd20:ce::254"]
 )
 def test_metadata_services_are_told_from_private_networks(address: str) -> None:
-    assert why_not_public(address) == "a cloud's metadata service"
+    assert classify_non_public(address) == "a cloud's metadata service"

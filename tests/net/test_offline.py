@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.net.offline import VARIABLE, is_offline, is_reachable_offline
+from codeloop.net.offline import OFFLINE_VARIABLE, is_offline, is_reachable_offline
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
 from tests.support.provider import ModelServer
@@ -37,13 +37,13 @@ def test_only_this_machine_and_private_networks_are_reached(host: str, is_reache
 
 @pytest.mark.parametrize(("value", "is_on"), [("1", True), ("true", True), ("", False), ("0", False), ("False", False)])
 def test_the_variable_turns_it_on(value: str, is_on: bool) -> None:
-    assert is_offline({VARIABLE: value}) == is_on
+    assert is_offline({OFFLINE_VARIABLE: value}) == is_on
 
 
 async def test_a_service_elsewhere_is_not_asked_and_not_tried_again(
     monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv(OFFLINE_VARIABLE, "1")
     async with ModelServer([Answer(text="by proxy")]) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         got = await asking(openai("http://models.example/v1"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.net.proxy import proxy_for
+from codeloop.net.proxy import find_proxy
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from codeloop.net.proxy import proxy_for
     ],
 )
 def test_the_scheme_comes_before_all_proxy(environment: dict[str, str], proxy: str | None) -> None:
-    assert proxy_for("https", "api.example.com", 443, environment) == proxy
+    assert find_proxy("https", "api.example.com", 443, environment) == proxy
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_the_scheme_comes_before_all_proxy(environment: dict[str, str], proxy: s
 )
 def test_no_proxy_names_hosts_with_all_below_them(excluded: str, is_direct: bool) -> None:
     environment = {"https_proxy": "http://p:1", "no_proxy": excluded}
-    assert (proxy_for("https", "api.example.com", 443, environment) is None) == is_direct
+    assert (find_proxy("https", "api.example.com", 443, environment) is None) == is_direct
 
 
 def test_no_proxy_names_networks() -> None:
     environment = {"http_proxy": "http://p:1", "no_proxy": "10.0.0.0/8, fd00::/8, junk/99"}
-    assert proxy_for("http", "10.1.2.3", 80, environment) is None
-    assert proxy_for("http", "fd12::1", 80, environment) is None
+    assert find_proxy("http", "10.1.2.3", 80, environment) is None
+    assert find_proxy("http", "fd12::1", 80, environment) is None
     for host in ("11.1.2.3", "example.com", "10.1.2.3.example.com"):
-        assert proxy_for("http", host, 80, environment) == "http://p:1"
+        assert find_proxy("http", host, 80, environment) == "http://p:1"

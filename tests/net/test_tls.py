@@ -12,7 +12,7 @@ import pytest
 
 from codeloop.net.client import OriginClient
 from codeloop.net.http1 import NetworkError
-from codeloop.net.tls import service_tls_context, tls_context
+from codeloop.net.tls import load_service_tls_context, load_tls_context
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="needs the program openssl to make certificates"
@@ -23,8 +23,8 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 @pytest.fixture(autouse=True)
 def fresh_contexts() -> Iterator[None]:
     yield
-    tls_context.cache_clear()
-    service_tls_context.cache_clear()
+    load_tls_context.cache_clear()
+    load_service_tls_context.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +78,8 @@ async def test_further_authorities_are_trusted_beside_the_systems(
         with pytest.raises(NetworkError) as refused:
             await post(url)
         assert refused.value.kind == "certificate"
-        tls_context.cache_clear()
-        service_tls_context.cache_clear()
+        load_tls_context.cache_clear()
+        load_service_tls_context.cache_clear()
         monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(folder / "server.pem"))
         assert await post(url) == b"ok"
 
@@ -92,7 +92,7 @@ async def test_a_service_that_asks_sees_the_client_certificate(folder: Path, mon
     async with serving(folder, asks=True) as (url, names):
         assert await post(url) == b"ok"
     assert names == ["client"]
-    assert service_tls_context() is not tls_context()
+    assert load_service_tls_context() is not load_tls_context()
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, play
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, play_answer
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, AnyOperation
 from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
@@ -131,8 +131,8 @@ class Endless:
         answer = (
             ANSWERS[wanted[1]] if wanted else ScriptedAnswer(text="Hello.", kind="main" if request.tools else "side")
         )
-        answer = msgspec.structs.replace(answer, tokens=Count(input=10)) if request.tools else answer
-        async for event in play(answer, random.getrandbits(40)):
+        answer = msgspec.structs.replace(answer, tokens=TokenCount(input=10)) if request.tools else answer
+        async for event in play_answer(answer, random.getrandbits(40)):
             yield event
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.ids import new_id
 from codeloop.server.server import ListenOptions, Server
@@ -20,7 +20,7 @@ from tests.server.support.hearing import Event, hearing, of
 from tests.server.support.serving import Served, served
 from tests.support.project import PASSWORD, RequestRecorder, call, calls, startup
 
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 WAIT = calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
 TEXT = {"type": "text", "text": "go"}
 

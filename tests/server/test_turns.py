@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeloop.model.retry import RetryingModel
-from codeloop.model.testing.script import Block, CallBlock, ScriptedAnswer, ScriptedCall
+from codeloop.model.testing.script import CallBlock, ScriptedAnswer, ScriptedBlock, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData
 from codeloop.schema.ids import now_ms
@@ -405,7 +405,7 @@ def is_done(event: Event, tool: str) -> bool:
 
 
 async def test_arguments_that_stream_in_show_a_pending_call(tmp_path: Path) -> None:
-    content: tuple[Block, ...] = (CallBlock(ScriptedCall("bash", {"command": "true"}), deltas=4, ms=40),)
+    content: tuple[ScriptedBlock, ...] = (CallBlock(ScriptedCall("bash", {"command": "true"}), deltas=4, ms=40),)
     async with (
         served(tmp_path, [ScriptedAnswer(content=content), ScriptedAnswer(text="Ok.")]) as it,
         hearing(it) as heard,

@@ -9,7 +9,6 @@ from codeloop.model.chat import (
     CallReady,
     ChatModel,
     Finished,
-    Limits,
     ModelEvent,
     ModelInfo,
     ModelMessage,
@@ -17,12 +16,13 @@ from codeloop.model.chat import (
     ReasoningDelta,
     TextDelta,
     TextPiece,
+    TokenLimits,
     UserModelMessage,
 )
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
 from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
 from codeloop.model.protocols.responses.adapter import OpenAIResponses
-from codeloop.model.quirks import ANTHROPIC, COMPATIBLE, OPENAI, Quirks
+from codeloop.model.quirks import ANTHROPIC_QUIRKS, COMPATIBLE_QUIRKS, OPENAI_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from tests.support.provider import ModelServer
 
@@ -87,7 +87,7 @@ async def openai() -> AsyncGenerator[Callable[..., OpenAIChat], None]:
     """Make models that speak chat completions; their connections are dropped at the end."""
     made: list[OpenAIChat] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = COMPATIBLE, **deadlines: Any) -> OpenAIChat:
+    def make(server: ModelServer | str, *, quirks: Quirks = COMPATIBLE_QUIRKS, **deadlines: Any) -> OpenAIChat:
         info = deadlines.pop("info", ModelInfo(provider_id="acme", id="m1", name="M1"))
         made.append(OpenAIChat(info, endpoint(server, **deadlines), quirks))
         return made[-1]
@@ -102,7 +102,7 @@ async def responses() -> AsyncGenerator[Callable[..., OpenAIResponses], None]:
     """Make models that speak Responses; their connections are dropped at the end."""
     made: list[OpenAIResponses] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = OPENAI, **deadlines: Any) -> OpenAIResponses:
+    def make(server: ModelServer | str, *, quirks: Quirks = OPENAI_QUIRKS, **deadlines: Any) -> OpenAIResponses:
         info = deadlines.pop("info", ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True))
         made.append(OpenAIResponses(info, endpoint(server, **deadlines), quirks))
         return made[-1]
@@ -117,9 +117,9 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
     """Make models that speak messages; their connections are dropped at the end."""
     made: list[AnthropicMessages] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = ANTHROPIC, **deadlines: Any) -> AnthropicMessages:
+    def make(server: ModelServer | str, *, quirks: Quirks = ANTHROPIC_QUIRKS, **deadlines: Any) -> AnthropicMessages:
         info = deadlines.pop(
-            "info", ModelInfo(provider_id="anthropic", id="claude", name="Claude", limits=Limits(output=8_000))
+            "info", ModelInfo(provider_id="anthropic", id="claude", name="Claude", limits=TokenLimits(output=8_000))
         )
         made.append(AnthropicMessages(info, endpoint(server, **deadlines), quirks))
         return made[-1]

@@ -30,7 +30,7 @@ from codeloop.model.chat import (
     ToolModelMessage,
     UserModelMessage,
 )
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
@@ -132,7 +132,7 @@ def call(name: str, call_id: str = "", **arguments: Any) -> ScriptedCall:
 
 def calls(*made: ScriptedCall, text: str = "") -> ScriptedAnswer:
     """Return an answer for a script that makes these calls."""
-    return ScriptedAnswer(text=text, calls=made, tokens=Count(input=100, output=10))
+    return ScriptedAnswer(text=text, calls=made, tokens=TokenCount(input=100, output=10))
 
 
 def startup(home: Path, work: Path, **settings: Any) -> Startup:

@@ -11,16 +11,16 @@ from codeloop.model.chat import (
     CallPiece,
     CallReady,
     ChatModel,
-    Limits,
     ModelEvent,
     ModelInfo,
     ReasoningDelta,
     ReasoningPiece,
     TextDelta,
     TextPiece,
+    TokenLimits,
 )
 from codeloop.model.providers import ADAPTERS
-from codeloop.model.quirks import quirks_of
+from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.endpoint import Endpoint
 
 KEY = "sk-test-0123456789abcdef"
@@ -48,7 +48,7 @@ class AdapterRow:
         values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
         endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
         adapter: Any = load(ADAPTERS[self.protocol])
-        model: ChatModel = adapter(self.info, endpoint, quirks_of(self.info))
+        model: ChatModel = adapter(self.info, endpoint, find_quirks(self.info))
         return model
 
     @property
@@ -65,7 +65,7 @@ def row_info(protocol: str, provider: str, npm: str, name: str) -> ModelInfo:
         name=name,
         npm=npm,
         protocol=protocol,
-        limits=Limits(200_000, 8_000),
+        limits=TokenLimits(200_000, 8_000),
         reasoning=True,
         input=frozenset({"text", "image", "pdf"}),
     )

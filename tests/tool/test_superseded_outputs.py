@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.agent.request.cache import RequestCache
 from codeloop.model.chat import ModelInfo, ToolModelMessage
-from codeloop.model.quirks import cache_life
+from codeloop.model.quirks import get_cache_lifetime
 from codeloop.schema.message import AssistantTime
 from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, ToolStateError, ToolTime
 from codeloop.schema.wire import replace
@@ -27,7 +27,7 @@ from tests.store.states import assistant, session, user
 SESSION = session()
 INFO = ModelInfo(provider_id="p", id="m", name="M")
 LONG = "x" * 400
-LIFE = cache_life("p")
+LIFE = get_cache_lifetime("p")
 MINUTE = 60_000
 
 
@@ -116,9 +116,9 @@ def test_outputs_stay_while_the_cache_is_warm_and_go_once_it_is_cold_for_good() 
 
 def test_each_provider_s_cache_is_waited_for() -> None:
     entries = [step(1, part(1, "bash", **BASH), provider="openai"), step(2, part(2, "bash", **BASH))]
-    assert cache_life("openai") > LIFE
+    assert get_cache_lifetime("openai") > LIFE
     assert sent(entries, 3 + LIFE) == [LONG, LONG]
-    assert sent(entries, 2 + cache_life("openai")) == [RUN_AGAIN, LONG]
+    assert sent(entries, 2 + get_cache_lifetime("openai")) == [RUN_AGAIN, LONG]
 
 
 def test_a_compaction_leaves_out_what_its_tail_holds_twice() -> None:

@@ -140,9 +140,9 @@ def _make_request(
         ceilings.append((UNATTENDED_RULES,))
     options = {**model.info.options, **agent.options}
     if info.variant is not None:
-        from codeloop.model.catalog.variants import with_variant
+        from codeloop.model.catalog.variants import apply_variant
 
-        options = with_variant(options, model.info, info.variant)
+        options = apply_variant(options, model.info, info.variant)
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
         messages=cache.messages(view, model.info, info.time.created),
@@ -151,8 +151,8 @@ def _make_request(
         temperature=agent.temperature,
         top_p=agent.top_p,
         options=options,
-        keep_hour=engine.policy.keep_hour,
-        attempts=MODEL_FALLBACK_ATTEMPTS.value if list_fallbacks(model.info.ref, engine.policy) else None,
+        wants_hour_cache=engine.policy.keep_hour,
+        max_attempts=MODEL_FALLBACK_ATTEMPTS.value if list_fallbacks(model.info.ref, engine.policy) else None,
     )
 
 

@@ -134,7 +134,7 @@ class Project:
         settings, project_root = self.settings, self.settings.project_root
         scratch = project_root.scratch(settings.home)
         environment = {
-            name: value for name, value in self.providers.child_environment().items() if name not in SEARCH_KEYS
+            name: value for name, value in self.providers.make_child_environment().items() if name not in SEARCH_KEYS
         }
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
@@ -216,9 +216,9 @@ class Project:
 
         async def refresh() -> None:
             await asyncio.sleep(CATALOG_DELAY.seconds)
-            from codeloop.model.catalog.refresh import refresh_if_due
+            from codeloop.model.catalog.refresh import refresh_catalog_if_due
 
-            await refresh_if_due(self.settings.paths.cache, self.settings.environment, Catalog())
+            await refresh_catalog_if_due(self.settings.paths.cache, self.settings.environment, Catalog())
 
         self.in_background(refresh())
 

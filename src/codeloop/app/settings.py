@@ -233,7 +233,7 @@ def newest_model(settings: ProjectSettings, providers: Providers, name: str) -> 
     """Return the newest usable model that a name without a provider (`sonnet`) means; None: there is none."""
     from codeloop.model import usable_models
 
-    return usable_models.newest_model(providers, name, settings.config.model or "")
+    return usable_models.find_newest_model(providers, name, settings.config.model or "")
 
 
 def _signs_in(settings: ProjectSettings) -> frozenset[str]:

@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from codeloop.kit.lazy import load
-from codeloop.net.offline import VARIABLE
+from codeloop.net.offline import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
 COMPLETIONS = {
@@ -30,7 +30,7 @@ def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str]
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Set the variable, which everything that connects reads, in programs that are started too."""
     if value:
-        environ[VARIABLE] = "1"
+        environ[OFFLINE_VARIABLE] = "1"
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)

@@ -15,7 +15,7 @@ from codeloop.config.files import write_private
 from codeloop.config.paths import Paths
 from codeloop.kit.processes import is_alive, start_time
 from codeloop.kit.small_files import open_regular
-from codeloop.net.origin import add_brackets
+from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
 
 USERNAME = "opencode"

@@ -1,1 +1,1 @@
-"""Language models: catalog, credentials, adapters, retries, and scripted or replayed models for tests."""
+"""Language models: catalog, credentials, adapters of services' protocols, retries, and scripted or replayed models."""

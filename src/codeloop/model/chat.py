@@ -1,4 +1,4 @@
-"""One language model behind one method, and the values that go in and come out.
+"""The interface of a language model (`ChatModel`), its requests and events. Everything that calls a model uses it.
 
 Errors are values: a stream never raises for what the service or the network did; it ends with `Finished`.
 """
@@ -13,24 +13,25 @@ from codeloop.schema.message import NO_TOKENS, Tokens
 from codeloop.schema.wire import JSON
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """Tokens. 0 means unknown."""
+class TokenLimits(msgspec.Struct, frozen=True):
+    """A model's limits in tokens: of its context, of an answer (`output`), of a request (`input`). 0: unknown."""
 
     context: int = 0
     output: int = 0
     input: int = 0
 
 
-HOUR_WRITE = 2.0
-"""The price of one-hour cache writes, as a multiple of the input price."""
-TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
-"""Service tier -> the factor that it applies to the standard prices."""
+HOUR_WRITE_PRICE_FACTOR = 2.0
+"""The price of tokens written to a cache that is kept for an hour, as a multiple of the input price (Anthropic)."""
+TIER_PRICE_FACTORS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
+"""Service tier -> the factor by which it multiplies the standard prices."""
 
 
 class Prices(msgspec.Struct, frozen=True):
     """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price.
 
-    `reasoning`: of tokens thought; None: as `output`. `tiers`: the prices of longer requests, the shortest first.
+    `reasoning`: the price of reasoning tokens; None: that of `output`. `tiers`: the prices of longer requests, the
+    shortest first.
     """
 
     input: float = 0.0
@@ -41,9 +42,9 @@ class Prices(msgspec.Struct, frozen=True):
     is_known: bool = False
     tiers: "tuple[PriceTier, ...]" = ()
 
-    def cost(self, tokens: Tokens) -> float:
-        """Return the dollars that the `tokens` of a request cost. Reasoning tokens are part of `output`."""
-        prices = self.of(tokens)
+    def compute_cost(self, tokens: Tokens) -> float:
+        """Return the price of a request in dollars. Reasoning is part of `output`, one-hour writes of `cache.write`."""
+        prices = self.select_tier(tokens)
         reasoning = tokens.reasoning if prices.reasoning is not None else 0
         dollars = (
             tokens.input * prices.input
@@ -53,23 +54,24 @@ class Prices(msgspec.Struct, frozen=True):
             + tokens.cache.write * prices.cache_write
             + tokens.cache.hour_write * (prices.hour_write - prices.cache_write)
         )
-        return dollars * TIERS.get(tokens.tier, 1.0) / 1_000_000
+        return dollars * TIER_PRICE_FACTORS.get(tokens.tier, 1.0) / 1_000_000
 
-    def of(self, tokens: Tokens) -> "Prices":
-        """Return the prices of a request with these `tokens`, by its length."""
-        longer = (tier.prices for tier in reversed(self.tiers) if tokens.context > tier.above)
+    def select_tier(self, tokens: Tokens) -> "Prices":
+        """Return the prices that apply to a request of this length; services bill a whole request by one tier."""
+        longer = (tier.prices for tier in reversed(self.tiers) if tokens.context > tier.above_tokens)
         return next(longer, self)
 
     @property
     def hour_write(self) -> float:
-        """Dollars per million tokens that are written to a cache which is kept for an hour."""
-        return self.input * HOUR_WRITE if self.cache_write > self.input else self.cache_write
+        """The price of tokens that are written to a cache which is kept for an hour."""
+        # Where writing costs no more than input, the service has no caches of different lifetimes.
+        return self.input * HOUR_WRITE_PRICE_FACTOR if self.cache_write > self.input else self.cache_write
 
 
 class PriceTier(msgspec.Struct, frozen=True):
     """The prices of a whole request of more than `above` tokens."""
 
-    above: int
+    above_tokens: int
     prices: Prices
 
 
@@ -84,9 +86,9 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The configured protocol; empty: that of `npm`."""
     api_id: str = ""
     """The service's name of the model; empty: the same as `id`."""
-    limits: Limits = Limits()
+    limits: TokenLimits = TokenLimits()
     answer_limit: int = 0
-    """Tokens of an answer, as the configuration says; 0: it does not."""
+    """The most tokens of an answer, by the configuration; 0: not configured."""
     prices: Prices = Prices()
     tool_call: bool = True
     reasoning: bool = False
@@ -95,16 +97,16 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     input: frozenset[str] = frozenset({"text"})
     """Modalities the model reads: text, image, pdf, audio, video."""
     reasoning_field: str = ""
-    """The field of an assistant message that reasoning goes back in (`interleaved.field` of the catalog)."""
+    """The field of an assistant message in which thinking is sent back (`interleaved.field` of the catalog)."""
     status: str = "active"
     release_date: str = ""
     family: str = ""
     options: JSON = {}
     headers: dict[str, str] = {}
     variants: dict[str, JSON] = {}
-    """What the configuration says of variants: options by name, `disabled` takes one away."""
+    """Variants of the configuration: options by name; `disabled` removes one."""
     small: bool | None = None
-    """Whether it gets few tools and a short prompt, as the configuration says; None: see `catalog.vendors.is_small`."""
+    """Whether it gets few tools and a short prompt, by the configuration; None: `catalog.vendors.is_small` decides."""
 
     @property
     def ref(self) -> str:
@@ -120,7 +122,7 @@ class TextPiece(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ReasoningPiece(msgspec.Struct, frozen=True, tag="reasoning"):
-    """Thinking to be sent back; `metadata` as of TextPiece."""
+    """Earlier thinking of the model, to be sent back; `metadata` as in TextPiece."""
 
     text: str
     metadata: JSON = {}
@@ -152,13 +154,13 @@ class ResultPiece(msgspec.Struct, frozen=True, tag="result"):
 
 
 class UserModelMessage(msgspec.Struct, frozen=True, tag="user"):
-    """What the user says; never empty."""
+    """A message of the user; never empty."""
 
     content: tuple[TextPiece | ImagePiece, ...]
 
 
 class AssistantModelMessage(msgspec.Struct, frozen=True, tag="assistant"):
-    """What the model has answered; never empty. `origin`: the `provider/model` that made it."""
+    """An answer of the model; never empty. `origin`: the `provider/model` that made it."""
 
     content: tuple[TextPiece | ReasoningPiece | CallPiece, ...]
     origin: str = ""
@@ -197,14 +199,14 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of the body in the protocol's own names; they override all others."""
     headers: dict[str, str] = {}
     """Further headers of this request."""
-    keep_hour: bool = False
-    """Whether a service that can should cache the beginning of the request for an hour, at a higher price."""
-    attempts: int | None = None
-    """How often to try at most, where another model can take over; None: as often as usual."""
+    wants_hour_cache: bool = False
+    """Whether to cache the beginning of the request for an hour, at a higher price, where the service supports it."""
+    max_attempts: int | None = None
+    """The most attempts, fewer than usual where another model can take over; None: as often as usual."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """More text. A new `block` number starts a new part; `metadata`, when not empty, is merged into the block's."""
+    """A piece of text. A new `block` number starts a block; `metadata`, if not empty, is merged into the block's."""
 
     text: str
     block: int = 0
@@ -212,7 +214,7 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
-    """More thinking; `metadata` (signature, redacted data), when not empty, is merged into the block's."""
+    """A piece of thinking; `metadata` (signature, redacted data), if not empty, is merged into the block's."""
 
     text: str
     block: int = 0
@@ -227,7 +229,7 @@ class CallStarted(msgspec.Struct, frozen=True):
 
 
 class CallDelta(msgspec.Struct, frozen=True):
-    """More of a call's arguments, JSON text."""
+    """A piece of a call's arguments (JSON text)."""
 
     id: str
     text: str
@@ -244,7 +246,7 @@ class CallReady(msgspec.Struct, frozen=True):
 class RetryScheduled(msgspec.Struct, frozen=True):
     """The request is sent again at `at` (ms since the epoch); events of the last attempt no longer count.
 
-    `attempt`: the one that failed; 0: none failed, but something was changed before sending, which `message` says.
+    `attempt`: the number of the failed attempt; 0: none failed, but the request was changed, as `message` explains.
     `tokens`: the service's counts of that attempt.
     """
 
@@ -283,7 +285,7 @@ class ChatModel(Protocol):
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The model's metadata."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

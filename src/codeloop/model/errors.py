@@ -1,4 +1,4 @@
-"""Errors for an unusable model, to be fixed by a setting, a key or a name."""
+"""Errors of the setup: no request can be sent, until the user changes a setting, a key or a name."""
 
 from codeloop.schema.errors import CodeloopError
 
@@ -19,9 +19,9 @@ class NoKey(ModelUnavailable):
     """The provider needs a key, and none is set."""
 
 
-class WrongOrigin(ModelUnavailable):
-    """A stored key was requested for another origin than its own."""
+class WrongKeyOrigin(ModelUnavailable):
+    """A stored key was requested for another origin than the one that it is bound to."""
 
 
-class UnspokenProtocol(ModelUnavailable):
+class UnsupportedProtocol(ModelUnavailable):
     """The model's protocol is not supported."""

@@ -1,4 +1,7 @@
-"""One provider: its service's address, its key, its timeouts. Functions over plain values."""
+"""One provider: merges its rows of catalog and configuration, and makes its endpoint (address, key, deadlines).
+
+Functions over plain values; the table of all providers is `providers.py`.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,16 +12,16 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from codeloop.model.base_url import parse_origin, redact_url
 from codeloop.model.catalog.catalog import ProviderRow
-from codeloop.model.catalog.services import Service, addresses_of, service_of
-from codeloop.model.catalog.vendors import BASE_URLS, SETTINGS, LocalServer
+from codeloop.model.catalog.services import Service, find_service, list_service_urls
+from codeloop.model.catalog.vendors import BASE_URLS, SETTING_VARIABLES, LocalServer
 from codeloop.model.chat import ModelInfo
-from codeloop.model.credentials.chains import chain_of
-from codeloop.model.credentials.environment import environment_key, holds_key
+from codeloop.model.credentials.chains import load_chain
+from codeloop.model.credentials.environment import find_environment_key, is_key_variable
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable, NoKey
-from codeloop.model.origin import displayable_url, origin
-from codeloop.net.origin import is_loopback
+from codeloop.net.hosts import is_loopback
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
 
@@ -26,14 +29,14 @@ if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import Signer
     from codeloop.model.wire.endpoint import Endpoint
 
-SettingOrigin = Callable[[tuple[str, ...]], tuple[str, str] | None]
-"""Finds where a setting (its path of keys) is written, and how to change it; None when it is not configured."""
-NO_PROVIDER_CONFIG = ProviderConfig()
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+SettingFinder = Callable[[tuple[str, ...]], tuple[str, str] | None]
+"""Takes a setting's path of keys; returns where it is set, and how to change it. None: it is not configured."""
+EMPTY_PROVIDER_CONFIG = ProviderConfig()
+_VARIABLE_PATTERN = re.compile(r"\$\{(\w+)\}")
 
 
-def find_no_origin(keys: tuple[str, ...]) -> None:
-    """Find no setting: for providers without configuration files."""
+def find_no_setting(keys: tuple[str, ...]) -> None:
+    """Find no setting; a `SettingFinder` for providers without configuration files."""
     del keys
 
 
@@ -45,18 +48,18 @@ class Provider(Struct, frozen=True):
     npm: str
     url: str
     """Where requests go."""
-    home: str
+    default_url: str
     """The address that a stored key without an origin is for: the catalog's, or else the configured one."""
     env: tuple[str, ...]
-    count: int
+    model_count: int
     """Models in the catalog."""
-    open_ended: bool
+    accepts_any_model: bool
     """Whether it takes any model name: a local server, whose models are not known beforehand."""
     config: ProviderConfig
 
     def __repr__(self) -> str:
         """Return id and URL only, since the configuration may hold a key."""
-        return f"Provider(id={self.id!r}, url={displayable_url(self.url)!r})"
+        return f"Provider(id={self.id!r}, url={redact_url(self.url)!r})"
 
     @property
     def configured_key(self) -> str | None:
@@ -70,21 +73,21 @@ class Provider(Struct, frozen=True):
         return bool(self.config.options.get("apiKeyHelper"))
 
     @property
-    def lists_models(self) -> bool:
+    def has_model_list(self) -> bool:
         """Whether the catalog or the configuration names models of it."""
-        return self.count > 0 or bool(self.config.models)
+        return self.model_count > 0 or bool(self.config.models)
 
     @property
-    def configured_url(self) -> bool:
+    def has_configured_url(self) -> bool:
         """Whether the configuration says where the service is."""
         return bool(self.config.options.get("baseURL") or self.config.api)
 
 
-def provider_of(
+def merge_provider(
     provider_id: str, row: ProviderRow | None, config: ProviderConfig, local: LocalServer | None
 ) -> Provider | None:
     """Merge a provider's catalog row, local-server row and configuration; None when it is unknown."""
-    if row is None and local is None and config is NO_PROVIDER_CONFIG:
+    if row is None and local is None and config is EMPTY_PROVIDER_CONFIG:
         return None
     default_url = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
     base_url = config.options.get("baseURL") or config.api
@@ -94,41 +97,42 @@ def provider_of(
         name=config.name or (row.name if row else "") or (local.name if local else provider_id),
         npm=config.npm or (row.npm if row else "@ai-sdk/openai-compatible"),
         url=url,
-        home=default_url or url,
+        default_url=default_url or url,
         env=tuple(config.env) if config.env is not None else (row.env if row else ()),
-        count=row.count if row else 0,
-        open_ended=local is not None,
+        model_count=row.count if row else 0,
+        accepts_any_model=local is not None,
         config=config,
     )
 
 
 def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
-    """Put the environment's values into `${NAME}`; None when the URL is not known or a value is not set."""
-    if not url or any(not environment.get(name) for name in _VARIABLE.findall(url)):
+    """Replace each `${NAME}` in a URL by the environment's value; None: the URL is empty or a value is not set."""
+    if not url or any(not environment.get(name) for name in _VARIABLE_PATTERN.findall(url)):
         return None
-    return _VARIABLE.sub(lambda match: environment[match[1]], url).rstrip("/")
+    return _VARIABLE_PATTERN.sub(lambda match: environment[match[1]], url).rstrip("/")
 
 
-def settings_of(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment, overridden by a provider's options that replace variables."""
+def resolve_settings(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment, with a provider's options in place of the variables that they override."""
     options = provider.config.options
     settings = {
         name: str(options[option]).strip()
-        for option, name in SETTINGS.get(provider.id, {}).items()
+        for option, name in SETTING_VARIABLES.get(provider.id, {}).items()
         if options.get(option)
     }
     with_options = {**environment, **settings} if settings else environment
-    chain = chain_of(provider.id)
-    return with_options if chain is None else {**with_options, **chain.settings(with_options)}
+    chain = load_chain(provider.id)
+    return with_options if chain is None else {**with_options, **chain.find_settings(with_options)}
 
 
-def key_headers(npm: str, provider_id: str, key: str) -> dict[str, str]:
-    """Return the headers that carry a key where a provider's models of an `npm` name are served."""
-    service = service_of(ModelInfo(provider_id=provider_id, id="", name="", npm=npm))
-    return _make_key_headers(service.protocol if service else "", key)
+def make_key_headers(npm: str, provider_id: str, key: str) -> dict[str, str]:
+    """Return the headers that carry a key for a provider's models of an `npm` name."""
+    service = find_service(ModelInfo(provider_id=provider_id, id="", name="", npm=npm))
+    return make_protocol_key_headers(service.protocol if service else "", key)
 
 
-def _make_key_headers(protocol: str, key: str) -> dict[str, str]:
+def make_protocol_key_headers(protocol: str, key: str) -> dict[str, str]:
+    """Return the headers that carry a key in a protocol."""
     match protocol:
         case "anthropic-messages":
             return {"x-api-key": key, "anthropic-version": "2023-06-01"}
@@ -138,23 +142,23 @@ def _make_key_headers(protocol: str, key: str) -> dict[str, str]:
             return {"authorization": f"Bearer {key}"}
 
 
-def address_of(provider: Provider, environment: Mapping[str, str]) -> str | None:
+def resolve_base_url(provider: Provider, environment: Mapping[str, str]) -> str | None:
     """Return a provider's own base URL; None when it is not known, or a value in it is not set."""
-    return resolve_url(provider.url, settings_of(provider, environment))
+    return resolve_url(provider.url, resolve_settings(provider, environment))
 
 
-def why_no_key(provider: Provider, environment: Mapping[str, str]) -> str:
+def explain_key_unstorable(provider: Provider, environment: Mapping[str, str]) -> str:
     """Return why a key can't be stored for a provider's own address, and what to do; empty when it can."""
-    settings, chain = settings_of(provider, environment), chain_of(provider.id)
+    settings, chain = resolve_settings(provider, environment), load_chain(provider.id)
     needs = "" if resolve_url(provider.url, settings) else _describe_missing_address(provider, provider.url, settings)
-    if chain is None or chain.takes_key:
+    if chain is None or chain.accepts_key:
         return needs
-    reason = chain.find(settings)
+    reason = chain.describe_credentials(settings)
     has_all = f"Its credentials are found ({reason}), so nothing has to be stored." if reason else chain.advice
     return " ".join(filter(None, (f"{provider.name} takes no key.", has_all, needs)))
 
 
-def endpoint_of(
+def make_endpoint(
     provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
 ) -> "Endpoint":
     """Return the provider's endpoint with the key bound to it; `service`: a model's, where known.
@@ -164,30 +168,31 @@ def endpoint_of(
     """
     from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 
-    environment = settings_of(provider, environment)
-    template = _template_of(provider, service)
+    environment = resolve_settings(provider, environment)
+    template = _choose_url_template(provider, service)
     url = resolve_url(template, environment)
     if url is None:
         raise ModelUnavailable(_describe_missing_address(provider, template, environment))
-    origin(url)  # raises for an ambiguous or invalid URL
+    # Raises for an invalid or ambiguous URL, before any key is looked up for it.
+    parse_origin(url)
     headers = _read_headers(provider.id, provider.config.options.get("headers"))
     key, signer = None, None
     # A configured header with a key replaces every other key.
     key_headers = KEY_HEADERS & {name.lower() for name in headers}
     if provider.has_key_helper and not provider.configured_key:
-        signer = _key_helper(provider, service)
+        signer = _make_key_helper(provider, service)
     else:
         key = _find_key(provider, url, credentials, environment)
     if isinstance(key, KeyringKey):
-        signer, key = None if key_headers else _keyring_signer(provider, key, credentials, service), None
+        signer, key = None if key_headers else _make_keyring_signer(provider, key, credentials, service), None
     if key is None and signer is None and not key_headers:
-        chain = chain_of(provider.id)
-        if chain is not None and chain.find(environment):
+        chain = load_chain(provider.id)
+        if chain is not None and chain.describe_credentials(environment):
             signer = chain.open_signer(environment, url)
         elif has_device_sign_in(provider, credentials):
-            signer = _device_signer(provider, credentials)
+            signer = _make_device_signer(provider, credentials)
         # A configured address or a local server may need no key: only its answer can tell.
-        elif provider.env and not provider.configured_url and not is_loopback(urlsplit(url).hostname or ""):
+        elif provider.env and not provider.has_configured_url and not is_loopback(urlsplit(url).hostname or ""):
             raise NoKey(_describe_missing_key(provider))
     options = provider.config.options
     return Endpoint(
@@ -200,14 +205,14 @@ def endpoint_of(
     )
 
 
-def _template_of(provider: Provider, service: Service | None) -> str:
+def _choose_url_template(provider: Provider, service: Service | None) -> str:
     """Return the address of a service, perhaps with `${NAME}` in it.
 
     A configured address of Vertex AI ends with a publisher, which is replaced by that of the model.
     """
     if service is None or not service.url:
         return provider.url
-    if not provider.configured_url:
+    if not provider.has_configured_url:
         return service.url
     before, publishers, _ = provider.url.rpartition("/publishers/")
     return f"{before}{publishers}{service.url.rpartition('/')[2]}" if publishers else provider.url
@@ -217,33 +222,35 @@ def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
     """Return whether the user signed in at a provider by a device code, with the client id that is configured."""
     if not provider.config.options.get("clientId"):
         return False
-    from codeloop.model.credentials.device_code import device_sign_in, find_sign_in
+    from codeloop.model.credentials.device_code import find_stored_sign_in, make_device_sign_in
 
-    sign_in = device_sign_in(provider.id, provider.config.options)
-    return find_sign_in(sign_in, provider.id, credentials) is not None
+    sign_in = make_device_sign_in(provider.id, provider.config.options)
+    return find_stored_sign_in(sign_in, provider.id, credentials) is not None
 
 
-def _device_signer(provider: Provider, credentials: Credentials) -> "Signer | None":
-    from codeloop.model.credentials.device_code import DeviceSigner, device_sign_in
+def _make_device_signer(provider: Provider, credentials: Credentials) -> "Signer | None":
+    from codeloop.model.credentials.device_code import DeviceSigner, make_device_sign_in
 
-    sign_in = device_sign_in(provider.id, provider.config.options)
+    sign_in = make_device_sign_in(provider.id, provider.config.options)
     return None if sign_in is None else DeviceSigner(sign_in, provider.id, credentials)
 
 
-def _keyring_signer(provider: Provider, key: KeyringKey, credentials: Credentials, service: Service | None) -> "Signer":
+def _make_keyring_signer(
+    provider: Provider, key: KeyringKey, credentials: Credentials, service: Service | None
+) -> "Signer":
     from codeloop.model.credentials.system_keyring import KeyringSigner
 
-    headers_of = partial(_make_key_headers, service.protocol if service else "")
-    return KeyringSigner(provider.id, key.origin, headers_of, credentials.remember)
+    headers_of = partial(make_protocol_key_headers, service.protocol if service else "")
+    return KeyringSigner(provider.id, key.origin, headers_of, credentials.remember_key)
 
 
-def _key_helper(provider: Provider, service: Service | None) -> "Signer":
-    from codeloop.model.credentials.key_helper import KeyHelper, command_of
+def _make_key_helper(provider: Provider, service: Service | None) -> "Signer":
+    from codeloop.model.credentials.key_helper import KeyHelper, parse_helper_command
 
     options, protocol = provider.config.options, service.protocol if service else ""
     ttl = _read_deadline(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
-    command = command_of(provider.id, options["apiKeyHelper"])
-    return KeyHelper(provider.id, command, partial(_make_key_headers, protocol), ttl)
+    command = parse_helper_command(provider.id, options["apiKeyHelper"])
+    return KeyHelper(provider.id, command, partial(make_protocol_key_headers, protocol), ttl)
 
 
 def _find_key(
@@ -252,30 +259,30 @@ def _find_key(
     """Return the configured key, else the environment's, else the stored one: a text, or its entry in the keyring."""
     if provider.configured_key:
         return provider.configured_key
-    environment_value = environment_key(provider.env, environment)
-    if environment_value is not None:
-        return environment_value[1]
-    homes = (resolve_url(home, environment) for home in (provider.home, *addresses_of(provider.id)))
-    return credentials.key(provider.id, url, [home for home in homes if home])
+    environment_key = find_environment_key(provider.env, environment)
+    if environment_key is not None:
+        return environment_key.value
+    homes = (resolve_url(home, environment) for home in (provider.default_url, *list_service_urls(provider.id)))
+    return credentials.find_key(provider.id, url, [home for home in homes if home])
 
 
 def _describe_missing_key(provider: Provider) -> str:
-    missing = "There is no key" if chain_of(provider.id) is None else "There are no credentials"
-    return f"{missing} for {provider.name}. {how_to_get_key(provider)}"
+    missing = "There is no key" if load_chain(provider.id) is None else "There are no credentials"
+    return f"{missing} for {provider.name}. {describe_key_setup(provider)}"
 
 
-def how_to_get_key(provider: Provider) -> str:
+def describe_key_setup(provider: Provider) -> str:
     """Return how to give a provider its key or credentials, as a sentence."""
-    if (chain := chain_of(provider.id)) is not None:
+    if (chain := load_chain(provider.id)) is not None:
         return chain.advice
     login = f"`codeloop auth login {provider.id}`"
-    names = " or ".join(name for name in provider.env if holds_key(name)) or " and ".join(provider.env)
+    names = " or ".join(name for name in provider.env if is_key_variable(name)) or " and ".join(provider.env)
     return f"Set {names}, or run {login}." if names else f"Run {login}."
 
 
 def _describe_missing_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
-    missing = [name for name in _VARIABLE.findall(url) if not environment.get(name)]
-    options = {name: option for option, name in SETTINGS.get(provider.id, {}).items()}
+    missing = [name for name in _VARIABLE_PATTERN.findall(url) if not environment.get(name)]
+    options = {name: option for option, name in SETTING_VARIABLES.get(provider.id, {}).items()}
     if missing:
         own = [f"`{options[name]}`" for name in missing if name in options]
         alternative = f", or {' and '.join(own)} in provider.{provider.id}.options of codeloop.json" if own else ""
@@ -292,8 +299,8 @@ def _read_headers(provider_id: str, value: object) -> dict[str, str]:
         ) from error
 
 
-def concurrency_of(provider: Provider) -> int | None:
-    """Return the limit of concurrent requests to a provider; None: unlimited. Raises `ModelUnavailable`."""
+def read_concurrency(provider: Provider) -> int | None:
+    """Return the configured limit of concurrent requests; None: unlimited. Raises `ModelUnavailable`: invalid value."""
     match provider.config.options.get("concurrency"):
         case None | False:
             return None
@@ -306,7 +313,7 @@ def concurrency_of(provider: Provider) -> int | None:
 
 
 def _read_deadline(provider_id: str, name: str, value: object, default: float) -> float:
-    """Read a deadline of the configuration: milliseconds, or false for none."""
+    """Return a deadline of the configuration in seconds: it is written in milliseconds, or false for none."""
     match value:
         case None | True:
             return default

@@ -1,6 +1,6 @@
-"""The provider table: the catalog merged with the configuration, and opening of models.
+"""The table of all providers (`Providers`): catalog and configuration merged. It lists, chooses and opens models.
 
-`Providers` only looks things up in values that it is given; nothing is read from a project's directory here.
+It reads nothing from a project's directory: settings, keys and environment are passed to it.
 """
 
 import asyncio
@@ -15,55 +15,55 @@ from codeloop.kit.lazy import load
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides, is_allowed
-from codeloop.model.catalog.services import BY_NAME, Protocol, is_spoken, service_of
+from codeloop.model.catalog.services import SERVICES_BY_PROTOCOL, WireProtocol, find_service, is_supported
 from codeloop.model.catalog.vendors import (
+    DEPLOYMENT_PROVIDERS,
+    EXPLICIT_PROVIDERS,
     LOCAL_SERVERS,
-    NEEDS_CHOICE,
-    NEEDS_DEPLOYMENT,
     PREFERRED_PROVIDERS,
     LocalServer,
 )
 from codeloop.model.chat import ChatModel, ModelInfo, Prices
-from codeloop.model.credentials.chains import chain_of
-from codeloop.model.credentials.environment import clean_environment, environment_key
+from codeloop.model.credentials.chains import load_chain
+from codeloop.model.credentials.environment import find_environment_key, remove_keys
 from codeloop.model.credentials.store import Credentials
-from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
+from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
 from codeloop.model.provider import (
-    NO_PROVIDER_CONFIG,
+    EMPTY_PROVIDER_CONFIG,
     Provider,
-    SettingOrigin,
-    address_of,
-    concurrency_of,
-    endpoint_of,
-    find_no_origin,
+    SettingFinder,
+    find_no_setting,
     has_device_sign_in,
-    provider_of,
-    settings_of,
+    make_endpoint,
+    merge_provider,
+    read_concurrency,
+    resolve_base_url,
+    resolve_settings,
 )
-from codeloop.net.origin import is_loopback
-from codeloop.schema.config import Config, ModelConfig
+from codeloop.net.hosts import is_loopback
+from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
 
 if TYPE_CHECKING:
     from codeloop.model.catalog.local_servers import DiscoveredServer
-    from codeloop.model.hints import ProviderHints
+    from codeloop.model.provider_hints import ProviderHints
     from codeloop.model.quirks import Quirks
     from codeloop.model.wire.endpoint import Endpoint
 
-ADAPTERS: dict[Protocol, str] = {
+ADAPTERS: dict[WireProtocol, str] = {
     "openai-chat": "model.protocols.chat_completions.adapter:OpenAIChat",
     "openai-responses": "model.protocols.responses.adapter:OpenAIResponses",
     "anthropic-messages": "model.protocols.anthropic.adapter:AnthropicMessages",
-    "anthropic-vertex": "model.protocols.anthropic.vertex:VertexMessages",
+    "anthropic-vertex": "model.protocols.anthropic.adapter:VertexMessages",
     "google-generate-content": "model.protocols.google.adapter:GoogleGenerateContent",
     "google-interactions": "model.protocols.google_interactions.adapter:GoogleInteractions",
     "bedrock-converse": "model.protocols.bedrock.adapter:BedrockConverse",
 }
-"""Protocol -> its adapter."""
+"""Protocol -> the name of its adapter, which is imported when a model is opened."""
 
-DISABLED = "disabled by configuration"
-NO_KEY = "no key"
-NO_MODEL = """No model is configured, no key of a provider is set, and no local model server answers.
+DISABLED_REASON = "disabled by configuration"
+NO_KEY_REASON = "no key"
+NO_MODEL_MESSAGE = """No model is configured, no key of a provider is set, and no local model server answers.
 Store a key with `codeloop auth login anthropic` (or openai, openrouter, ...), or set one such as ANTHROPIC_API_KEY;
 or start a local server (such as Ollama), or name one in codeloop.json: {"model": "provider/model"}."""
 
@@ -75,7 +75,7 @@ class UsableProvider(Struct, frozen=True):
     """
 
     provider: Provider
-    source: str
+    key_source: str
 
 
 class Providers:
@@ -93,7 +93,7 @@ class Providers:
         credentials: Credentials,
         environment: Mapping[str, str],
         local: Sequence[LocalServer] = LOCAL_SERVERS,
-        config_files: SettingOrigin = find_no_origin,
+        config_files: SettingFinder = find_no_setting,
         signs_in: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self._config = config
@@ -106,82 +106,82 @@ class Providers:
         self._slots: dict[str, asyncio.Semaphore] = {}
         """By provider with `options.concurrency`: the semaphore of its requests."""
 
-    def all(self) -> list[Provider]:
+    def list_enabled(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
         return [provider for provider in self.list_all() if self._is_enabled(provider.id)]
 
     def list_all(self) -> list[Provider]:
         """Return every provider, those that the configuration switches off too: the configured ones first."""
-        ids = [*self._config.provider, *(row.id for row in self._catalog.providers()), *self._local]
-        providers = (self._provider(provider_id) for provider_id in dict.fromkeys(ids))
+        ids = [*self._config.provider, *(row.id for row in self._catalog.list_providers()), *self._local]
+        providers = (self._find_provider(provider_id) for provider_id in dict.fromkeys(ids))
         return [provider for provider in providers if provider is not None]
 
-    def why_not(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
+    def explain_unusable(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
         """Return why a provider is unusable, in a few words; empty if usable, or unknown without a request.
 
         `stored_names`: the providers whose keys are stored.
         """
         if not self._is_enabled(provider.id):
-            return DISABLED
-        if self.is_unspoken(provider):
+            return DISABLED_REASON
+        if self.is_unsupported(provider):
             return f"protocol not spoken yet ({provider.npm})"
         if is_signed_in(self, provider):
             return ""
         try:
-            endpoint_of(provider, self.credentials, self.environment)
+            make_endpoint(provider, self.credentials, self.environment)
         except NoKey:
-            return NO_KEY
-        except WrongOrigin:
+            return NO_KEY_REASON
+        except WrongKeyOrigin:
             return "its key is for another address"
         except ModelUnavailable:
             return "address not known"
-        is_local = is_loopback(urlsplit(address_of(provider, self.environment) or "").hostname or "")
-        return "" if is_local or self._source(provider, stored_names) else NO_KEY
+        is_local = is_loopback(urlsplit(resolve_base_url(provider, self.environment) or "").hostname or "")
+        return "" if is_local or self._find_key_source(provider, stored_names) else NO_KEY_REASON
 
-    def is_unspoken(self, provider: Provider) -> bool:
+    def is_unsupported(self, provider: Provider) -> bool:
         """Return whether no model of a provider is served by a protocol that codeloop speaks."""
-        if is_spoken(provider.npm, provider.id):
+        if is_supported(provider.npm, provider.id):
             return False
-        return all(service_of(model) is None for model in self.listing(provider).values())
+        return all(find_service(model) is None for model in self.list_all_models(provider).values())
 
-    def listing(self, provider: Provider) -> dict[str, ModelInfo]:
+    def list_all_models(self, provider: Provider) -> dict[str, ModelInfo]:
         """Return all models of a provider by id, those too that the configuration excludes."""
-        info = self._catalog.provider(provider.id)
+        info = self._catalog.find_provider(provider.id)
         return apply_overrides(
             info.models if info else {}, provider.config, provider.id, provider.npm, include_excluded=True
         )
 
-    def usable(self) -> list[UsableProvider]:
+    def list_usable(self) -> list[UsableProvider]:
         """Return the providers that have a key, or need none because the configuration says where they are."""
-        stored_keys = self.credentials.entries()
+        stored_keys = self.credentials.read_entries()
         usable_providers: list[UsableProvider] = []
-        for provider in self.all():
-            source = self._source(provider, stored_keys.keys())
+        for provider in self.list_enabled():
+            source = self._find_key_source(provider, stored_keys.keys())
             if source:
                 usable_providers.append(UsableProvider(provider, source))
         return usable_providers
 
-    def provider(self, provider_id: str) -> Provider:
+    def get_provider(self, provider_id: str) -> Provider:
         """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
-        provider = self._provider(provider_id)
+        provider = self._find_provider(provider_id)
         if provider is not None and self._is_enabled(provider_id):
             return provider
         if not self._is_enabled(provider_id):
             raise UnknownModel(
                 f"The provider `{provider_id}` is switched off by `enabled_providers` or `disabled_providers`."
             )
-        names = find_similar(provider_id, (provider.id for provider in self.all()))
+        names = find_similar(provider_id, (provider.id for provider in self.list_enabled()))
         raise UnknownModel(
             f"There is no provider `{provider_id}`.{suggest_names(names)} `codeloop models --all` lists them."
         )
 
-    def models(self, provider_id: str) -> dict[str, ModelInfo]:
+    def list_models(self, provider_id: str) -> dict[str, ModelInfo]:
         """Return the models of a provider by id. Raises `UnknownModel` as `provider` does."""
-        provider = self.provider(provider_id)
-        info = self._catalog.provider(provider_id)
+        provider = self.get_provider(provider_id)
+        info = self._catalog.find_provider(provider_id)
         return apply_overrides(info.models if info else {}, provider.config, provider_id, provider.npm)
 
-    def info(self, ref: str) -> ModelInfo:
+    def find_model(self, ref: str) -> ModelInfo:
         """Return the model that `provider/model` names.
 
         A provider without a list of models (a local server, a configured address) takes any name.
@@ -190,18 +190,20 @@ class Providers:
         provider_id, slash, model_id = ref.partition("/")
         if not slash or not model_id:
             refs = [
-                f"{usable.provider.id}/{name}" for usable in self.usable() for name in self.models(usable.provider.id)
+                f"{usable.provider.id}/{name}"
+                for usable in self.list_usable()
+                for name in self.list_models(usable.provider.id)
             ]
             raise UnknownModel(
                 f"`{ref}` names no model: write provider/model.{suggest_names(find_similar(ref, refs, parts=True))}"
             )
-        models = self.models(provider_id)
+        models = self.list_models(provider_id)
         model = models.get(model_id)
         if model is not None:
             return model
-        provider = self.provider(provider_id)
-        if (provider.open_ended or not provider.lists_models) and is_allowed(model_id, provider.config):
-            free = Prices(is_known=provider.open_ended)
+        provider = self.get_provider(provider_id)
+        if (provider.accepts_any_model or not provider.has_model_list) and is_allowed(model_id, provider.config):
+            free = Prices(is_known=provider.accepts_any_model)
             return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
         names = [f"{provider_id}/{name}" for name in find_similar(model_id, models, parts=True)]
         raise UnknownModel(
@@ -210,173 +212,157 @@ class Providers:
             f"a newer one is added in codeloop.json under provider.{provider_id}.models."
         )
 
-    def open(self, ref: str, through: "Endpoint | None" = None) -> ChatModel:
+    def open_model(self, ref: str, through: "Endpoint | None" = None) -> ChatModel:
         """Return the model, without sending anything yet. `through`: a plugin's endpoint.
 
         Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, a protocol that we do not speak.
         """
-        info = self.info(ref)
-        service = service_of(info)
+        info = self.find_model(ref)
+        service = find_service(info)
         if service is None:
-            protocols = ", ".join(sorted(BY_NAME))
-            environment_value = environment_key(self.provider(info.provider_id).env, self.environment)
-            hint = f" The key of {environment_value[0]} does not help." if environment_value else ""
-            raise UnspokenProtocol(
+            protocols = ", ".join(sorted(SERVICES_BY_PROTOCOL))
+            environment_key = find_environment_key(self.get_provider(info.provider_id).env, self.environment)
+            hint = f" The key of {environment_key.variable} does not help." if environment_key else ""
+            raise UnsupportedProtocol(
                 f"`{ref}` is served by the protocol of `{info.protocol or info.npm}`, which codeloop does not speak "
                 f"yet (it speaks {protocols}).{hint}\n"
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
-        from codeloop.model.quirks import quirks_of
+        from codeloop.model.quirks import find_quirks
         from codeloop.model.retry import RetryingModel
 
-        provider = self.provider(info.provider_id)
-        endpoint = through or endpoint_of(provider, self.credentials, self.environment, service)
-        endpoint = replace(endpoint, hints=hints_of(self, provider, info, is_signed_in=through is not None))
+        provider = self.get_provider(info.provider_id)
+        endpoint = through or make_endpoint(provider, self.credentials, self.environment, service)
+        endpoint = replace(endpoint, hints=make_hints(self, provider, info, is_signed_in=through is not None))
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[service.protocol])
-        model: ChatModel = adapter(info, endpoint, quirks_of(info))
-        if (most := concurrency_of(provider)) is not None:
-            from codeloop.model.wire.concurrency import QueuedModel
+        model: ChatModel = adapter(info, endpoint, find_quirks(info))
+        if (most := read_concurrency(provider)) is not None:
+            from codeloop.model.wire.queued_model import QueuedModel
 
             model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
-        model = RetryingModel(model)  # a request waiting for a retry holds no slot
-        return model if through else _with_local_context(model, info, endpoint, provider.config.models.get(info.id))
+        # Outside `QueuedModel`, so that a request that waits for its next attempt holds no slot.
+        model = RetryingModel(model)
+        if through or not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
+            return model
+        from codeloop.model.local.local_model import wrap_local_model
 
-    async def default(self, preferred: str | None = None) -> str:
+        return wrap_local_model(model, endpoint.base_url, provider.config.models.get(info.id))
+
+    async def choose_default(self, preferred: str | None = None) -> str:
         """Return the default `provider/model`: `preferred`, else the configured one, if there is one.
 
         Then: a configured provider that lists models, a key in the environment, a stored key, a local server that
         answers. Raises `NoModel` when there is nothing, `UnknownModel` when that one does not exist.
         """
         if preferred or self._config.model:
-            return self.info(preferred or self._config.model or "").ref
-        from codeloop.model.catalog.default_model import choose_default
+            return self.find_model(preferred or self._config.model or "").ref
+        from codeloop.model.catalog.default_model import choose_default_model
 
         by_source: dict[str, list[Provider]] = {}
-        for usable in self.usable():
-            by_source.setdefault(usable.source, []).append(usable.provider)
+        for usable in self.list_usable():
+            by_source.setdefault(usable.key_source, []).append(usable.provider)
         providers = [
             provider
             for source in ("configuration", "none", "environment", "credentials")
             for provider in by_source.get(source, [])
             if provider.config.models
         ]
-        for provider in (*providers, *_by_preference(by_source)):
-            model = choose_default((choices_of(self, provider.id) or self.models(provider.id)).values())
+        for provider in (*providers, *_sort_by_preference(by_source)):
+            model = choose_default_model((list_choices(self, provider.id) or self.list_models(provider.id)).values())
             if model is not None:
                 return model.ref
-        return await self._find_local()
+        return await self._find_local_model()
 
-    async def answering(self) -> "list[DiscoveredServer]":
+    async def discover_local_servers(self) -> "list[DiscoveredServer]":
         """Return the servers on this machine that answer now, with the ids of their models."""
-        from codeloop.model.catalog.local_servers import discover
+        from codeloop.model.catalog.local_servers import discover_servers
 
-        return await discover([server for server in self._local.values() if self._is_enabled(server.id)])
+        return await discover_servers([server for server in self._local.values() if self._is_enabled(server.id)])
 
-    def small_model(self, ref: str) -> str | None:
+    def choose_small_model(self, ref: str) -> str | None:
         """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
         if self._config.small_model:
-            return self.info(self._config.small_model).ref
-        from codeloop.model.catalog.default_model import small_model
+            return self.find_model(self._config.small_model).ref
+        from codeloop.model.catalog.default_model import choose_small_model
 
         provider_id, _, model_name = ref.partition("/")
-        model = small_model(choices_of(self, provider_id).values(), model_name)
+        model = choose_small_model(list_choices(self, provider_id).values(), model_name)
         return model.ref if model else None
 
-    def child_environment(self) -> dict[str, str]:
+    def make_child_environment(self) -> dict[str, str]:
         """Return the environment for child processes, without providers' variables and known keys."""
         try:
-            secrets = self.credentials.secrets()
+            secrets = self.credentials.list_secrets()
         except ModelUnavailable:
             secrets = set[str]()
         config_keys = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
-        return clean_environment(self.environment, self._catalog, secrets | config_keys)
+        return remove_keys(self.environment, self._catalog, secrets | config_keys)
 
-    async def _find_local(self) -> str:
-        from codeloop.model.catalog.default_model import local_model
+    async def _find_local_model(self) -> str:
+        from codeloop.model.catalog.default_model import choose_local_model
 
-        for discovered_server in await self.answering():
-            model = local_model(discovered_server.models)
+        for found in await self.discover_local_servers():
+            model = choose_local_model(found.models)
             if model is not None:
-                return f"{discovered_server.server.id}/{model}"
-        raise NoModel(self._unspoken_keys() + NO_MODEL)
+                return f"{found.server.id}/{model}"
+        raise NoModel(self._describe_unsupported_keys() + NO_MODEL_MESSAGE)
 
-    def _unspoken_keys(self) -> str:
+    def _describe_unsupported_keys(self) -> str:
         """Return a line for every key of the environment whose provider's protocol is not spoken."""
         lines = ""
-        for provider in self.all():
-            environment_value = environment_key(provider.env, self.environment)
-            if environment_value and provider.id not in NEEDS_CHOICE and self.is_unspoken(provider):
-                lines += (
-                    f"{environment_value[0]} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
-                )
+        for provider in self.list_enabled():
+            key = find_environment_key(provider.env, self.environment)
+            if key is not None and provider.id not in EXPLICIT_PROVIDERS and self.is_unsupported(provider):
+                lines += f"{key.variable} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
         return lines
 
     def _is_enabled(self, provider_id: str) -> bool:
         only = self._config.enabled_providers
         return provider_id not in self._config.disabled_providers and (only is None or provider_id in only)
 
-    def _provider(self, provider_id: str) -> Provider | None:
-        config = self._config.provider.get(provider_id, NO_PROVIDER_CONFIG)
-        return provider_of(provider_id, self._catalog.row(provider_id), config, self._local.get(provider_id))
+    def _find_provider(self, provider_id: str) -> Provider | None:
+        config = self._config.provider.get(provider_id, EMPTY_PROVIDER_CONFIG)
+        return merge_provider(provider_id, self._catalog.find_row(provider_id), config, self._local.get(provider_id))
 
-    def _source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
+    def _find_key_source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
         """Return the source of the provider's key, as in `UsableProvider`; empty when it has none."""
         if provider.configured_key or provider.has_key_helper:
             return "configuration"
         if is_signed_in(self, provider):
             return "credentials"
-        if address_of(provider, self.environment) is None:
+        if resolve_base_url(provider, self.environment) is None:
             return ""
-        if environment_key(provider.env, self.environment):
+        if find_environment_key(provider.env, self.environment):
             return "environment"
         if provider.id in stored_names:
             return "credentials"
-        chain = chain_of(provider.id)
-        if chain is not None and chain.find(settings_of(provider, self.environment)):
+        chain = load_chain(provider.id)
+        if chain is not None and chain.describe_credentials(resolve_settings(provider, self.environment)):
             return "environment"
-        return "none" if provider.configured_url else ""
+        return "none" if provider.has_configured_url else ""
 
 
-def choices_of(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
+def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
     """Return the models of a provider that may be chosen without the user naming them.
 
     All of them; but only the configured ones where models have to be deployed or, on this machine, loaded first.
     """
-    models, provider = providers.models(provider_id), providers.provider(provider_id)
-    if provider_id not in NEEDS_DEPLOYMENT and not provider.open_ended:
+    models, provider = providers.list_models(provider_id), providers.get_provider(provider_id)
+    if provider_id not in DEPLOYMENT_PROVIDERS and not provider.accepts_any_model:
         return models
     return {name: models[name] for name in provider.config.models if name in models}
 
 
-def hints_of(
+def make_hints(
     providers: Providers, provider: Provider, info: ModelInfo | None = None, *, is_signed_in: bool = False
 ) -> "ProviderHints":
     """Return where a provider's key and address come from. `is_signed_in`: with a plugin that sends requests."""
-    from codeloop.model.hints import ProviderHints
+    from codeloop.model.provider_hints import ProviderHints
 
     info = info or ModelInfo(provider_id=provider.id, id="", name="")
     sources = (providers.credentials, providers.environment, providers.config_files)
-    return ProviderHints(provider, info, *sources, lambda: providers.models(provider.id), is_signed_in)
-
-
-def _with_local_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint", row: ModelConfig | None) -> ChatModel:
-    """Wrap a model of a server on this machine, so that it asks the server for its real context length."""
-    if not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
-        return model
-    from codeloop.model.local.context import find_reader
-
-    reader = find_reader(info.provider_id, endpoint.base_url)
-    if reader is None:
-        return model
-    from codeloop.model.local.context_increase import find_increase
-    from codeloop.model.local.model import ContextWish, LocalModel
-
-    limit = row.limit if row is not None else None
-    wish = ContextWish(
-        find_increase(info.provider_id, endpoint.base_url), limit.context or 0 if limit is not None else 0
-    )
-    return LocalModel(model, reader, endpoint.base_url, wish)
+    return ProviderHints(provider, info, *sources, lambda: providers.list_models(provider.id), is_signed_in)
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
@@ -386,14 +372,14 @@ def is_signed_in(providers: Providers, provider: Provider) -> bool:
     return provider.id in providers.signs_in() and providers.credentials.find_sign_in(provider.id) is not None
 
 
-def _by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
+def _sort_by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
     rank = {provider_id: rank_number for rank_number, provider_id in enumerate(PREFERRED_PROVIDERS)}
     providers: list[Provider] = []
     for source in ("configuration", "environment", "credentials", "none"):
         group = [
             provider
             for provider in by_source.get(source, [])
-            if source != "environment" or provider.id not in NEEDS_CHOICE
+            if source != "environment" or provider.id not in EXPLICIT_PROVIDERS
         ]
         providers += sorted(group, key=lambda provider: rank.get(provider.id, len(rank)))
     return providers

@@ -1,4 +1,4 @@
-"""A model wrapper that retries: bounded, with growing waits, and never after a tool call may have started."""
+"""A model wrapper that repeats failed requests: few times, with growing waits, and never once a tool call may run."""
 
 import asyncio
 import time
@@ -12,15 +12,17 @@ from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, Mode
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_REFUSED, MODEL_REFUSED_BACKOFF, MODEL_WAIT
 
-JITTER = 0.25  # the share of a wait that is added at random, so that many clients don't retry at the same moment
-ENDED_EARLY = Finished(
+# The share of a wait that is added at random, so that many clients don't retry at the same moment.
+JITTER_SHARE = 0.25
+ENDED_EARLY_EVENT = Finished(
     "error", error=APIError(data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True))
 )
 """The result of a stream that closed without a Finished event."""
 
 
 def _draw_fraction() -> float:
-    import random  # only needed after a failed attempt
+    # Imported here: it is only needed after a failed attempt.
+    import random
 
     return random.random()
 
@@ -43,13 +45,13 @@ class RetryingModel:
 
     @property
     def info(self) -> ModelInfo:
-        """The wrapped model's data: its id, limits and abilities."""
+        """The wrapped model's metadata."""
         return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events. A retryable failure yields RetryScheduled, and the next attempt follows."""
         for attempt in range(1, self._attempts + 1):
-            end, has_calls = ENDED_EARLY, False
+            end, has_calls = ENDED_EARLY_EVENT, False
             async with aclosing(self._model.stream(request)) as events:
                 async for event in events:
                     if isinstance(event, Finished):
@@ -65,12 +67,12 @@ class RetryingModel:
             if has_calls:
                 yield Finished("cut", end.tokens)
                 return
-            wait = self._wait(error, attempt)
+            wait = self._compute_wait(error, attempt)
             if (
-                attempt >= min(self._max_attempts(error), request.attempts or self._attempts)
+                attempt >= min(self._max_attempts(error), request.max_attempts or self._attempts)
                 or wait > MODEL_WAIT.seconds
             ):
-                yield Finished("error", end.tokens, _explain_end(error, attempt, wait))
+                yield Finished("error", end.tokens, _make_final_error(error, attempt, wait))
                 return
             yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), end.tokens)
             await self._sleep(wait)
@@ -79,7 +81,7 @@ class RetryingModel:
         """Return the number of attempts: fewer when the connection is refused, since the address is probably wrong."""
         return min(self._attempts, MODEL_REFUSED.value) if _is_refused(error) else self._attempts
 
-    def _wait(self, error: APIError, attempt: int) -> float:
+    def _compute_wait(self, error: APIError, attempt: int) -> float:
         """Return the seconds to wait: those that the service asks for, else 2 s, 4 s, 8 s, ..., plus up to a quarter.
 
         A refused connection is retried sooner.
@@ -90,7 +92,7 @@ class RetryingModel:
             return requested
         first = MODEL_REFUSED_BACKOFF.seconds if _is_refused(error) else MODEL_BACKOFF.seconds
         wait = requested if requested is not None else first * 2 ** (attempt - 1)
-        return min(wait * (1 + JITTER * self._random()), MODEL_WAIT.seconds)
+        return min(wait * (1 + JITTER_SHARE * self._random()), MODEL_WAIT.seconds)
 
 
 def _is_refused(error: APIError) -> bool:
@@ -103,7 +105,7 @@ def parse_retry_after(headers: dict[str, str]) -> float | None:
         value = headers.get(name, "").strip()
         with suppress(ValueError):
             seconds = float(value) * scale
-            # `float` accepts "nan", too.
+            # `float` accepts "nan" too.
             return max(seconds, 0.0) if not isnan(seconds) else None
         if value and (moment := _parse_date(value)) is not None:
             return max(moment - time.time(), 0.0)
@@ -119,19 +121,20 @@ def _parse_date(value: str) -> float | None:
         return None
 
 
-def _explain_end(error: APIError, attempts: int, wait: float) -> APIError:
+def _make_final_error(error: APIError, attempts: int, wait: float) -> APIError:
     message = error.data.message
     if wait > MODEL_WAIT.seconds:
         message = (
-            f"{message} The service asks to wait {_format_span(wait)}; "
-            f"codeloop waits at most {_format_span(MODEL_WAIT.seconds)}."
+            f"{message} The service asks to wait {_format_duration(wait)}; "
+            f"codeloop waits at most {_format_duration(MODEL_WAIT.seconds)}."
         )
     elif attempts > 1:
         message = f"{message} Gave up after {attempts} tries."
     return APIError(data=msgspec.structs.replace(error.data, message=message))
 
 
-def _format_span(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
+    # Two minutes and more, but also exactly one: 90 s are easier to read than 2 min.
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size or seconds == size:
             return f"{seconds / size:.0f} {unit}"

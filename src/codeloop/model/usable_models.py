@@ -1,81 +1,88 @@
-"""Which models can be used now, and why the others can't."""
+"""Lists the models that can be used now, and why the others can't; for `codeloop models` and the model dialogs."""
 
 from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codeloop.model.catalog.local_servers import find_listening
+from codeloop.model.catalog.local_servers import find_listening_urls
 from codeloop.model.catalog.overrides import is_allowed
-from codeloop.model.catalog.services import service_of
+from codeloop.model.catalog.services import find_service
 from codeloop.model.chat import ModelInfo
 from codeloop.model.provider import Provider
-from codeloop.model.providers import DISABLED, Providers
-from codeloop.net.origin import is_loopback
+from codeloop.model.providers import DISABLED_REASON, Providers
+from codeloop.net.hosts import is_loopback
 from codeloop.schema.message import ModelRef
 
-SILENT = "local server not answering"
-ABSENT = "not on the server"
-NOT_TRUSTED = "untrusted: `codeloop trust` lets this project's configuration count"
+SILENT_REASON = "local server not answering"
+ABSENT_REASON = "not on the server"
+UNTRUSTED_REASON = "untrusted: `codeloop trust` lets this project's configuration count"
 
 
-class Offer(Struct, frozen=True):
-    """A model; `why` says why it can't be used, and is empty when it can."""
+class ModelOffer(Struct, frozen=True):
+    """A model in a list. `problem`: why it can't be used; empty: it can."""
 
     model: ModelInfo
-    why: str = ""
+    problem: str = ""
 
 
-async def list_offers(providers: Providers, ids: Collection[str] | None = None) -> tuple[list[Offer], dict[str, str]]:
-    """Return the models of the providers that can be used, of all or of those of the ids, and why others can't.
+async def list_offers(
+    providers: Providers, ids: Collection[str] | None = None
+) -> tuple[list[ModelOffer], dict[str, str]]:
+    """Return the models of all providers or of those with `ids`, and the reasons by provider why some can't be used.
 
-    Servers on this machine are asked whether they run. With `ids`, the models of providers that can't be used come too.
+    Servers on this machine are asked whether they run. The models of unusable providers are only listed with `ids`.
     """
-    stored_keys = providers.credentials.entries().keys()
+    stored_keys = providers.credentials.read_entries().keys()
     wanted = [each for each in providers.list_all() if ids is None or each.id in ids]
-    reasons = {each.id: providers.why_not(each, stored_keys) for each in wanted}
+    reasons = {each.id: providers.explain_unusable(each, stored_keys) for each in wanted}
     local = {each.id: each.url for each in wanted if is_loopback(urlsplit(each.url).hostname or "")}
-    answering = {discovered_server.server.id: discovered_server for discovered_server in await providers.answering()}
-    running = await find_listening(url for name, url in local.items() if not reasons[name])
-    offers: list[Offer] = []
+    answering = {found.server.id: found for found in await providers.discover_local_servers()}
+    # A server may run without a list of models, so accepting a connection is enough.
+    running = await find_listening_urls(url for name, url in local.items() if not reasons[name])
+    offers: list[ModelOffer] = []
     for provider in wanted:
         server = None if reasons[provider.id] else answering.get(provider.id)
         if not reasons[provider.id] and provider.id in local and not server and local[provider.id] not in running:
-            reasons[provider.id] = SILENT
+            reasons[provider.id] = SILENT_REASON
         if ids is not None or not reasons[provider.id]:
             offers += _list_provider_offers(providers, provider, server.models if server else (), reasons[provider.id])
-    return offers, {name: why for name, why in reasons.items() if why}
+    return offers, {name: reason for name, reason in reasons.items() if reason}
 
 
 def _list_provider_offers(
-    providers: Providers, provider: Provider, served: Collection[str], why: str
-) -> Iterator[Offer]:
+    providers: Providers, provider: Provider, served: Collection[str], problem: str
+) -> Iterator[ModelOffer]:
     """Yield a provider's models: first those that its server on this machine lists, then the others, newest first.
 
-    `served`: the ids that the server lists; `why`: why none of the provider's models can be used.
+    `served`: the ids that the server lists; `problem`: why none of the provider's models can be used.
     """
     for name in served:
-        yield Offer(providers.info(f"{provider.id}/{name}"))
+        yield ModelOffer(providers.find_model(f"{provider.id}/{name}"))
     is_absent = bool(served) and not provider.config.models
-    for model in sorted(providers.listing(provider).values(), key=lambda model: model.release_date, reverse=True):
+    for model in sorted(
+        providers.list_all_models(provider).values(), key=lambda model: model.release_date, reverse=True
+    ):
         if model.id not in served:
-            yield Offer(model, why or _why_not(provider, model) or (ABSENT if is_absent else ""))
+            yield ModelOffer(
+                model, problem or _explain_unusable(provider, model) or (ABSENT_REASON if is_absent else "")
+            )
 
 
-def _why_not(provider: Provider, model: ModelInfo) -> str:
+def _explain_unusable(provider: Provider, model: ModelInfo) -> str:
     if not is_allowed(model.id, provider.config):
-        return DISABLED
-    return "" if service_of(model) is not None else f"protocol not spoken yet ({model.npm})"
+        return DISABLED_REASON
+    return "" if find_service(model) is not None else f"protocol not spoken yet ({model.npm})"
 
 
-def newest_model(providers: Providers, name: str, selection: str) -> ModelRef | None:
-    """Return the newest usable model that a name without a provider means: its id, the start of it, or its family.
+def find_newest_model(providers: Providers, name: str, selection: str) -> ModelRef | None:
+    """Return the newest usable model for a name without a provider: a model's id, a word of it, or its beginning.
 
-    The provider of `selection`, the model in use, comes first.
+    The provider of `selection`, the `provider/model` in use, is searched first. None: no model matches.
     """
     current_provider = selection.partition("/")[0]
-    for usable in sorted(providers.usable(), key=lambda usable: usable.provider.id != current_provider):
-        models = providers.models(usable.provider.id).values()
+    for usable in sorted(providers.list_usable(), key=lambda usable: usable.provider.id != current_provider):
+        models = providers.list_models(usable.provider.id).values()
         by_id = [model for model in models if model.id == name]
         matching = by_id or [model for model in models if name in model.id.split("/")[-1].split("-")]
         matching = matching or [model for model in models if model.id.startswith(name)]

@@ -1,1 +1,1 @@
-"""Networking: HTTP/1.1 to one origin, server-sent events, proxies, TLS, local and public addresses."""
+"""Networking: HTTP/1.1 to one origin, server-sent events, proxies, TLS, and which addresses are public."""

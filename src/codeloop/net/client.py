@@ -1,4 +1,7 @@
-"""An HTTP client of one origin: persistent connections, deadlines, and proxies of the environment."""
+"""An HTTP client of one origin: persistent connections, deadlines, and proxies of the environment.
+
+Services of models (`model/wire/http_model.py`), HTTP hooks, code forges and Kubernetes are called through it.
+"""
 
 import asyncio
 import os
@@ -9,11 +12,11 @@ from ssl import SSLContext
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+from codeloop.net.hosts import format_host_header, is_local_host
 from codeloop.net.http1 import Connection, NetworkError, NetworkErrorKind
-from codeloop.net.offline import check_reach
-from codeloop.net.origin import host_header, is_local_name
-from codeloop.net.proxy import ProxyClient, proxy_for
-from codeloop.net.tls import service_tls_context
+from codeloop.net.offline import require_reachable
+from codeloop.net.proxy import ProxyClient, find_proxy
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
@@ -78,6 +81,7 @@ class HttpResponse:
                 pieces.append(data)
                 length += len(data)
         except NetworkError:
+            # The start of an error's body is enough to explain it.
             pass
         return b"".join(pieces)[:size]
 
@@ -102,7 +106,7 @@ class OriginClient:
     def __init__(self, base_url: str, connect: float, first_byte: float, tls: SSLContext | None = None) -> None:
         """Connect to nothing yet. `connect` and `first_byte`: how many seconds each may take.
 
-        `tls`: of a service with its own authority or client certificate, which is reached without a proxy.
+        `tls`: the context for a service with its own authority or client certificate; it is reached without a proxy.
         """
         self._tls = tls
         self._base_url = base_url
@@ -122,15 +126,16 @@ class OriginClient:
 
         If an idle connection turns out to be closed before an answer begins, the request is sent again on another one.
         """
-        check_reach(self._base.hostname or "")
+        require_reachable(self._base.hostname or "")
         host = self._base.hostname or ""
         # No proxy can reach this machine's own servers, even if NO_PROXY does not list them.
-        is_direct = self._tls is not None or is_local_name(host)
-        if not is_direct and (proxy := proxy_for(self._base.scheme, host, self._port, os.environ)):
+        is_direct = self._tls is not None or is_local_host(host)
+        if not is_direct and (proxy := find_proxy(self._base.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.request(method, self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
-        head = self._head(method, path, headers, len(body))
+        head = self._format_head(method, path, headers, len(body))
+        # A service may close an idle connection at any time, even while the request is on its way (RFC 9112, 9.3.1).
         while (connection := self._take_idle()) is not None:
             if await self._exchange(connection, head, body):
                 return HttpResponse(self, connection, connection.status, connection.headers)
@@ -154,22 +159,24 @@ class OriginClient:
 
     async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
         """Send, and read the answer's head. False: the service had closed this idle connection before it answered."""
-        fresh, is_complete = connection.is_unused, False
-        connection.is_unused = True
+        is_new, is_complete = not connection.has_answered, False
+        connection.has_answered = False
         try:
-            await _await_within(self._first_byte, _send(connection, head, body), "first-byte")
+            await _await_within(self._first_byte, _send_and_receive_head(connection, head, body), "first-byte")
             is_complete = True
         except NetworkError as error:
-            if fresh or error.kind != "cut" or not connection.is_unused:
+            # Once an answer has begun, sending the request again could have the work done, and paid for, twice.
+            if is_new or error.kind != "cut" or connection.has_answered:
                 raise
         finally:
+            # Also when the task is cancelled: a connection in the middle of an exchange can't be used again.
             if not is_complete:
                 connection.close()
         return is_complete
 
     async def _connect(self) -> Connection:
         try:
-            tls = (self._tls or service_tls_context()) if self._base.scheme == "https" else None
+            tls = (self._tls or load_service_tls_context()) if self._base.scheme == "https" else None
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
         connecting = Connection.open(self._base.hostname or "", self._port, tls)
@@ -183,15 +190,16 @@ class OriginClient:
             connection.close()
         return None
 
-    def _head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
+    def _format_head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
         query = f"?{self._base.query}" if self._base.query else ""
-        lines = [f"{method} {self._base.path}{path}{query} HTTP/1.1", f"host: {host_header(self._base)}"]
+        lines = [f"{method} {self._base.path}{path}{query} HTTP/1.1", f"host: {format_host_header(self._base)}"]
+        # A line break in a value would let it add headers, or a second request.
         lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
         lines += [f"content-length: {length}", "", ""]
         return "\r\n".join(lines).encode("latin-1", "replace")
 
 
-async def _send(connection: Connection, head: bytes, body: bytes) -> None:
+async def _send_and_receive_head(connection: Connection, head: bytes, body: bytes) -> None:
     await connection.send(head, body)
     await connection.receive_head()
 
@@ -206,15 +214,20 @@ async def _await_within(seconds: float, work: Awaitable[Result], kind: NetworkEr
 
 
 def _make_inflater(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Return a decompressor; None: not compressed. We ask for no compression, but some services and proxies add one."""
+    """Return a decompressor for a content encoding; None: not compressed, or in an unknown way.
+
+    No request asks for compression, but some services and proxies compress all the same.
+    """
     if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
         return None
     import zlib
 
+    # 32 + 15: find out by the first bytes whether it is gzip or zlib, with the largest window.
     inflater = zlib.decompressobj(wbits=47)
 
     def inflate_chunk(data: bytes) -> bytes:
         try:
+            # The limit keeps a small piece of data from becoming gigabytes of zeros.
             plain = inflater.decompress(data, MODEL_INFLATED.value)
         except zlib.error as error:
             raise NetworkError("protocol", f"broken compression ({error})") from None

@@ -1,4 +1,4 @@
-"""HTTP/1.1 over one socket, for requests that are sent at once and answers that stream.
+"""HTTP/1.1 over one socket, for requests that are sent at once and answers that stream; `OriginClient` uses it.
 
 Written here because a library costs more than the rest of a start: 150 to 200 ms for the first request and 12 µs for
 each chunk of an answer, against 1 µs here.
@@ -11,12 +11,14 @@ from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 from typing import Literal
 
-READ_SIZE = 256 * 1024
-LONGEST_CHUNK_HEAD = 4_096
-HTTP = b"HTTP/1."
-STATUS = re.compile(r"[1-9][0-9]{2}")
+READ_BYTES = 256 * 1024
+# The length of a chunk takes a few bytes, but extensions may follow it: a bound for broken streams.
+MAX_CHUNK_HEAD_BYTES = 4_096
+STATUS_LINE_START = b"HTTP/1."
+STATUS_PATTERN = re.compile(r"[1-9][0-9]{2}")
 CONNECTION_REFUSED = "connection refused"
-LENGTH = re.compile(r"[0-9]{1,18}")
+# `int` accepts signs, blanks and underscores, which no length may have.
+LENGTH_PATTERN = re.compile(r"[0-9]{1,18}")
 
 
 NetworkErrorKind = Literal[
@@ -44,6 +46,8 @@ class ChunkedBody:
         """Take the next bytes; return what they hold of the body. Raises NetworkError when they are not chunks."""
         buffer = self._buffer + data if self._buffer else data
         size, at, pieces = len(buffer), 0, list[bytes]()
+        # The common case, without a search: all of the data belongs to a chunk whose head came earlier. `_remaining`
+        # counts the line break after the chunk too, which is not part of the body.
         if self._remaining:
             pieces.append(buffer[: max(self._remaining - 2, 0)])
             if self._remaining > size:
@@ -52,9 +56,9 @@ class ChunkedBody:
                 return pieces[0]
             at, self._remaining = self._remaining, 0
         while (end := buffer.find(b"\r\n", at)) >= 0:
-            length = _chunk_length(buffer[at:end])
+            length = _parse_chunk_length(buffer[at:end])
             if length == 0:
-                return self._trailer(buffer, at, end, pieces)
+                return self._skip_trailers(buffer, at, end, pieces)
             start = end + 2
             stop = start + length
             pieces.append(buffer[start:stop])
@@ -63,22 +67,22 @@ class ChunkedBody:
                 self._remaining, at = at - size, size
                 break
         self._buffer = buffer[at:]
-        if len(self._buffer) > LONGEST_CHUNK_HEAD:
+        if len(self._buffer) > MAX_CHUNK_HEAD_BYTES:
             raise NetworkError("protocol", "a chunk without a length")
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _trailer(self, buffer: bytes, at: int, end: int, pieces: list[bytes]) -> bytes:
-        """Look for the empty line after the last chunk; header lines before it are not needed."""
+    def _skip_trailers(self, buffer: bytes, at: int, end: int, pieces: list[bytes]) -> bytes:
+        """Look for the empty line that ends the body, past trailers, which are not needed; return the body so far."""
         if buffer.startswith(b"\r\n", end + 2) or buffer.find(b"\r\n\r\n", end) >= 0:
             self.is_done, self._buffer = True, b""
         else:
             self._buffer = buffer[at:]
-            if len(self._buffer) > READ_SIZE:
+            if len(self._buffer) > READ_BYTES:
                 raise NetworkError("protocol", "endless trailers")
         return b"".join(pieces)
 
 
-def _chunk_length(head: bytes) -> int:
+def _parse_chunk_length(head: bytes) -> int:
     try:
         length = int(head.partition(b";")[0], 16)
     except ValueError:
@@ -92,7 +96,8 @@ class Connection:
     """One socket to one origin. One exchange at a time: `send`, `receive_head`, then `read` until it returns b""."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.is_unused = True
+        self.has_answered = False
+        """Whether an answer has begun to arrive; the client resets it before each request."""
         self.status = 0
         self.headers: dict[str, str] = {}
         self._reader = reader
@@ -105,11 +110,12 @@ class Connection:
     async def open(cls, host: str, port: int, tls: SSLContext | None) -> "Connection":
         """Connect. Raises NetworkError."""
         try:
+            # If the first address is silent, the next one is tried after the delay that RFC 8305 proposes.
             reader, writer = await asyncio.open_connection(
-                host, port, ssl=tls, limit=READ_SIZE, happy_eyeballs_delay=0.25
+                host, port, ssl=tls, limit=READ_BYTES, happy_eyeballs_delay=0.25
             )
         except OSError as error:
-            raise NetworkError(_classify(error), _describe(error)) from None
+            raise NetworkError(_classify_error(error), _describe_error(error)) from None
         return cls(reader, writer)
 
     async def send(self, head: bytes, body: bytes) -> None:
@@ -118,6 +124,7 @@ class Connection:
         try:
             await self._writer.drain()
         except ConnectionError:
+            # A service that refuses a large body answers and closes without reading all of it.
             return
 
     async def receive_head(self) -> None:
@@ -126,17 +133,16 @@ class Connection:
             try:
                 head = await self._reader.readuntil(b"\r\n\r\n")
             except asyncio.IncompleteReadError as error:
-                self.is_unused = (
-                    self.is_unused and not error.partial
-                )  # a request is not repeated once its answer has begun
-                is_http = HTTP.startswith(error.partial[: len(HTTP)])
+                self.has_answered = self.has_answered or bool(error.partial)
+                is_http = STATUS_LINE_START.startswith(error.partial[: len(STATUS_LINE_START)])
                 raise NetworkError("cut" if is_http else "protocol", "no answer") from None
             except asyncio.LimitOverrunError:
                 raise NetworkError("protocol", "endless headers") from None
             except OSError as error:
-                raise NetworkError("cut", _describe(error)) from None
-            self.is_unused = False
-            self._take_head(head.decode("latin-1"))
+                raise NetworkError("cut", _describe_error(error)) from None
+            self.has_answered = True
+            self._parse_head(head.decode("latin-1"))
+            # 100 and 103 announce the answer that follows.
             if self.status >= 200:
                 return
 
@@ -145,10 +151,10 @@ class Connection:
         while not self.is_complete:
             try:
                 data = await self._reader.read(
-                    READ_SIZE if self._remaining is None else min(self._remaining, READ_SIZE)
+                    READ_BYTES if self._remaining is None else min(self._remaining, READ_BYTES)
                 )
             except OSError as error:
-                raise NetworkError("cut", _describe(error)) from None
+                raise NetworkError("cut", _describe_error(error)) from None
             if not data:
                 return self._check_end()
             if self._chunks is not None:
@@ -167,30 +173,35 @@ class Connection:
     @property
     def can_be_used(self) -> bool:
         """Whether another request may be sent: same event loop, nothing outstanding, not closed by the service."""
-        same = self._loop is asyncio.get_running_loop()
-        return same and self.is_complete and not self._reader.at_eof() and not self._writer.is_closing()
+        # A program may use several event loops one after the other; a socket belongs to the loop that it was made in.
+        is_same_loop = self._loop is asyncio.get_running_loop()
+        return is_same_loop and self.is_complete and not self._reader.at_eof() and not self._writer.is_closing()
 
     @property
     def keeps_alive(self) -> bool:
         """Whether the service accepts another request on this connection after a complete answer."""
+        # Without a length the answer ends where the connection does.
         has_length = self._chunks is not None or "content-length" in self.headers
         return has_length and self.is_complete and "close" not in self.headers.get("connection", "").lower()
 
     def close(self) -> None:
         """Drop the connection at once."""
+        # `abort` and not `close`: data that was not sent yet must not be, and TLS must not wait for the other side.
         if not self._loop.is_closed():
             self._writer.transport.abort()
 
     def _check_end(self) -> bytes:
+        """Return b"" if the end of the connection ends the body too. Raises NetworkError if more was announced."""
         if self._remaining is None and self._chunks is None:
             self._remaining = 0
             return b""
         raise NetworkError("cut")
 
-    def _take_head(self, head: str) -> None:
+    def _parse_head(self, head: str) -> None:
+        """Set status and headers, and how the body is delimited."""
         first, *lines = head.split("\r\n")
         version, _, status = first.partition(" ")
-        if not version.startswith("HTTP/1.") or STATUS.match(status) is None:
+        if not version.startswith("HTTP/1.") or STATUS_PATTERN.match(status) is None:
             raise NetworkError("protocol", "no status line")
         headers: dict[str, str] = {}
         for line in lines:
@@ -201,22 +212,26 @@ class Connection:
         self.status, self.headers = int(status[:3]), headers
         self._chunks = ChunkedBody() if "chunked" in headers.get("transfer-encoding", "").lower() else None
         length = headers.get("content-length", "")
-        is_length = self._chunks is None and LENGTH.fullmatch(length) is not None
+        is_length = self._chunks is None and LENGTH_PATTERN.fullmatch(length) is not None
         self._remaining = int(length) if is_length else None
+        # These have no body, whatever their headers say.
         if self.status in {204, 304}:
             self._chunks, self._remaining = None, 0
 
 
-def _classify(error: OSError) -> NetworkErrorKind:
+def _classify_error(error: OSError) -> NetworkErrorKind:
     if isinstance(error, SSLCertVerificationError):
         return "certificate"
     if isinstance(error, SSLError):
         return "protocol"
-    is_refused = _describe(error) == CONNECTION_REFUSED or (isinstance(error, gaierror) and error.errno == EAI_NONAME)
+    # An unknown name is as final as a refusal: the address is probably wrong, so it is retried less.
+    is_refused = _describe_error(error) == CONNECTION_REFUSED or (
+        isinstance(error, gaierror) and error.errno == EAI_NONAME
+    )
     return "refused" if is_refused else "connect"
 
 
-def _describe(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     match error:
         case ConnectionRefusedError():
             return CONNECTION_REFUSED
@@ -225,5 +240,6 @@ def _describe(error: OSError) -> str:
         case SSLCertVerificationError():
             return error.verify_message
         case _:
+            # asyncio joins the errors of several addresses to one text: `[Errno 111] Connect call failed (...)`.
             message = (error.strerror or str(error)).lower()
             return CONNECTION_REFUSED if f"errno {ECONNREFUSED}]" in message else message

@@ -1,25 +1,26 @@
-"""The environment's proxy for a host, and requests through it with httpx2, which supports every kind of proxy."""
+"""Finds the environment's proxy for a host, and sends requests through it with httpx2 (HTTP and SOCKS proxies)."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from codeloop.net.hosts import add_brackets
 from codeloop.net.http1 import NetworkError, NetworkErrorKind
-from codeloop.net.origin import add_brackets
-from codeloop.net.tls import service_tls_context
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
 
-def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> str | None:
+def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> str | None:
     """Return the URL of the proxy for a host, None for a direct connection.
 
     It reads `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names and all below them,
     addresses, networks such as `10.0.0.0/8`, `host:port`, `*`). `HTTP_PROXY` in capitals counts too: this program is
     never a CGI script.
     """
+    # The order of curl: the scheme's own variable before `all_proxy`, and lower case first.
     names = (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
     proxy = next((environment[name] for name in names if environment.get(name)), None)
     if proxy is None:
@@ -28,6 +29,7 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
         pattern = entry.strip().lower()
         if "/" in pattern and _is_in_network(host, pattern):
             return None
+        # `example.com`, `.example.com` and `*.example.com` all mean the name and every name below it.
         name = pattern.lstrip("*").removeprefix(".")
         if pattern == "*" or (name and (name in {host, f"{add_brackets(host)}:{port}"} or host.endswith(f".{name}"))):
             return None
@@ -63,13 +65,14 @@ class ProxyResponse:
             raise NetworkError("cut", str(error)) from None
 
     def close(self) -> None:
-        """Drop the connection. The task is stored, since the event loop does not keep tasks alive."""
+        """Drop the connection, without waiting for it."""
+        # Stored, since the event loop alone does not keep a task alive.
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._response.aclose())
 
 
 class ProxyClient:
-    """Sends requests through a proxy. Starting takes 0.2 s, so it is only made when the environment names a proxy."""
+    """Sends requests through a proxy. It is only made when needed, since importing httpx2 takes long."""
 
     def __init__(self, proxy: str, connect: float, first_byte: float) -> None:
         self._proxy = proxy
@@ -84,7 +87,8 @@ class ProxyClient:
         timeout = httpx2.Timeout(None, connect=self._connect, read=self._first_byte)
         try:
             self._client = self._client or httpx2.AsyncClient(
-                verify=service_tls_context(),
+                verify=load_service_tls_context(),
+                # The proxy is chosen by `find_proxy`; httpx2 must not choose another one.
                 trust_env=False,
                 proxy=self._proxy,
                 follow_redirects=False,
@@ -94,8 +98,9 @@ class ProxyClient:
             return ProxyResponse(await self._client.send(request, stream=True))
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
+        # ImportError: a SOCKS proxy needs a package that is not installed.
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise NetworkError(_classify(error), str(error)) from None
+            raise NetworkError(_classify_error(error), str(error)) from None
 
     async def aclose(self) -> None:
         """Drop all connections."""
@@ -103,7 +108,7 @@ class ProxyClient:
             await self._client.aclose()
 
 
-def _classify(error: Exception) -> NetworkErrorKind:
+def _classify_error(error: Exception) -> NetworkErrorKind:
     import httpx2
 
     match error:

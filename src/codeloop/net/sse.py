@@ -1,4 +1,4 @@
-"""Parser of server-sent events: takes bytes as they come from the network, returns complete events."""
+"""An incremental parser of server-sent events: takes bytes as they come from the network, returns complete events."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -15,9 +15,9 @@ class SseParser:
     the data. An event that the end of the stream cuts off is never returned.
     """
 
-    def __init__(self, longest: int) -> None:
-        """`longest`: how many bytes an event may have before its end has come."""
-        self._longest = longest
+    def __init__(self, max_event_bytes: int) -> None:
+        """`max_event_bytes`: how long an event may become before its end has come."""
+        self._max_event_bytes = max_event_bytes
         self._pieces: list[bytes] = []
         self._size = 0
         self._after_cr = False
@@ -29,20 +29,22 @@ class SseParser:
         Raises EventTooLong.
         """
         events: list[bytes] = []
-        for block in self._blocks(chunk):
+        for block in self._split_events(chunk):
+            # Nearly every event of a model's answer is one such line: a slice is cheaper than parsing its fields.
             if block.startswith(b"data: ") and b"\n" not in block:
                 events.append(block[6:])
-            elif (data := _fields(block)[1]) is not None:
+            elif (data := _parse_fields(block)[1]) is not None:
                 events.append(data)
         return events
 
     def feed_with_ids(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
         """Do the same for a stream whose ids are numbers; return the id of each event too (None: it is no number)."""
-        fields = map(_fields, self._blocks(chunk))
+        fields = map(_parse_fields, self._split_events(chunk))
         return [(number, data) for number, data in fields if data is not None]
 
-    def _blocks(self, chunk: bytes) -> list[bytes]:
+    def _split_events(self, chunk: bytes) -> list[bytes]:
         """Return the text of each event that these bytes complete."""
+        # CR and LF of one line end may come in two chunks: the LF must not count as a second line end.
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_cr = False
@@ -52,9 +54,10 @@ class SseParser:
         elif chunk:
             self._after_cr = False
         self._pieces.append(chunk)
+        # Pieces are only joined when an event ends: joining at each chunk would take quadratic time.
         if not self._ends_event(chunk):
             self._size += len(chunk)
-            if self._size > self._longest:
+            if self._size > self._max_event_bytes:
                 raise EventTooLong
             return []
         *blocks, incomplete = b"".join(self._pieces).split(b"\n\n")
@@ -66,6 +69,7 @@ class SseParser:
         return blocks
 
     def _ends_event(self, chunk: bytes) -> bool:
+        """Return whether the pieces hold an empty line, which may be split between the last two that are not empty."""
         if b"\n\n" in chunk:
             return True
         if not chunk.startswith(b"\n"):
@@ -74,7 +78,7 @@ class SseParser:
         return before.endswith(b"\n")
 
 
-def _fields(block: bytes) -> tuple[int | None, bytes | None]:
+def _parse_fields(block: bytes) -> tuple[int | None, bytes | None]:
     """Return the id of an event, if it is a number, and its data."""
     number, data = None, list[bytes]()
     for line in block.split(b"\n"):
@@ -82,5 +86,6 @@ def _fields(block: bytes) -> tuple[int | None, bytes | None]:
             data.append(line[5:].removeprefix(b" "))
         elif line.startswith(b"id:"):
             text = line[3:].strip()
+            # At most 18 digits: such a number fits into 64 bits.
             number = int(text) if text.isdigit() and len(text) < 19 else None
     return number, b"\n".join(data) if data else None

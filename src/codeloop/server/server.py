@@ -13,7 +13,7 @@ import uvicorn
 from msgspec import Struct
 
 from codeloop.app.app import App
-from codeloop.net.origin import add_brackets, is_loopback
+from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.bounds.server import (
     SERVER_BACKLOG,
     SERVER_CONNECTIONS,

@@ -65,9 +65,9 @@ class CacheAge(Struct, frozen=True):
                 age = CacheAge(index + 1, 0, index + 1)
             elif not info.summary:
                 is_cold = age.is_cold(created) or any(before < time <= created for time in pruned)
-                from codeloop.model.quirks import cache_life  # a first request needs none of it
+                from codeloop.model.quirks import get_cache_lifetime  # a first request needs none of it
 
-                life = HOUR if info.tokens.cache.hour_write else cache_life(info.provider_id)
+                life = HOUR if info.tokens.cache.hour_write else get_cache_lifetime(info.provider_id)
                 age = CacheAge(
                     index + 1,
                     max(age.warm_until, _find_request_time(entries[index]) + life),

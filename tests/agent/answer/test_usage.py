@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.agent.answer.usage import Usage
 from codeloop.model.chat import Finished, ModelRequest, Prices, TextDelta, TextPiece, UserModelMessage
-from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, TextBlock
+from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, TextBlock, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_requests import StatsQuery
 from codeloop.schema.errors import UnknownData, UnknownError
@@ -21,7 +21,7 @@ REQUEST = ModelRequest(system="s" * 400, messages=(UserModelMessage((TextPiece("
 
 async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path) -> None:
     tried = (TextBlock("word " * 300), RetryBlock(1, "The connection broke."), TextBlock("Done."))
-    answer = ScriptedAnswer(content=tried, tokens=Count(input=900, output=5))
+    answer = ScriptedAnswer(content=tried, tokens=TokenCount(input=900, output=5))
     async with rig(tmp_path, [answer], info=PRICED) as it:
         info = (await it.prompt()).info
         assert isinstance(info, AssistantMessage)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from codeloop.extend.hooks.follow import events_in
-from codeloop.model.chat import Limits, ModelInfo
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.chat import ModelInfo, TokenLimits
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import Summarize
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageUpdated
@@ -68,8 +68,8 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
     """By itself the turn goes on with what hooks say; by hand the next prompt carries it."""
     log = tmp_path / "log"
     hooks = {"SessionStart": telling(log, "keep to the plan")}
-    full = ScriptedAnswer(calls=(call("bash", command="echo hi"),), tokens=Count(input=7_000, output=10))
-    small = ModelInfo(provider_id="scripted", id="script", name="S", limits=Limits(context=8_000, output=1_000))
+    full = ScriptedAnswer(calls=(call("bash", command="echo hi"),), tokens=TokenCount(input=7_000, output=10))
+    small = ModelInfo(provider_id="scripted", id="script", name="S", limits=TokenLimits(context=8_000, output=1_000))
     async with rig(tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
         assert "keep to the plan" in str(it.model.requests[2].messages[-1])

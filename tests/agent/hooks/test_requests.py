@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.chat import Limits, ModelInfo, TextPiece, UserModelMessage
+from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, UserModelMessage
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
 from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
 from codeloop.model.retry import RetryingModel
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.schema.api.pty import CreatePty
 from codeloop.schema.api.session_inputs import InvokeCommand, RunShell, Summarize
@@ -26,8 +26,8 @@ from tests.support.provider import ModelServer
 MESSAGES, SYSTEM = "experimental.chat.messages.transform", "experimental.chat.system.transform"
 COMPACTING, GOES_ON = "experimental.session.compacting", "experimental.compaction.autocontinue"
 DONE = ScriptedAnswer(text="Done.")
-SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
-FULL = ScriptedAnswer(calls=(ScriptedCall("glob", {"pattern": "*"}),), tokens=Count(input=9_000, output=10))
+SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
+FULL = ScriptedAnswer(calls=(ScriptedCall("glob", {"pattern": "*"}),), tokens=TokenCount(input=9_000, output=10))
 NOTE = ScriptedAnswer(kind="side", text="NOTE")
 
 

@@ -58,4 +58,4 @@ async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(t
             time = replace(info.time, created=info.time.created - minutes * MINUTE)
             it.project.store.append(message_updated(replace(info, tokens=tokens, time=time)))
         await it.prompt("three")
-        assert [request.keep_hour for request in it.model.requests] == [False, False, True]
+        assert [request.wants_hour_cache for request in it.model.requests] == [False, False, True]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from codeloop.agent.structured import check
-from codeloop.model.chat import Limits, ModelInfo
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.chat import ModelInfo, TokenLimits
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.api.session_requests import SessionId
@@ -134,9 +134,9 @@ async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path:
 
 @pytest.mark.slow
 async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path: Path) -> None:
-    small = replace(SCRIPT_INFO, limits=Limits(context=8_000, output=1_000))
+    small = replace(SCRIPT_INFO, limits=TokenLimits(context=8_000, output=1_000))
     full = calls(call("glob", pattern="*"))
-    full = replace(full, tokens=Count(input=7_000, output=10))
+    full = replace(full, tokens=TokenCount(input=7_000, output=10))
     note = ScriptedAnswer(text="The note.", kind="side")
     answers = [
         calls(call("glob", pattern="a*")),

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.model.chat import ModelInfo, Prices
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.ids import new_id
@@ -21,8 +21,8 @@ from tests.store.states import updated
 from tests.support.project import Rig, call, calls, check_turns, result, rig, told, until, words
 
 INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
-FOUND = ScriptedAnswer(text="Found it in a.py.", tokens=Count(input=1000))
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=1000))
+FOUND = ScriptedAnswer(text="Found it in a.py.", tokens=TokenCount(input=1000))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=1000))
 TASK = Subtask(agent="general", description="look around", prompt="Find it.")
 
 
@@ -79,7 +79,7 @@ async def test_the_files_that_a_child_changed_are_named_with_its_last_words(tmp_
 async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None:
     script = [
         ScriptedAnswer(
-            calls=(call("task", description="d", prompt="p", subagent_type="general"),), tokens=Count(input=1000)
+            calls=(call("task", description="d", prompt="p", subagent_type="general"),), tokens=TokenCount(input=1000)
         ),
         FOUND,
         DONE,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.net.tls import service_tls_context, tls_context
+from codeloop.net.tls import load_service_tls_context, load_tls_context
 from tests.extend.mcp.remote import serving
 from tests.extend.mcp.world import World, world
 
@@ -30,11 +30,11 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    tls_context.cache_clear()
-    service_tls_context.cache_clear()
+    load_tls_context.cache_clear()
+    load_service_tls_context.cache_clear()
     yield
-    tls_context.cache_clear()
-    service_tls_context.cache_clear()
+    load_tls_context.cache_clear()
+    load_service_tls_context.cache_clear()
 
 
 async def piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,8 +109,8 @@ async def test_an_authority_of_the_environment_is_trusted_also_through_a_proxy(
             with pytest.raises(ServerFailed, match="certificate verify failed"):
                 await it.server().connect()
             monkeypatch.setenv("SSL_CERT_FILE", str(cert))
-            tls_context.cache_clear()
-            service_tls_context.cache_clear()
+            load_tls_context.cache_clear()
+            load_service_tls_context.cache_clear()
             assert await added(it) == "3"
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy}")
         async with world(tmp_path, servers) as it:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.model.catalog.build import pack, read_source
-from codeloop.model.catalog.catalog import BUNDLED_FILE, FETCHED_NAME, Catalog
-from codeloop.model.catalog.vendors import BASE_URLS, NEEDS_CHOICE, PREFERRED_PROVIDERS
-from codeloop.model.chat import Limits, Prices
+from codeloop.model.catalog.catalog import BUNDLED_FILE, FETCHED_FILE_NAME, Catalog
+from codeloop.model.catalog.packer import pack_catalog, parse_source
+from codeloop.model.catalog.vendors import BASE_URLS, EXPLICIT_PROVIDERS, PREFERRED_PROVIDERS
+from codeloop.model.chat import Prices, TokenLimits
 from codeloop.model.errors import ModelUnavailable
 from tests.support.examples import examples
 
@@ -49,16 +49,16 @@ SOURCE = {
 
 
 def write(path: Path, source: object = SOURCE, built: str = "2026-01-01") -> Path:
-    path.write_bytes(pack(read_source(msgspec.json.encode(source)), built))
+    path.write_bytes(pack_catalog(parse_source(msgspec.json.encode(source)), built))
     return path
 
 
 def test_a_model_comes_back_with_everything_that_is_used(tmp_path: Path) -> None:
-    model = Catalog(bundled=write(tmp_path / "c")).model("acme", "big")
+    model = Catalog(bundled=write(tmp_path / "c")).find_model("acme", "big")
     assert model is not None
     assert model.ref == "acme/big"
     assert model.npm == "@ai-sdk/anthropic"
-    assert model.limits == Limits(context=200_000, output=64_000, input=136_000)
+    assert model.limits == TokenLimits(context=200_000, output=64_000, input=136_000)
     assert model.prices == Prices(1.25, 10, 0.125, 2, is_known=True)
     assert model.input == {"text", "image", "pdf"}
     assert (model.reasoning, model.attachment, model.temperature) == (True, True, False)
@@ -67,17 +67,17 @@ def test_a_model_comes_back_with_everything_that_is_used(tmp_path: Path) -> None
 
 def test_models_without_tools_are_left_out_but_their_provider_stays(tmp_path: Path) -> None:
     catalog = Catalog(bundled=write(tmp_path / "c"))
-    assert [(row.id, row.count) for row in catalog.providers()] == [("acme", 1), ("empty", 0)]
-    assert catalog.model("acme", "painter") is None
-    assert catalog.provider("nobody") is None
+    assert [(row.id, row.count) for row in catalog.list_providers()] == [("acme", 1), ("empty", 0)]
+    assert catalog.find_model("acme", "painter") is None
+    assert catalog.find_provider("nobody") is None
     assert catalog.environment_names == {"ACME_KEY"}
-    row = catalog.row("acme")
+    row = catalog.find_row("acme")
     assert row is not None
     assert row.api == "https://api.acme.example/v1"
 
 
 def test_the_newest_readable_file_counts(tmp_path: Path) -> None:
-    shipped, fetched = write(tmp_path / "shipped", built="2026-02-01"), tmp_path / FETCHED_NAME
+    shipped, fetched = write(tmp_path / "shipped", built="2026-02-01"), tmp_path / FETCHED_FILE_NAME
     assert Catalog(tmp_path, bundled=shipped).path == shipped
     write(fetched, built="2026-01-01")
     assert Catalog(tmp_path, bundled=shipped).path == shipped
@@ -90,7 +90,7 @@ def test_the_newest_readable_file_counts(tmp_path: Path) -> None:
 
 def test_without_a_readable_file_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="Install codeloop again"):
-        Catalog(bundled=tmp_path / "none").providers()
+        Catalog(bundled=tmp_path / "none").list_providers()
 
 
 def test_a_damaged_provider_is_an_error_and_the_others_still_work(tmp_path: Path) -> None:
@@ -98,27 +98,27 @@ def test_a_damaged_provider_is_an_error_and_the_others_still_work(tmp_path: Path
     path = write(tmp_path / "c", two)
     path.write_bytes(path.read_bytes()[:-20])
     catalog = Catalog(bundled=path)
-    assert catalog.model("acme", "big") is not None
+    assert catalog.find_model("acme", "big") is not None
     with pytest.raises(ModelUnavailable, match="damaged"):
-        catalog.provider("last")
+        catalog.find_provider("last")
 
 
 def test_the_shipped_catalog_knows_the_providers_that_our_rows_name() -> None:
     catalog = Catalog()
-    assert len(catalog.providers()) > 100
+    assert len(catalog.list_providers()) > 100
     assert catalog.path == BUNDLED_FILE
-    known = {row.id for row in catalog.providers()}
+    known = {row.id for row in catalog.list_providers()}
     assert set(BASE_URLS) <= known
     assert set(PREFERRED_PROVIDERS) <= known
-    assert known >= NEEDS_CHOICE
+    assert known >= EXPLICIT_PROVIDERS
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"):
         assert name in catalog.environment_names
 
 
 def test_every_shipped_provider_decodes() -> None:
     catalog = Catalog()
-    for row in catalog.providers():
-        provider = catalog.provider(row.id)
+    for row in catalog.list_providers():
+        provider = catalog.find_provider(row.id)
         assert provider is not None
         assert len(provider.models) == row.count
 
@@ -152,10 +152,10 @@ def test_packing_loses_nothing(rows: list[tuple[str, float, int]]) -> None:
         name: {"id": name, "name": name, "tool_call": True, "cost": {"input": price}, "limit": {"context": context}}
         for name, price, context in rows
     }
-    source = read_source(msgspec.json.encode({"p": {"id": "p", "name": "P", "models": models}}))
+    source = parse_source(msgspec.json.encode({"p": {"id": "p", "name": "P", "models": models}}))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "catalog"
-        path.write_bytes(pack(source, "2026-01-01"))
-        provider = Catalog(bundled=path).provider("p")
+        path.write_bytes(pack_catalog(source, "2026-01-01"))
+        provider = Catalog(bundled=path).find_provider("p")
     assert provider is not None
     assert [(m.id, m.prices.input, m.limits.context) for m in provider.models.values()] == rows

@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from codeloop.model.catalog.default_model import local_model
-from codeloop.model.catalog.local_servers import discover
+from codeloop.model.catalog.default_model import choose_local_model
+from codeloop.model.catalog.local_servers import discover_servers
 from codeloop.model.catalog.vendors import LocalServer
 from tests.model.local_server import http, serving
 
@@ -15,7 +15,7 @@ MODELS = msgspec.json.encode({"object": "list", "data": [{"id": "nomic-embed-tex
 
 async def test_a_server_that_lists_models_is_found_in_order() -> None:
     async with serving(http(MODELS)) as (one, heads), serving(http(b'{"data": null}')) as (two, _):
-        found = await discover([LocalServer("a", "A", f"{one}/v1"), LocalServer("b", "B", f"{two}/v1")])
+        found = await discover_servers([LocalServer("a", "A", f"{one}/v1"), LocalServer("b", "B", f"{two}/v1")])
     assert [(row.server.id, row.models) for row in found] == [("a", ("nomic-embed-text", "qwen3-coder:30b")), ("b", ())]
     assert heads[0].startswith(b"GET /v1/models HTTP/1.0\r\n")
     assert b"authorization" not in heads[0].lower()
@@ -23,7 +23,7 @@ async def test_a_server_that_lists_models_is_found_in_order() -> None:
 
 async def test_one_that_hangs_costs_the_deadline_and_hides_no_other() -> None:
     async with serving(b"", hang=True) as (slow, _), serving(http(MODELS)) as (quick, _), asyncio.timeout(30):
-        found = await discover([LocalServer("slow", "", slow), LocalServer("quick", "", quick)])
+        found = await discover_servers([LocalServer("slow", "", slow), LocalServer("quick", "", quick)])
     assert [row.server.id for row in found] == ["quick"]
 
 
@@ -43,16 +43,16 @@ async def test_one_that_hangs_costs_the_deadline_and_hides_no_other() -> None:
 )
 async def test_something_else_that_listens_there_is_left_out(answer: bytes) -> None:
     async with serving(answer) as (url, _):
-        assert await discover([LocalServer("x", "X", url)]) == []
+        assert await discover_servers([LocalServer("x", "X", url)]) == []
 
 
 async def test_nobody_listening_is_no_error() -> None:
-    assert await discover([LocalServer("x", "X", "http://127.0.0.1:9/v1")]) == []
-    assert await discover([]) == []
+    assert await discover_servers([LocalServer("x", "X", "http://127.0.0.1:9/v1")]) == []
+    assert await discover_servers([]) == []
 
 
 def test_the_model_that_writes_code_is_chosen_and_none_that_can_not_converse() -> None:
-    assert local_model(["llama3:8b", "nomic-embed-text", "qwen3-coder:30b"]) == "qwen3-coder:30b"
-    assert local_model(["nomic-embed-text", "my-own"]) == "my-own"
-    assert local_model(["nomic-embed-text", "bge-m3"]) is None
-    assert local_model([]) is None
+    assert choose_local_model(["llama3:8b", "nomic-embed-text", "qwen3-coder:30b"]) == "qwen3-coder:30b"
+    assert choose_local_model(["nomic-embed-text", "my-own"]) == "my-own"
+    assert choose_local_model(["nomic-embed-text", "bge-m3"]) is None
+    assert choose_local_model([]) is None

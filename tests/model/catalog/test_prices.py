@@ -5,16 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.model.catalog.build import SourceModel, SourceProvider, pack
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
+from codeloop.model.catalog.packer import SourceModel, SourceProvider, pack_catalog
 from codeloop.model.chat import Prices, PriceTier
-from codeloop.model.protocols.anthropic.response import tokens_of as anthropic_tokens
-from codeloop.model.protocols.bedrock.response import tokens_of as bedrock_tokens
-from codeloop.model.protocols.chat_completions.response import tokens_of as chat_tokens
-from codeloop.model.protocols.google.response import tokens_of as google_tokens
-from codeloop.model.protocols.google_interactions.response import tokens_of as interaction_tokens
-from codeloop.model.protocols.responses.response import tokens_of as responses_tokens
+from codeloop.model.protocols.anthropic.response import parse_usage as anthropic_tokens
+from codeloop.model.protocols.bedrock.response import parse_usage as bedrock_tokens
+from codeloop.model.protocols.chat_completions.response import parse_usage as chat_tokens
+from codeloop.model.protocols.google.response import parse_usage as google_tokens
+from codeloop.model.protocols.google_interactions.response import parse_usage as interaction_tokens
+from codeloop.model.protocols.responses.response import parse_usage as responses_tokens
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.message import CacheTokens, Tokens
 from codeloop.schema.wire import replace
@@ -131,15 +131,15 @@ PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
     ],
 )
 def test_a_request_costs_what_the_services_own_example_says(tokens: Tokens, dollars: float) -> None:
-    assert PRICES.cost(tokens) == pytest.approx(dollars)
+    assert PRICES.compute_cost(tokens) == pytest.approx(dollars)
 
 
 def prices_of(tmp_path: Any, **cost: Any) -> Prices:
     """Return the prices of a model by a catalog with this `cost`, stored and read again."""
     model = msgspec.convert({"id": "m", "tool_call": True, "cost": cost}, SourceModel)
     file = tmp_path / "catalog.bin"
-    file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
-    found = Catalog(bundled=file).model("p", "m")
+    file.write_bytes(pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    found = Catalog(bundled=file).find_model("p", "m")
     assert found is not None
     return found.prices
 
@@ -147,16 +147,16 @@ def prices_of(tmp_path: Any, **cost: Any) -> Prices:
 def test_cached_tokens_without_a_price_are_not_free(tmp_path: Any) -> None:
     prices = prices_of(tmp_path, input=3, output=5)
     cached = Tokens(input=0, output=0, reasoning=0, cache=CacheTokens(read=1_000_000, write=1_000_000))
-    assert prices.cost(cached) == 6.0
-    assert prices_of(tmp_path, input=0, output=0).cost(cached) == 0.0
+    assert prices.compute_cost(cached) == 6.0
+    assert prices_of(tmp_path, input=0, output=0).compute_cost(cached) == 0.0
 
 
 def test_a_long_request_costs_what_the_service_asks_for_those(tmp_path: Any) -> None:
     long = {"input": 4, "output": 18, "cache_read": 0.4}
     prices = prices_of(tmp_path, input=2, output=12, cache_read=0.2, context_over_200k=long)
     short = Tokens(input=100_000, output=0, reasoning=0, cache=CacheTokens(read=100_000, write=0))
-    assert prices.cost(short) == pytest.approx(0.22)
-    assert prices.cost(
+    assert prices.compute_cost(short) == pytest.approx(0.22)
+    assert prices.compute_cost(
         Tokens(input=100_001, output=0, reasoning=0, cache=CacheTokens(read=100_000, write=0))
     ) == pytest.approx(0.440004)
 
@@ -174,8 +174,8 @@ def test_prices_follow_all_lengths_that_the_catalog_names(tmp_path: Any) -> None
     tiers = [tier(272_000, input=10, output=40), tier(128_000, input=4, output=20), tier(1, "batch", input=0, output=0)]
     prices = prices_of(tmp_path, input=2, output=12, tiers=tiers, context_over_200k={"input": 99, "output": 99})
     for size, dollars in [(128_000, 2), (128_001, 4), (200_001, 4), (272_000, 4), (272_001, 10)]:
-        assert prices.cost(request_of(size)) == pytest.approx(size * dollars / 1e6)
-        assert prices.of(request_of(size)).is_known
+        assert prices.compute_cost(request_of(size)) == pytest.approx(size * dollars / 1e6)
+        assert prices.select_tier(request_of(size)).is_known
 
 
 @pytest.mark.parametrize("broken", ["free", [{"tier": None}], [tier("big", input=1, output=1)], {"tier": 1}])
@@ -185,29 +185,29 @@ def test_tiers_of_another_shape_leave_the_prices_that_are_known(tmp_path: Any, b
 
 def test_a_length_without_a_price_has_an_unknown_one(tmp_path: Any) -> None:
     prices = prices_of(tmp_path, input=2, output=12, tiers=[tier(128_000)])
-    assert prices.of(request_of(128_000)).is_known
-    assert not prices.of(request_of(128_001)).is_known
+    assert prices.select_tier(request_of(128_000)).is_known
+    assert not prices.select_tier(request_of(128_001)).is_known
 
 
 @pytest.mark.parametrize(("said", "listed"), [(True, True), ({"supported": True}, True), ({"supported": False}, False)])
 def test_a_model_that_calls_tools_is_known_in_either_form(tmp_path: Any, said: Any, *, listed: bool) -> None:
     model = msgspec.convert({"id": "m", "tool_call": said}, SourceModel)
     file = tmp_path / "catalog.bin"
-    file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
-    assert (Catalog(bundled=file).model("p", "m") is not None) == listed
+    file.write_bytes(pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    assert (Catalog(bundled=file).find_model("p", "m") is not None) == listed
 
 
 def test_thinking_can_have_a_price_of_its_own(tmp_path: Any) -> None:
     prices = prices_of(tmp_path, input=1, output=2, reasoning=8)
-    assert prices.cost(request_of(0, reasoning=500_000, output=1_000_000)) == pytest.approx(5)
+    assert prices.compute_cost(request_of(0, reasoning=500_000, output=1_000_000)) == pytest.approx(5)
     assert prices_of(tmp_path, input=1, output=2, reasoning=2).reasoning is None
 
 
 def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
     model = msgspec.convert({"id": "m", "tool_call": True}, SourceModel)
     file = tmp_path / "catalog.bin"
-    file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
-    found = Catalog(bundled=file).model("p", "m")
+    file.write_bytes(pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    found = Catalog(bundled=file).find_model("p", "m")
     assert found is not None
     assert not found.prices.is_known
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from codeloop.app.project import open_project
-from codeloop.model.catalog.build import pack, read_source
-from codeloop.model.catalog.catalog import FETCHED_NAME, Catalog
-from codeloop.model.catalog.refresh import RefreshFailed, is_refresh_due, refresh, refresh_if_due
+from codeloop.model.catalog.catalog import FETCHED_FILE_NAME, Catalog
+from codeloop.model.catalog.packer import pack_catalog, parse_source
+from codeloop.model.catalog.refresh import RefreshFailed, is_refresh_due, refresh_catalog, refresh_catalog_if_due
 from codeloop.schema.wire import JSON, replace
 from tests.model.local_server import http, serving
 from tests.support.project import startup
@@ -27,7 +27,7 @@ def document(**providers: JSON) -> bytes:
 @pytest.fixture
 def shipped(tmp_path: Path) -> Catalog:
     path = tmp_path / "shipped"
-    path.write_bytes(pack(read_source(document(p={}, q={})), "2026-01-01"))
+    path.write_bytes(pack_catalog(parse_source(document(p={}, q={})), "2026-01-01"))
     return Catalog(bundled=path)
 
 
@@ -39,12 +39,12 @@ def cache(tmp_path: Path) -> Path:
 async def test_a_good_catalog_is_stored_and_is_the_newest(cache: Path, shipped: Catalog) -> None:
     newer = {**MODEL, "id": "newer"}
     async with serving(http(document(p={"models": {"newer": newer}}, q={}, fresh={"env": ["FRESH_KEY"]}))) as (url, _):
-        count = await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
+        count = await refresh_catalog(cache, {"CODELOOP_MODELS_URL": url}, shipped)
     assert count == 3
     catalog = Catalog(cache, bundled=shipped.path)
-    assert catalog.path == cache / FETCHED_NAME
-    assert catalog.model("p", "newer") is not None
-    assert catalog.model("fresh", "m") is not None
+    assert catalog.path == cache / FETCHED_FILE_NAME
+    assert catalog.find_model("p", "newer") is not None
+    assert catalog.find_model("fresh", "m") is not None
     assert not is_refresh_due(cache, {})
     assert sorted(path.name for path in cache.iterdir()) == ["models.bin", "models.bin.tried"]
 
@@ -57,14 +57,14 @@ async def test_what_is_fetched_can_not_move_a_key_to_another_place(cache: Path, 
         template={"api": "https://evil.example/${P_KEY}"},
     )  # fmt: skip
     async with serving(http(answer)) as (url, _):
-        await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
+        await refresh_catalog(cache, {"CODELOOP_MODELS_URL": url}, shipped)
     catalog = Catalog(cache, bundled=shipped.path)
-    row, thief = catalog.row("p"), catalog.row("thief")
+    row, thief = catalog.find_row("p"), catalog.find_row("thief")
     assert row is not None
     assert thief is not None
     assert (row.api, row.env, row.npm) == ("https://p.example/v1", ("P_KEY",), "@ai-sdk/openai-compatible")
     assert thief.env == ("T_KEY",)
-    assert {catalog.row(name) for name in ("plain", "tricky", "template")} == {None}
+    assert {catalog.find_row(name) for name in ("plain", "tricky", "template")} == {None}
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ async def test_bad_answers_change_nothing_and_are_not_tried_again_today(
     cache: Path, shipped: Catalog, answer: bytes
 ) -> None:
     cache.mkdir()
-    (cache / FETCHED_NAME).write_bytes(b"old")
+    (cache / FETCHED_FILE_NAME).write_bytes(b"old")
     async with serving(answer) as (url, _):
         with pytest.raises(RefreshFailed):
-            await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
-    assert (cache / FETCHED_NAME).read_bytes() == b"old"
+            await refresh_catalog(cache, {"CODELOOP_MODELS_URL": url}, shipped)
+    assert (cache / FETCHED_FILE_NAME).read_bytes() == b"old"
     assert not is_refresh_due(cache, {})
 
 
 async def test_offline_is_silent_in_the_background(cache: Path, shipped: Catalog) -> None:
-    await refresh_if_due(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped)
-    assert not (cache / FETCHED_NAME).exists()
+    await refresh_catalog_if_due(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped)
+    assert not (cache / FETCHED_FILE_NAME).exists()
 
 
 async def test_a_short_process_asks_nobody(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_a_short_process_asks_nobody(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
         await project.close()
         assert heads == []
-    assert not list(tmp_path.rglob(FETCHED_NAME))
+    assert not list(tmp_path.rglob(FETCHED_FILE_NAME))
 
 
 def test_a_fetch_is_due_once_a_day_and_can_be_switched_off(cache: Path) -> None:
@@ -126,4 +126,4 @@ def test_a_fetch_is_due_once_a_day_and_can_be_switched_off(cache: Path) -> None:
 async def test_a_cache_that_can_not_be_written_is_an_error_not_a_crash(tmp_path: Path, shipped: Catalog) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RefreshFailed, match="can't be used"):
-        await refresh(tmp_path / "file" / "cache", {}, shipped)
+        await refresh_catalog(tmp_path / "file" / "cache", {}, shipped)

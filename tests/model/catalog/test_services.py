@@ -4,7 +4,15 @@ import msgspec
 import pytest
 
 from codeloop.model.catalog.overrides import apply_overrides
-from codeloop.model.catalog.services import BY_NAME, ROWS, Service, ServiceRow, addresses_of, protocol_of, service_of
+from codeloop.model.catalog.services import (
+    SERVICE_ROWS,
+    SERVICES_BY_PROTOCOL,
+    Service,
+    ServiceRow,
+    find_protocol,
+    find_service,
+    list_service_urls,
+)
 from codeloop.model.chat import ModelInfo
 from codeloop.model.providers import ADAPTERS
 from codeloop.schema.config import ProviderConfig
@@ -21,43 +29,43 @@ def configured(npm: str, **config: JSON) -> ModelInfo:
 
 
 def test_every_protocol_of_a_row_has_an_adapter_and_a_name() -> None:
-    spoken = {row.service.protocol for row in ROWS}
-    assert spoken <= set(BY_NAME)
-    assert set(ADAPTERS) == set(BY_NAME)
+    spoken = {row.service.protocol for row in SERVICE_ROWS}
+    assert spoken <= set(SERVICES_BY_PROTOCOL)
+    assert set(ADAPTERS) == set(SERVICES_BY_PROTOCOL)
 
 
 def test_the_npm_name_says_the_protocol_and_an_unknown_one_none() -> None:
-    assert protocol_of(info("@ai-sdk/anthropic")) == "anthropic-messages"
-    assert protocol_of(info("@ai-sdk/groq")) == "openai-chat"
-    assert service_of(info("watsonx-ai-provider")) is None
+    assert find_protocol(info("@ai-sdk/anthropic")) == "anthropic-messages"
+    assert find_protocol(info("@ai-sdk/groq")) == "openai-chat"
+    assert find_service(info("watsonx-ai-provider")) is None
 
 
 def test_the_configuration_may_name_the_protocol() -> None:
     said = configured("watsonx-ai-provider", options={"protocol": "anthropic-messages", "baseURL": "https://h/v1"})
-    assert protocol_of(said) == "anthropic-messages"
-    assert service_of(configured("@ai-sdk/groq", options={"protocol": "smoke-signals"})) is None
+    assert find_protocol(said) == "anthropic-messages"
+    assert find_service(configured("@ai-sdk/groq", options={"protocol": "smoke-signals"})) is None
 
 
 def test_one_model_may_be_served_otherwise_than_the_others() -> None:
     said = configured("@ai-sdk/groq", models={"m": {"provider": {"npm": "@ai-sdk/anthropic"}}})
-    assert protocol_of(said) == "anthropic-messages"
+    assert find_protocol(said) == "anthropic-messages"
 
 
 @pytest.mark.parametrize("url", ["https://gateway.example/v1", "http://127.0.0.1:4000/v1"])
 def test_what_imitates_openai_at_an_address_of_its_own_speaks_chat_completions(url: str) -> None:
-    assert protocol_of(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-chat"
+    assert find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-chat"
 
 
 def test_rows_of_one_provider_or_model_stand_above_those_of_all() -> None:
-    for at, row in enumerate(ROWS):
+    for at, row in enumerate(SERVICE_ROWS):
         if row.provider == row.model == "*":
-            assert all(later.npm != row.npm for later in ROWS[at + 1 :]), f"{row.npm} hides a row below it"
+            assert all(later.npm != row.npm for later in SERVICE_ROWS[at + 1 :]), f"{row.npm} hides a row below it"
 
 
 def test_addresses_are_those_of_a_providers_rows() -> None:
     row = ServiceRow("x", Service("openai-chat", "https://h/v1"), provider="acme")
-    assert addresses_of("acme", (row,)) == {"https://h/v1"}
-    assert addresses_of("other", (row,)) == frozenset()
+    assert list_service_urls("acme", (row,)) == {"https://h/v1"}
+    assert list_service_urls("other", (row,)) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +83,7 @@ def test_addresses_are_those_of_a_providers_rows() -> None:
     ],
 )
 def test_the_rows_of_services(npm: str, provider: str, model: str, protocol: str, host: str) -> None:
-    service = service_of(info(npm, provider, model))
+    service = find_service(info(npm, provider, model))
     assert service is not None
     assert service.protocol == protocol
     assert host in service.url
@@ -84,4 +92,4 @@ def test_the_rows_of_services(npm: str, provider: str, model: str, protocol: str
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1"])
 def test_openais_own_addresses_speak_responses(url: str) -> None:
-    assert protocol_of(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"
+    assert find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"

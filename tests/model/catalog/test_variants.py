@@ -7,8 +7,8 @@ import pytest
 
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
-from codeloop.model.catalog.variants import merge_options, resolve_variant, variants_of, with_variant
-from codeloop.model.chat import Limits, ModelInfo
+from codeloop.model.catalog.variants import apply_variant, list_variants, merge_options, resolve_variant
+from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.errors import UnknownModel
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.wire import replace
@@ -19,14 +19,14 @@ EFFORTS = ["low", "medium", "high"]
 
 def shipped(ref: str) -> ModelInfo:
     provider_id, _, model_id = ref.partition("/")
-    provider = CATALOG.provider(provider_id)
+    provider = CATALOG.find_provider(provider_id)
     assert provider is not None
     return provider.models[model_id]
 
 
 def thinker(npm: str, *, output: int = 0, **variants: Any) -> ModelInfo:
     return ModelInfo(
-        provider_id="p", id="m", name="M", npm=npm, reasoning=True, limits=Limits(output=output), variants=variants
+        provider_id="p", id="m", name="M", npm=npm, reasoning=True, limits=TokenLimits(output=output), variants=variants
     )
 
 
@@ -51,7 +51,7 @@ def thinker(npm: str, *, output: int = 0, **variants: Any) -> ModelInfo:
     ],
 )
 def test_each_kind_of_model_has_its_own(ref: str, names: list[str]) -> None:
-    assert list(variants_of(shipped(ref))) == names
+    assert list(list_variants(shipped(ref))) == names
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_each_kind_of_model_has_its_own(ref: str, names: list[str]) -> None:
     ],
 )
 def test_a_budget_leaves_room_for_the_answer(output: int, budgets: list[int]) -> None:
-    found = variants_of(thinker("@ai-sdk/anthropic", output=output))
+    found = list_variants(thinker("@ai-sdk/anthropic", output=output))
     assert [each["thinking"]["budgetTokens"] for each in found.values()] == budgets
 
 
@@ -79,7 +79,7 @@ def test_the_configuration_changes_adds_and_takes_away() -> None:
         },
     }
     config = msgspec.convert({"models": {"m": row}}, ProviderConfig)
-    found = variants_of(apply_overrides({}, config, "p", "@ai-sdk/openai-compatible")["m"])
+    found = list_variants(apply_overrides({}, config, "p", "@ai-sdk/openai-compatible")["m"])
     assert found == {
         "medium": {"reasoningEffort": "medium"},
         "high": {"reasoningEffort": "high", "textVerbosity": "high"},
@@ -89,7 +89,7 @@ def test_the_configuration_changes_adds_and_takes_away() -> None:
 
 def test_a_model_of_which_nothing_is_known_has_those_of_the_configuration() -> None:
     info = replace(thinker("@ai-sdk/openai-compatible", own={"top_k": 3}), reasoning=False)
-    assert variants_of(info) == {"own": {"top_k": 3}}
+    assert list_variants(info) == {"own": {"top_k": 3}}
 
 
 def test_of_two_spellings_the_laid_over_one_comes_last() -> None:
@@ -109,4 +109,4 @@ def test_an_unknown_one_is_an_error_that_names_those_there_are() -> None:
         resolve_variant(info, "hihg")
     with pytest.raises(UnknownModel, match="It has none: leave it out"):
         resolve_variant(replace(info, reasoning=False), "high")
-    assert with_variant({"a": 1}, info, "gone") == {"a": 1}
+    assert apply_variant({"a": 1}, info, "gone") == {"a": 1}

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.credentials.environment import clean_environment, environment_key
+from codeloop.model.credentials.environment import find_environment_key, remove_keys
 
 CATALOG = Catalog()
 NAMES = st.sampled_from(sorted(CATALOG.environment_names))
@@ -15,7 +15,7 @@ KEYS = st.text(st.characters(codec="ascii", categories=("Lu", "Ll", "Nd")), min_
 def test_no_providers_variable_and_no_copy_of_its_key_is_left(keys: dict[str, str], stored: str) -> None:
     plain = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
     copies = {f"MY_{number}": f"--key={key}" for number, key in enumerate(keys.values())}
-    cleaned = clean_environment({**plain, **keys, **copies, "STORED": stored}, CATALOG, [stored])
+    cleaned = remove_keys({**plain, **keys, **copies, "STORED": stored}, CATALOG, [stored])
     assert not keys.keys() & cleaned.keys()
     assert "STORED" not in cleaned
     assert plain.items() <= cleaned.items()
@@ -30,14 +30,17 @@ def test_a_setting_of_a_provider_does_not_take_the_path_with_it() -> None:
         "PATH": "/home/me/my-long-project/bin",
         "AZURE_API_KEY": "x",
     }
-    assert clean_environment(environment, CATALOG) == {"PATH": "/home/me/my-long-project/bin"}
+    assert remove_keys(environment, CATALOG) == {"PATH": "/home/me/my-long-project/bin"}
 
 
 def test_short_and_empty_keys_take_nothing_else_with_them() -> None:
-    assert clean_environment({"OPENAI_API_KEY": "", "A": "b"}, CATALOG, ["", "b"]) == {"A": "b"}
+    assert remove_keys({"OPENAI_API_KEY": "", "A": "b"}, CATALOG, ["", "b"]) == {"A": "b"}
 
 
 def test_the_first_variable_with_a_key_counts_and_settings_are_no_keys() -> None:
     names = ("AZURE_RESOURCE_NAME", "AZURE_API_KEY")
-    assert environment_key(names, {"AZURE_RESOURCE_NAME": "mine", "AZURE_API_KEY": " k "}) == ("AZURE_API_KEY", "k")
-    assert environment_key(names, {"AZURE_RESOURCE_NAME": "mine", "AZURE_API_KEY": "  "}) is None
+    assert find_environment_key(names, {"AZURE_RESOURCE_NAME": "mine", "AZURE_API_KEY": " k "}) == (
+        "AZURE_API_KEY",
+        "k",
+    )
+    assert find_environment_key(names, {"AZURE_RESOURCE_NAME": "mine", "AZURE_API_KEY": "  "}) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.key_helper import KeyHelper, command_of
+from codeloop.model.credentials.key_helper import KeyHelper, parse_helper_command
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import ProviderAuthError
 from tests.support.answers import Answer
@@ -19,7 +19,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def helper(line: str, ttl: float = 60.0) -> KeyHelper:
-    return KeyHelper("acme", command_of("acme", line), bearer, ttl)
+    return KeyHelper("acme", parse_helper_command("acme", line), bearer, ttl)
 
 
 async def test_requests_at_once_run_the_program_once(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ async def test_without_a_key_the_reason_is_told(line: str, says: str) -> None:
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:
-    keys = KeyHelper("acme", command_of("acme", ["/no/such/program"]), bearer)
+    keys = KeyHelper("acme", parse_helper_command("acme", ["/no/such/program"]), bearer)
     with pytest.raises(ModelUnavailable, match="/no/such/program"):
         await keys.sign("", {}, b"")
 
@@ -57,7 +57,7 @@ async def test_a_program_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize("value", ["", " ", [], [1], {"a": 1}])
 def test_what_is_no_command_is_refused(value: object) -> None:
     with pytest.raises(ModelUnavailable, match="must be a command"):
-        command_of("acme", value)
+        parse_helper_command("acme", value)
 
 
 async def test_a_request_carries_the_key_or_is_not_sent(openai: Any, asking: Any) -> None:

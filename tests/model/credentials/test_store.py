@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeloop.model.base_url import parse_origin
 from codeloop.model.credentials.store import ApiKey, Credentials, mask_key
-from codeloop.model.errors import ModelUnavailable, WrongOrigin
-from codeloop.model.origin import origin
+from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 from tests.support.examples import examples
 
 KEY = "sk-acme-0123456789abcd"
@@ -32,15 +32,15 @@ def credentials(tmp_path: Path) -> Credentials:
 
 
 def test_a_key_comes_back_for_its_origin(credentials: Credentials) -> None:
-    credentials.put("acme", KEY, "https://api.acme.example/v1")
-    assert credentials.key("acme", "https://api.acme.example:443/v2/other") == KEY
-    assert credentials.key("other", "https://api.acme.example") is None
+    credentials.store_key("acme", KEY, "https://api.acme.example/v1")
+    assert credentials.find_key("acme", "https://api.acme.example:443/v2/other") == KEY
+    assert credentials.find_key("other", "https://api.acme.example") is None
 
 
 def test_another_origin_gets_an_error_that_names_both(credentials: Credentials) -> None:
-    credentials.put("acme", KEY, "https://api.acme.example/v1")
-    with pytest.raises(WrongOrigin) as failed:
-        credentials.key("acme", "https://evil.example/v1", ["https://evil.example/v1"])
+    credentials.store_key("acme", KEY, "https://api.acme.example/v1")
+    with pytest.raises(WrongKeyOrigin) as failed:
+        credentials.find_key("acme", "https://evil.example/v1", ["https://evil.example/v1"])
     text = str(failed.value)
     assert "https://api.acme.example" in text
     assert "https://evil.example" in text
@@ -54,40 +54,40 @@ def test_a_key_goes_to_its_origin_and_nowhere_else(
     tmp_path_factory: pytest.TempPathFactory, stored: str, asked: str, home: str
 ) -> None:
     credentials = Credentials(tmp_path_factory.mktemp("c") / "auth.json")
-    credentials.put("acme", KEY, stored)
-    if origin(stored) == origin(asked):
-        assert credentials.key("acme", asked, [home]) == KEY
+    credentials.store_key("acme", KEY, stored)
+    if parse_origin(stored) == parse_origin(asked):
+        assert credentials.find_key("acme", asked, [home]) == KEY
     else:
-        with pytest.raises(WrongOrigin):
-            credentials.key("acme", asked, [home])
+        with pytest.raises(WrongKeyOrigin):
+            credentials.find_key("acme", asked, [home])
 
 
 def test_an_entry_of_the_reference_belongs_to_the_catalogs_origin(credentials: Credentials) -> None:
     credentials.path.parent.mkdir()
     credentials.path.write_text(f'{{"acme": {{"type": "api", "key": "{KEY}"}}}}')
-    assert credentials.key("acme", "https://api.acme.example/v1", ["https://api.acme.example/v1"]) == KEY
-    with pytest.raises(WrongOrigin):
-        credentials.key("acme", "https://evil.example/v1", ["https://api.acme.example/v1"])
-    with pytest.raises(WrongOrigin, match="no known address"):
-        credentials.key("acme", "https://evil.example/v1")
+    assert credentials.find_key("acme", "https://api.acme.example/v1", ["https://api.acme.example/v1"]) == KEY
+    with pytest.raises(WrongKeyOrigin):
+        credentials.find_key("acme", "https://evil.example/v1", ["https://api.acme.example/v1"])
+    with pytest.raises(WrongKeyOrigin, match="no known address"):
+        credentials.find_key("acme", "https://evil.example/v1")
 
 
 def test_entries_of_other_types_survive_a_change(credentials: Credentials) -> None:
     credentials.path.parent.mkdir()
     other = {"type": "oauth", "refresh": "r", "access": "a", "expires": 1}
     credentials.path.write_bytes(msgspec.json.encode({"copilot": other}))
-    credentials.put("acme", KEY, "https://api.acme.example")
-    assert list(credentials.entries()) == ["acme"]
+    credentials.store_key("acme", KEY, "https://api.acme.example")
+    assert list(credentials.read_entries()) == ["acme"]
     assert msgspec.json.decode(credentials.path.read_bytes())["copilot"] == other
-    assert credentials.remove("acme")
-    assert not credentials.remove("acme")
+    assert credentials.remove_entry("acme")
+    assert not credentials.remove_entry("acme")
     assert msgspec.json.decode(credentials.path.read_bytes()) == {"copilot": other}
 
 
 def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credentials: Credentials) -> None:
     before = os.umask(0)
     try:
-        credentials.put("acme", KEY, "https://api.acme.example")
+        credentials.store_key("acme", KEY, "https://api.acme.example")
     finally:
         os.umask(before)
     assert stat.S_IMODE(credentials.path.stat().st_mode) == 0o600
@@ -95,7 +95,7 @@ def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credential
     assert not credentials.is_open_to_others()
     credentials.path.chmod(0o644)
     assert credentials.is_open_to_others()
-    credentials.put("other", KEY, "https://api.acme.example")
+    credentials.store_key("other", KEY, "https://api.acme.example")
     assert not credentials.is_open_to_others()
 
 
@@ -104,9 +104,9 @@ def test_a_broken_file_is_reported_and_left_as_it_is(credentials: Credentials, c
     credentials.path.parent.mkdir()
     credentials.path.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="broken"):
-        credentials.entries()
+        credentials.read_entries()
     with pytest.raises(ModelUnavailable, match="left as they are"):
-        credentials.put("acme", KEY, "https://api.acme.example")
+        credentials.store_key("acme", KEY, "https://api.acme.example")
     assert credentials.path.read_bytes() == content
 
 
@@ -116,13 +116,13 @@ def test_a_link_to_the_file_stays_a_link(credentials: Credentials, tmp_path: Pat
     real.write_text("{}")
     credentials.path.parent.mkdir()
     credentials.path.symlink_to(real)
-    credentials.put("acme", KEY, "https://api.acme.example")
+    credentials.store_key("acme", KEY, "https://api.acme.example")
     assert credentials.path.is_symlink()
-    assert Credentials(real).key("acme", "https://api.acme.example") == KEY
+    assert Credentials(real).find_key("acme", "https://api.acme.example") == KEY
 
 
 def test_a_full_disk_leaves_the_old_bytes(credentials: Credentials) -> None:
-    credentials.put("acme", KEY, "https://api.acme.example")
+    credentials.store_key("acme", KEY, "https://api.acme.example")
     before = credentials.path.read_bytes()
     program = """
 import resource, sys
@@ -131,7 +131,7 @@ from codeloop.model.credentials.store import Credentials
 from codeloop.schema.errors import CodeloopError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:
-    Credentials(Path(sys.argv[1])).put("more", "k" * 500, "https://api.acme.example")
+    Credentials(Path(sys.argv[1])).store_key("more", "k" * 500, "https://api.acme.example")
 except CodeloopError as error:
     print(error)
 """
@@ -146,12 +146,12 @@ except CodeloopError as error:
 
 def test_changes_at_the_same_time_are_all_kept(credentials: Credentials) -> None:
     names = [f"p{number}" for number in range(12)]
-    threads = [threading.Thread(target=credentials.put, args=(name, KEY, "https://a.example")) for name in names]
+    threads = [threading.Thread(target=credentials.store_key, args=(name, KEY, "https://a.example")) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(credentials.entries()) == sorted(names)
+    assert sorted(credentials.read_entries()) == sorted(names)
 
 
 @given(st.text(max_size=60))

@@ -12,7 +12,7 @@ from keyring.backends.fail import Keyring as NoBackend
 
 from codeloop.model.credentials.store import ApiKey, Credentials, KeyringKey
 from codeloop.model.credentials.system_keyring import KeyringSigner
-from codeloop.model.errors import ModelUnavailable, WrongOrigin
+from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 from tests.support.answers import Answer
 from tests.support.file_keyring import FileKeyring
 from tests.support.models import KEY, endpoint
@@ -46,58 +46,58 @@ def held(ring: Path) -> dict[str, str]:
 
 
 def signer(credentials: Credentials) -> KeyringSigner:
-    return KeyringSigner("acme", ORIGIN, bearer, credentials.remember)
+    return KeyringSigner("acme", ORIGIN, bearer, credentials.remember_key)
 
 
 def test_the_file_names_the_origin_and_no_key(credentials: Credentials, ring: Path) -> None:
-    credentials.put("acme", KEY, URL, in_keyring=True)
+    credentials.store_key("acme", KEY, URL, in_keyring=True)
     assert held(ring) == {f"codeloop/acme {ORIGIN}": KEY}
     assert msgspec.json.decode(credentials.path.read_bytes()) == {"acme": {"type": "keyring", "origin": ORIGIN}}
-    assert credentials.key("acme", URL) == KeyringKey(ORIGIN)
-    with pytest.raises(WrongOrigin):
-        credentials.key("acme", "https://evil.example/v1")
+    assert credentials.find_key("acme", URL) == KeyringKey(ORIGIN)
+    with pytest.raises(WrongKeyOrigin):
+        credentials.find_key("acme", "https://evil.example/v1")
 
 
 def test_a_new_key_goes_where_the_old_one_is_unless_said(credentials: Credentials, ring: Path) -> None:
-    credentials.put("acme", "old", URL, in_keyring=True)
-    credentials.put("acme", KEY, "https://eu.acme.example")
+    credentials.store_key("acme", "old", URL, in_keyring=True)
+    credentials.store_key("acme", KEY, "https://eu.acme.example")
     assert held(ring) == {"codeloop/acme https://eu.acme.example": KEY}
-    credentials.put("acme", KEY, URL, in_keyring=False)
+    credentials.store_key("acme", KEY, URL, in_keyring=False)
     assert held(ring) == {}
-    assert credentials.entries() == {"acme": ApiKey(KEY, ORIGIN)}
+    assert credentials.read_entries() == {"acme": ApiKey(KEY, ORIGIN)}
 
 
 @pytest.mark.parametrize("replace", [
-    lambda credentials: credentials.remove("acme"),
-    lambda credentials: credentials.put_sign_in("acme", {"access": "x"}),
+    lambda credentials: credentials.remove_entry("acme"),
+    lambda credentials: credentials.store_sign_in("acme", {"access": "x"}),
 ])  # fmt: skip
 def test_what_is_removed_or_replaced_leaves_the_keyring(
     credentials: Credentials, ring: Path, replace: Callable[[Credentials], object]
 ) -> None:
-    credentials.put("acme", KEY, URL, in_keyring=True)
+    credentials.store_key("acme", KEY, URL, in_keyring=True)
     replace(credentials)
     assert held(ring) == {}
-    assert credentials.entries() == {}
+    assert credentials.read_entries() == {}
 
 
 async def test_a_request_reads_the_key_once_and_takes_it_for_a_secret(
     credentials: Credentials, ring: Path, openai: Any, asking: Any
 ) -> None:
-    credentials.put("acme", KEY, URL, in_keyring=True)
+    credentials.store_key("acme", KEY, URL, in_keyring=True)
     reader = Credentials(credentials.path)
     async with ModelServer([Answer(text="ok")], key=KEY) as server:
         given: dict[str, Any] = {"key": None, "signer": signer(reader)}
         model = openai(server, **given)
         assert endpoint(server, **given).key is None
-        assert reader.secrets() == set()
+        assert reader.list_secrets() == set()
         assert (await asking(model)).text == "ok"
         ring.with_name("ring.json.lock").touch()
         assert (await asking(model)).text == "ok"
-    assert reader.secrets() == {KEY}
+    assert reader.list_secrets() == {KEY}
 
 
 async def test_a_refused_key_is_not_shown(credentials: Credentials, openai: Any, asking: Any) -> None:
-    credentials.put("acme", KEY, URL, in_keyring=True)
+    credentials.store_key("acme", KEY, URL, in_keyring=True)
     refusal = Answer(status=401, body=f'{{"error": {{"message": "wrong key {KEY}"}}}}')
     async with ModelServer([refusal]) as server:
         got = await asking(openai(server, key=None, signer=signer(credentials)))
@@ -106,32 +106,32 @@ async def test_a_refused_key_is_not_shown(credentials: Credentials, openai: Any,
 
 
 async def test_a_locked_keyring_is_named_and_may_be_unlocked(credentials: Credentials, ring: Path) -> None:
-    credentials.put("acme", KEY, URL, in_keyring=True)
+    credentials.store_key("acme", KEY, URL, in_keyring=True)
     lock = ring.with_name("ring.json.lock")
     lock.touch()
     keys = signer(credentials)
     with pytest.raises(ModelUnavailable, match=r"it is locked .* Unlock it"):
         await keys.sign("", {}, b"")
     with pytest.raises(ModelUnavailable, match="it is locked"):
-        credentials.remove("acme")
-    assert "acme" in credentials.entries()
+        credentials.remove_entry("acme")
+    assert "acme" in credentials.read_entries()
     lock.unlink()
     assert await asyncio.gather(*(keys.sign("", {}, b"") for _ in range(3))) == [bearer(KEY)] * 3
 
 
 async def test_a_key_that_is_gone_is_to_be_stored_again(credentials: Credentials, ring: Path) -> None:
-    credentials.put("acme", KEY, URL, in_keyring=True)
+    credentials.store_key("acme", KEY, URL, in_keyring=True)
     ring.unlink()
     with pytest.raises(ModelUnavailable, match=r"has no key of acme .* `codeloop auth login acme --keyring`"):
         await signer(credentials).sign("", {}, b"")
-    assert credentials.remove("acme")
+    assert credentials.remove_entry("acme")
 
 
 def test_without_a_keyring_nothing_is_stored_there_but_in_the_file(credentials: Credentials) -> None:
-    credentials.put("acme", "old", URL, in_keyring=True)
+    credentials.store_key("acme", "old", URL, in_keyring=True)
     keyring.set_keyring(NoBackend())
     with pytest.raises(ModelUnavailable, match="--no-keyring"):
-        credentials.put("acme", KEY, URL)
-    assert credentials.entries() == {"acme": KeyringKey(ORIGIN)}
-    credentials.put("acme", KEY, URL, in_keyring=False)
-    assert credentials.entries() == {"acme": ApiKey(KEY, ORIGIN)}
+        credentials.store_key("acme", KEY, URL)
+    assert credentials.read_entries() == {"acme": KeyringKey(ORIGIN)}
+    credentials.store_key("acme", KEY, URL, in_keyring=False)
+    assert credentials.read_entries() == {"acme": ApiKey(KEY, ORIGIN)}

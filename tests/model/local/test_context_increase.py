@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.local_servers import discover
+from codeloop.model.catalog.local_servers import discover_servers
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import RetryScheduled
 from codeloop.model.credentials.store import Credentials
-from codeloop.model.local.context_increase import find_increase, name_derived_model
+from codeloop.model.local.context_increase import find_context_increase, name_derived_model
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
 from codeloop.schema.errors import APIError
@@ -38,7 +38,7 @@ async def opened(
         row = {"options": {"baseURL": f"{cloud.url}/v1"}, "models": models}
         config = msgspec.convert({"provider": {provider: row}}, Config)
         providers = Providers(config, Catalog(), Credentials(tmp_path / "auth.json"), {})
-        yield providers.open(f"{provider}/{model}")
+        yield providers.open_model(f"{provider}/{model}")
 
 
 def notices(*answers: CollectedAnswer) -> list[str]:
@@ -109,7 +109,7 @@ async def test_where_there_is_no_room_the_old_context_is_kept_and_the_remedy_sai
 
 async def test_models_that_were_derived_are_not_offered(tmp_path: Path) -> None:
     async with serve_cloud(OllamaServer({"qwen3:8b": None, "codeloop/qwen3:8b-32768": 32_768}).answer) as cloud:
-        (found,) = await discover([LocalServer("ollama", "Ollama", f"{cloud.url}/v1")])
+        (found,) = await discover_servers([LocalServer("ollama", "Ollama", f"{cloud.url}/v1")])
     assert found.models == ("qwen3:8b",)
 
 
@@ -127,5 +127,5 @@ def test_a_derived_model_has_a_name_that_says_of_what(model: str, derived: str) 
 
 
 def test_other_servers_have_the_context_that_they_were_started_with() -> None:
-    assert find_increase("llama.cpp", "http://127.0.0.1:8080/v1") is None
-    assert find_increase("vllm", "http://127.0.0.1:8000/v1") is None
+    assert find_context_increase("llama.cpp", "http://127.0.0.1:8080/v1") is None
+    assert find_context_increase("vllm", "http://127.0.0.1:8000/v1") is None

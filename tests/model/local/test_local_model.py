@@ -11,15 +11,15 @@ import pytest
 from codeloop.model.chat import (
     AssistantModelMessage,
     ChatModel,
-    Limits,
     ModelInfo,
     TextPiece,
+    TokenLimits,
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.local.context import LocalContext, find_reader
-from codeloop.model.local.model import LocalModel
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.local.context_length import LocalContext, find_context_reader
+from codeloop.model.local.local_model import LocalModel
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, ContextOverflowError, OverflowData
 from codeloop.schema.wire import JSON
@@ -64,7 +64,7 @@ async def serving(answers: dict[str, Any]) -> AsyncGenerator[Server]:
 
 async def context(provider: str, model: str, answers: dict[str, Any]) -> LocalContext:
     async with serving(answers) as server:
-        read = find_reader(provider, server.url)
+        read = find_context_reader(provider, server.url)
         assert read is not None
         return await read(server.url, model)
 
@@ -73,7 +73,7 @@ async def context(provider: str, model: str, answers: dict[str, Any]) -> LocalCo
 async def test_what_ollama_says_in_another_form_is_no_length(info: object) -> None:
     running = {"models": [{"name": "m:latest", "context_length": 4_096}]}
     found = await context("ollama", "m", {"/api/show": {"model_info": info, "x": 1}, "/api/ps": running})
-    assert (found.loaded, found.most) == (4_096, 0)
+    assert (found.loaded_tokens, found.max_tokens) == (4_096, 0)
 
 
 SHOWN: JSON = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}}
@@ -82,7 +82,7 @@ SHOWN: JSON = {"model_info": {"general.architecture": "qwen3", "qwen3.context_le
 async def test_ollama_says_what_it_has_loaded_a_model_with() -> None:
     running = {"models": [{"name": "other", "context_length": 9}, {"name": "qwen3:latest", "context_length": 4_096}]}
     found = await context("ollama", "qwen3", {"/api/ps": running, "/api/show": SHOWN})
-    assert (found.loaded, found.most) == (4_096, 40_960)
+    assert (found.loaded_tokens, found.max_tokens) == (4_096, 40_960)
     assert "OLLAMA_CONTEXT_LENGTH=32768" in found.remedy
 
 
@@ -92,7 +92,7 @@ async def test_ollama_is_made_to_load_a_model_that_is_not_loaded() -> None:
         return {"models": [{"model": "qwen3:8b", "context_length": 8_192}] if is_loaded else []}
 
     found = await context("ollama", "qwen3:8b", {"/api/ps": running, "/api/show": SHOWN, "/api/generate": {}})
-    assert found.loaded == 8_192
+    assert found.loaded_tokens == 8_192
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ async def test_ollama_is_made_to_load_a_model_that_is_not_loaded() -> None:
 )
 async def test_each_server_is_asked_in_its_own_way(provider: str, path: str, answer: JSON, remedy: str) -> None:
     found = await context(provider, "qwen3", {path: answer})
-    assert found.loaded == 4_096
+    assert found.loaded_tokens == 4_096
     assert remedy in found.remedy
 
 
 @pytest.mark.parametrize("provider", ["ollama", "lmstudio", "llama.cpp", "vllm"])
 async def test_a_server_that_says_nothing_leaves_it_unknown(provider: str) -> None:
-    assert (await context(provider, "qwen3", {})).loaded == 0
+    assert (await context(provider, "qwen3", {})).loaded_tokens == 0
 
 
 def test_a_server_under_another_name_is_known_by_its_port() -> None:
-    assert find_reader("mine", "http://127.0.0.1:11434/v1") is find_reader("ollama", "")
-    assert find_reader("mine", "http://127.0.0.1:9999/v1") is None
+    assert find_context_reader("mine", "http://127.0.0.1:11434/v1") is find_context_reader("ollama", "")
+    assert find_context_reader("mine", "http://127.0.0.1:9999/v1") is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_server_under_another_name_is_known_by_its_port() -> None:
     [("llamacpp", "llama.cpp"), ("my-llama-cpp", "llama.cpp"), ("lm-studio", "lmstudio"), ("vLLM-coder", "vllm")],
 )
 def test_a_server_is_known_by_the_users_own_name_for_it(name: str, server: str) -> None:
-    assert find_reader(name, "http://127.0.0.1:9999/v1") is find_reader(server, "")
+    assert find_context_reader(name, "http://127.0.0.1:9999/v1") is find_context_reader(server, "")
 
 
 def local(loaded: int, known: int = 0, *answers: ScriptedAnswer) -> tuple[LocalModel, list[str]]:
@@ -140,7 +140,7 @@ def local(loaded: int, known: int = 0, *answers: ScriptedAnswer) -> tuple[LocalM
         asked.append(f"{url} {model}")
         return LocalContext(loaded, 40_960, "Do this.")
 
-    info = ModelInfo(provider_id="ollama", id="qwen3", name="Qwen", limits=Limits(context=known))
+    info = ModelInfo(provider_id="ollama", id="qwen3", name="Qwen", limits=TokenLimits(context=known))
     inner: ChatModel = ScriptedModel(answers or [ScriptedAnswer(text="one"), ScriptedAnswer(text="two")], info=info)
     return LocalModel(inner, read, "http://h/v1"), asked
 
@@ -182,7 +182,7 @@ async def test_without_an_answer_the_model_is_asked_all_the_same() -> None:
     assert model.info.limits.context == 0
 
 
-FILLED = Count(input=16_000, output=383)
+FILLED = TokenCount(input=16_000, output=383)
 CUT_CALL = ScriptedCall("write", '{"filePath": "a', complete=False)
 
 
@@ -199,7 +199,7 @@ async def test_an_answer_that_fills_the_context_ends_with_the_remedy() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        ScriptedAnswer(text="one", finish="length", tokens=Count(input=1_000, output=383)),
+        ScriptedAnswer(text="one", finish="length", tokens=TokenCount(input=1_000, output=383)),
         ScriptedAnswer(calls=(CUT_CALL,), finish="length", tokens=FILLED),
     ],
     ids=["the output limit", "a cut call"],

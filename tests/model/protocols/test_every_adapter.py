@@ -24,9 +24,9 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.quirks import quirks_of
+from codeloop.model.quirks import find_quirks
 from codeloop.model.retry import RetryingModel
-from codeloop.model.structured import call_fields, native_fields, shape_of
+from codeloop.model.structured_output import make_answer_shape, make_forced_call_fields, make_format_fields
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.model.local_server import serving
@@ -203,9 +203,9 @@ async def test_tokens_are_counted_by_kind(row: AdapterRow, opened: Open) -> None
 
 async def test_the_schema_of_an_answer_is_told(row: AdapterRow, opened: Open) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    shape, quirks = shape_of(schema), quirks_of(row.info)
-    native = native_fields(row.info, quirks, shape)
-    body = native if native is not None else call_fields(row.info, quirks, {})
+    shape, quirks = make_answer_shape(schema), find_quirks(row.info)
+    native = make_format_fields(row.info, quirks, shape)
+    body = native if native is not None else make_forced_call_fields(row.info, quirks, {})
     async with ModelServer([Answer(text='{"n":1}')]) as server:
         got = await ask(opened(row, server), tools=(TOOL,), body=body)
     assert got.text == '{"n":1}', got.message

@@ -20,7 +20,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.retry import RetryingModel
-from codeloop.model.testing.chaos import FAULTS, ChaosModel, Rates
+from codeloop.model.testing.chaos import FAULTS, ChaosModel, FaultRates
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError
@@ -53,8 +53,8 @@ async def test_a_stream_always_ends_with_finished_and_deltas_tell_what_the_call_
             assert "".join(deltas) == call.arguments
 
 
-def rates_of(fault: str, rate: float = 1.0) -> Rates:
-    return Rates(
+def rates_of(fault: str, rate: float = 1.0) -> FaultRates:
+    return FaultRates(
         cut=rate if fault == "cut" else 0,
         stall=rate if fault == "stall" else 0,
         broken_json=rate if fault == "broken_json" else 0,
@@ -68,7 +68,7 @@ def rates_of(fault: str, rate: float = 1.0) -> Rates:
 
 async def test_the_same_seed_breaks_in_the_same_way_and_another_in_another() -> None:
     async def run(seed: int) -> tuple[list[str], list[list[ModelEvent]]]:
-        rates = Rates(cut=0.2, broken_json=0.2, unknown_tool=0.2, rate_limit=0.2)
+        rates = FaultRates(cut=0.2, broken_json=0.2, unknown_tool=0.2, rate_limit=0.2)
         chaos = ChaosModel(ScriptedModel([CALLS] * 20), seed, rates)
         events = [await said(chaos) for _ in range(12)]
         return chaos.faults, events
@@ -79,7 +79,7 @@ async def test_the_same_seed_breaks_in_the_same_way_and_another_in_another() -> 
 
 
 async def test_without_rates_everything_is_passed_on() -> None:
-    assert await said(ChaosModel(ScriptedModel([CALLS]), 1, Rates())) == await said(ScriptedModel([CALLS]))
+    assert await said(ChaosModel(ScriptedModel([CALLS]), 1, FaultRates())) == await said(ScriptedModel([CALLS]))
 
 
 @pytest.mark.parametrize(("fault", "status"), [("rate_limit", 429), ("server_error", 500)])
@@ -122,7 +122,7 @@ async def test_a_cut_after_a_whole_call_is_a_cut_and_before_one_an_error() -> No
 
 
 async def test_a_stall_waits_and_then_goes_on() -> None:
-    rates = Rates(stall=1.0, stall_ms=60)
+    rates = FaultRates(stall=1.0, stall_ms=60)
     start = time.monotonic()
     events = await said(ChaosModel(ScriptedModel([TEXT]), 1, rates))
     assert time.monotonic() - start >= 0.06
@@ -133,7 +133,7 @@ async def test_under_a_retry_the_whole_script_comes_through() -> None:
     async def no_wait(_: float) -> None:
         return
 
-    chaos = ChaosModel(ScriptedModel([TEXT] * 10), 7, Rates(cut=0.3, rate_limit=0.2, server_error=0.2))
+    chaos = ChaosModel(ScriptedModel([TEXT] * 10), 7, FaultRates(cut=0.3, rate_limit=0.2, server_error=0.2))
     model = RetryingModel(chaos, attempts=30, sleep=no_wait)
     for _ in range(10):
         text = ""

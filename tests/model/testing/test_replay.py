@@ -26,7 +26,8 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.testing.replay import RecordingModel, ReplayModel
+from codeloop.model.testing.answer_recorder import RecordingModel
+from codeloop.model.testing.replay import ReplayModel
 from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import error_message

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.app.toolbox import builtin_tools
 from codeloop.model.chat import ToolSpec
-from codeloop.model.wire.response import tier_of
+from codeloop.model.wire.response import read_tier
 from tests.support.answers import Answer
 from tests.support.models import ask
 from tests.support.provider import ModelServer
@@ -149,4 +149,4 @@ async def test_moonshot_gets_references_alone_and_types_within_unions() -> None:
 
 @pytest.mark.parametrize("value", [[], {}, 1, None, "priority "])
 def test_a_tier_of_another_form_costs_what_the_standard_one_does(value: object) -> None:
-    assert tier_of(value) == ""
+    assert read_tier(value) == ""

@@ -7,11 +7,11 @@ from urllib.parse import unquote
 import pytest
 
 from codeloop.kit.lazy import load
-from codeloop.model.catalog.services import protocol_of
-from codeloop.model.catalog.variants import variants_of
+from codeloop.model.catalog.services import find_protocol
+from codeloop.model.catalog.variants import list_variants
 from codeloop.model.chat import ModelInfo, ToolSpec
 from codeloop.model.providers import ADAPTERS
-from codeloop.model.quirks import quirks_of
+from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.tool.toolbox import edits_by_patch
 from scripts.build_models import describe_cache, find_models, takes_temperature
@@ -34,12 +34,12 @@ def keys_of(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("info", MODELS, ids=[info.ref for info in MODELS])
 async def test_each_model_is_asked_as_its_row_says_with_every_effort(info: ModelInfo) -> None:
-    protocol, quirks = protocol_of(info), quirks_of(info)
+    protocol, quirks = find_protocol(info), find_quirks(info)
     assert protocol is not None
     async with ModelServer([Answer(text="ok")]) as server:
         endpoint = Endpoint(server.url.removesuffix("/v1") + BASES[protocol], key=KEY)
         model: Any = load(ADAPTERS[protocol])(info, endpoint, quirks)
-        for options in ({}, *variants_of(info).values()):
+        for options in ({}, *list_variants(info).values()):
             got = await ask(model, **ASKED, temperature=0.5, options=options)
             assert got.text == "ok", got.end.error
         await model.aclose()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from codeloop.model.chat import RetryScheduled
-from codeloop.model.wire.http_model import read_pause
+from codeloop.model.wire.http_model import find_pause
 from tests.support.answers import Answer
 from tests.support.models import ask
 from tests.support.provider import ModelServer
@@ -38,7 +38,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
     ],
 )
 def test_the_headers_of_services_are_read(headers: dict[str, str], seconds: float) -> None:
-    assert read_pause(headers, NOW) == pytest.approx(seconds)
+    assert find_pause(headers, NOW) == pytest.approx(seconds)
 
 
 async def test_the_next_request_waits_and_says_so() -> None:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.model.chat import ModelInfo
-from codeloop.model.quirks import ANTHROPIC, BOUNDS, COMPATIBLE, OPENAI, ROWS, quirks_of
+from codeloop.model.quirks import (
+    ANTHROPIC_QUIRKS,
+    COMPATIBLE_QUIRKS,
+    CONSTRAINT_KEYWORDS,
+    OPENAI_QUIRKS,
+    QUIRKS_BY_PROVIDER,
+    find_quirks,
+)
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
@@ -35,18 +42,18 @@ SCHEMA: JSON = {
 
 def test_the_schema_itself_is_not_touched() -> None:
     before = repr(SCHEMA)
-    adapt_parameters(SCHEMA, OPENAI.refused_keywords)
+    adapt_parameters(SCHEMA, OPENAI_QUIRKS.refused_keywords)
     assert repr(SCHEMA) == before
 
 
 def test_a_property_that_is_named_like_a_keyword_stays() -> None:
     properties = {name: {"type": "string"} for name in ("pattern", "default", "format", "minimum")}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    assert adapt_parameters(schema, OPENAI.refused_keywords)["properties"].keys() == properties.keys()
+    assert adapt_parameters(schema, OPENAI_QUIRKS.refused_keywords)["properties"].keys() == properties.keys()
 
 
 def test_a_vendor_that_refuses_nothing_gets_the_schema_itself() -> None:
-    assert adapt_parameters(SCHEMA, ANTHROPIC.refused_keywords) is SCHEMA
+    assert adapt_parameters(SCHEMA, ANTHROPIC_QUIRKS.refused_keywords) is SCHEMA
 
 
 def keywords(value: Any) -> set[str]:
@@ -62,9 +69,9 @@ def keywords(value: Any) -> set[str]:
             return set()
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", QUIRKS_BY_PROVIDER)
 def test_no_row_sends_what_it_refuses_and_all_else_is_kept(name: str) -> None:
-    refused = ROWS[name].refused_keywords
+    refused = QUIRKS_BY_PROVIDER[name].refused_keywords
     assert keywords(adapt_parameters(SCHEMA, refused)) == keywords(SCHEMA) - refused
 
 
@@ -73,9 +80,9 @@ def test_unknown_services_are_not_sent_additional_properties() -> None:
         ModelInfo(provider_id="acme", id="m", name="M"),
         ModelInfo(provider_id="acme", id="m", name="M", npm="@ai-sdk/openai"),
     ):
-        given = adapt_parameters(SCHEMA, quirks_of(info).refused_keywords)
+        given = adapt_parameters(SCHEMA, find_quirks(info).refused_keywords)
         assert "additionalProperties" not in keywords(given)
-        assert keywords(given) & BOUNDS
+        assert keywords(given) & CONSTRAINT_KEYWORDS
 
 
 KINDS = st.recursive(
@@ -96,7 +103,7 @@ KINDS = st.recursive(
 @given(KINDS)
 def test_whatever_the_schema_nothing_refused_is_left_and_the_result_is_stable(inner: JSON) -> None:
     schema: JSON = {"type": "object", "properties": {"inner": inner}}
-    given = adapt_parameters(schema, OPENAI.refused_keywords)
-    assert not keywords(given) & OPENAI.refused_keywords
-    assert adapt_parameters(given, OPENAI.refused_keywords) == given
-    assert adapt_parameters(schema, COMPATIBLE.refused_keywords) == schema
+    given = adapt_parameters(schema, OPENAI_QUIRKS.refused_keywords)
+    assert not keywords(given) & OPENAI_QUIRKS.refused_keywords
+    assert adapt_parameters(given, OPENAI_QUIRKS.refused_keywords) == given
+    assert adapt_parameters(schema, COMPATIBLE_QUIRKS.refused_keywords) == schema

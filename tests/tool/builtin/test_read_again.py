@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from codeloop.model.chat import Limits, ModelInfo
-from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.model.chat import ModelInfo, TokenLimits
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.schema.api.session_requests import ForkSession, RevertSession
 from codeloop.schema.event import PartInfo, PartUpdated
 from codeloop.schema.ids import now_ms
@@ -102,8 +102,10 @@ async def test_what_was_pruned_is_sent_again(tmp_path: Path) -> None:
 
 async def test_what_was_compacted_away_is_sent_again(tmp_path: Path) -> None:
     write(tmp_path)
-    info = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
-    full = ScriptedAnswer(calls=(ScriptedCall("read", {"filePath": "a.py"}),), tokens=Count(input=9_000, output=10))
+    info = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
+    full = ScriptedAnswer(
+        calls=(ScriptedCall("read", {"filePath": "a.py"}),), tokens=TokenCount(input=9_000, output=10)
+    )
     note = ScriptedAnswer(kind="side", text="NOTE")
     async with rig(tmp_path, [full, note, read(), ScriptedAnswer(text="ok")], info=info) as it:
         await it.prompt()
@@ -266,8 +268,8 @@ async def test_instructions_that_were_pruned_are_sent_again(tmp_path: Path) -> N
 
 async def test_instructions_that_were_compacted_away_are_sent_again(tmp_path: Path) -> None:
     document(tmp_path)
-    info = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
-    full = ScriptedAnswer(calls=read_doc("guide").calls, tokens=Count(input=9_000, output=10))
+    info = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
+    full = ScriptedAnswer(calls=read_doc("guide").calls, tokens=TokenCount(input=9_000, output=10))
     note = ScriptedAnswer(kind="side", text="NOTE")
     async with rig(tmp_path, [full, note, read_doc("other"), ScriptedAnswer(text="ok")], info=info) as it:
         assert await told_rules(it, 1) == [True, True]

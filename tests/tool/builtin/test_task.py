@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import ModelInfo, Prices
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.project import Rig, call, calls, rig, told, until
@@ -17,7 +17,7 @@ DONE = ScriptedAnswer(text="Done.")
 
 
 def answer(text: str) -> ScriptedAnswer:
-    return ScriptedAnswer(text=text, tokens=Count(input=1000))
+    return ScriptedAnswer(text=text, tokens=TokenCount(input=1000))
 
 
 def handed(prompt: str, **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.net.address import why_not_public
+from codeloop.net.address import classify_non_public
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.url import parse, resolve_redirect
 
@@ -66,7 +66,7 @@ REFUSED = [
 def test_an_address_is_known_in_every_spelling(url: str, address: str) -> None:
     place = parse(url)
     assert (place.host, place.is_literal) == (address, True)
-    assert why_not_public(place.host) is not None or place.is_disguised
+    assert classify_non_public(place.host) is not None or place.is_disguised
 
 
 @pytest.mark.parametrize("url", REFUSED)

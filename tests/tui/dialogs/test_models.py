@@ -124,13 +124,13 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
             await app.sees("Key for Acme")  # it was tried without one
             await pilot.press(*"sk-1", "enter")
             await until(lambda: any("refused the key" in each.message for each in app._notifications), 20)
-            assert "acme" not in project.providers.credentials.entries()
+            assert "acme" not in project.providers.credentials.read_entries()
             await pilot.press("ctrl+k")
             await app.sees("Key for Acme")
             await pilot.press(*"sk-right", "enter")
             await until(lambda: app.results, 20)
             assert app.results[0].provider_id == "acme"
-            assert project.providers.credentials.secrets() == {"sk-right"}
+            assert project.providers.credentials.list_secrets() == {"sk-right"}
             assert await client.call(SESSION_LIST, ListSessions()) == []
 
 

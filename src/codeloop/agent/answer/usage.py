@@ -91,7 +91,7 @@ class Usage:
     @property
     def cost(self) -> float:
         """Dollars for all attempts."""
-        return self._prices.cost(self.tokens) + self._prices.cost(self._earlier_attempts)
+        return self._prices.compute_cost(self.tokens) + self._prices.compute_cost(self._earlier_attempts)
 
     @property
     def total_tokens(self) -> Tokens:

@@ -13,8 +13,8 @@ from codeloop.extend.agents import parse_ref
 from codeloop.extend.hooks.commands.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
-from codeloop.model.quirks import quirks_of
-from codeloop.model.structured import native_fields, shape_of
+from codeloop.model.quirks import find_quirks
+from codeloop.model.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import CodeloopError, error_message
@@ -138,8 +138,8 @@ class HookJudge:
 
 async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt: str) -> HookVerdict:
     """Ask a model for its verdict, once more if the answer has the wrong form. Raises HookFailed."""
-    info, shape = model.info, shape_of(VERDICT)
-    fields = native_fields(info, quirks_of(info), shape) or {}
+    info, shape = model.info, make_answer_shape(VERDICT)
+    fields = make_format_fields(info, find_quirks(info), shape) or {}
     system = SYSTEM + msgspec.json.encode(shape.schema).decode()
     why, user = "", _last_prompt(engine, session_id)
     for _ in range(HOOK_VERDICTS.value):

@@ -11,8 +11,14 @@ from codeloop.agent.moves import list_turn_entries
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.structured.check import Problem, find_value_problems
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
-from codeloop.model.quirks import quirks_of
-from codeloop.model.structured import NAME, AnswerShape, call_fields, native_fields, shape_of
+from codeloop.model.quirks import find_quirks
+from codeloop.model.structured_output import (
+    NAME,
+    AnswerShape,
+    make_answer_shape,
+    make_forced_call_fields,
+    make_format_fields,
+)
 from codeloop.schema.bounds.structured import STRUCTURED_RETRIES, STRUCTURED_TOLD
 from codeloop.schema.errors import APIError, StructuredData, StructuredOutputError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
@@ -44,7 +50,7 @@ class StructuredStep:
         self._engine = engine
         self._info = info
         self._format = data
-        self._shape: AnswerShape = shape_of(data["schema"])
+        self._shape: AnswerShape = make_answer_shape(data["schema"])
         self._retries: int = data.get("retryCount", STRUCTURED_RETRIES.value)
         self._cache = cache
         self._again = AGAIN_BY_TOOL
@@ -57,7 +63,7 @@ class StructuredStep:
     def prepare(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
         """Return the model and the request that ask for the format in the way the service supports."""
         info = model.info
-        fields = native_fields(info, quirks_of(info), self._shape) if self._cache.takes_format else None
+        fields = make_format_fields(info, find_quirks(info), self._shape) if self._cache.takes_format else None
         schema = msgspec.json.encode(self._shape.schema).decode()
         as_text = replace(request, system=f"{request.system}\n\n{BY_TEXT}\n{schema}")
         second_request = self._by_tool(info, request) if info.tool_call else as_text
@@ -73,7 +79,7 @@ class StructuredStep:
             request,
             system=f"{request.system}\n\n{BY_TOOL}",
             tools=(*tools, self._spec),
-            body=call_fields(info, quirks_of(info), request.options),
+            body=make_forced_call_fields(info, find_quirks(info), request.options),
         )
 
     def _fall_back(self) -> None:
@@ -94,7 +100,7 @@ class StructuredStep:
         entries, parts = list_turn_entries(view), view.find_parts(info.id)
         rows = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
         if rows:
-            return replace(info, structured=self._shape.value(rows[-1])), Finished("stop", finished.tokens), False, []
+            return replace(info, structured=self._shape.unwrap(rows[-1])), Finished("stop", finished.tokens), False, []
         # A cut or filtered answer is not worth checking; the reason says more.
         if finished.reason not in {"stop", "tool-calls"}:
             return as_is
@@ -114,7 +120,7 @@ class StructuredStep:
 
     async def _take(self, value: Any, _ctx: ToolContext) -> ToolResult:
         problems = await find_value_problems(
-            self._format["schema"], self._shape.value(value), self._engine.workspace.environment
+            self._format["schema"], self._shape.unwrap(value), self._engine.workspace.environment
         )
         if problems:
             text = format_problems(problems)
@@ -124,7 +130,7 @@ class StructuredStep:
     async def _read(self, text: str) -> tuple[Any, list[Problem]]:
         """Return the value that a text holds as JSON, and its problems."""
         try:
-            value = self._shape.value(msgspec.json.decode(_strip_fence(text)))
+            value = self._shape.unwrap(msgspec.json.decode(_strip_fence(text)))
         except (msgspec.DecodeError, RecursionError) as error:
             return None, [Problem((), f"it is not JSON alone ({error})" if text else "there is none")]
         problems = await find_value_problems(self._format["schema"], value, self._engine.workspace.environment)

@@ -33,7 +33,7 @@ async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
     name, fix = "key", f"Check the key and the address: codeloop auth list, codeloop models {ref.partition('/')[0]}"
     began = asyncio.get_running_loop().time()
     try:
-        model = providers_of(settings).open(ref)
+        model = providers_of(settings).open_model(ref)
         request = ModelRequest(
             system="", messages=(UserModelMessage((TextPiece("Answer with the word: ready"),)),), max_tokens=_TOKENS
         )

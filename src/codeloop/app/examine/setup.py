@@ -46,8 +46,8 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
     """Return whether there is a model and a key, and the model's `provider/model`; nothing is sent to a service."""
     providers = providers_of(settings)
     try:
-        ref = await providers.default()
-        providers.open(ref)
+        ref = await providers.choose_default()
+        providers.open_model(ref)
     except ModelUnavailable as error:
         first, _, fix = str(error).partition("\n")
         return [Finding("model", "model", "problem", first, fix or "codeloop auth login PROVIDER")], ""
@@ -57,13 +57,13 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
     findings.append(Finding("model", "key", state, text, "" if state == "ok" else "codeloop auth login PROVIDER"))
     if settings.config.small_model:
         try:
-            providers.info(settings.config.small_model)
+            providers.find_model(settings.config.small_model)
         except ModelUnavailable as error:
             findings.append(Finding("model", "small_model", "warning", str(error), "Correct small_model."))
     agents = (agent.fallback or () for agent in settings.config.agent.values())
     for fallback in dict.fromkeys(chain(settings.config.fallback, *agents)):
         try:
-            providers.open(fallback)
+            providers.open_model(fallback)
         except CodeloopError as error:
             first, _, fix = str(error).partition("\n")
             findings.append(Finding("model", "fallback", "warning", first, fix or f"Correct or remove {fallback}."))
@@ -121,10 +121,10 @@ def examine_homes(settings: ProjectSettings) -> Iterator[Finding]:
 def _find_key(providers: Providers, provider_id: str) -> tuple[str, State]:
     """Return where a provider's key is from, and whether that will do."""
     try:
-        usable = next((each for each in providers.usable() if each.provider.id == provider_id), None)
+        usable = next((each for each in providers.list_usable() if each.provider.id == provider_id), None)
     except CodeloopError as error:
         return str(error), "problem"
-    source = usable.source if usable is not None else "none"
+    source = usable.key_source if usable is not None else "none"
     return f"{_SOURCES.get(source, source)}; not tried (--online tries it)", "ok"
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codeloop.config.entry import write_value
-from codeloop.model.catalog.deployments import Deployment, KeyRefused, list_deployments, make_entries
-from codeloop.model.catalog.services import addresses_of
+from codeloop.model.catalog.azure_deployments import Deployment, KeyRefused, list_deployments, make_model_entries
+from codeloop.model.catalog.services import list_service_urls
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, address_of, endpoint_of, resolve_url, settings_of
+from codeloop.model.provider import Provider, make_endpoint, resolve_base_url, resolve_settings, resolve_url
 from codeloop.schema.errors import OperationError
 
 _NAMES = 8
@@ -52,7 +52,7 @@ class ResourceDeployments:
         names = [each.name for each in self._deployments]
         if name and names and not matching:
             return f"The resource lists no deployment `{name}`, but {_join_names(names)}."
-        entries = make_entries(matching or ([Deployment(name, name)] if name else []))
+        entries = make_model_entries(matching or ([Deployment(name, name)] if name else []))
         for model, entry in entries.items():
             if name or model not in self._provider.config.models:
                 path = ("provider", self._provider.id, "models", model)
@@ -65,9 +65,13 @@ class ResourceDeployments:
         return f"No model to talk to is deployed there. Deploy one, then name it: {command}."
 
     def _find_url(self) -> str:
-        settings = settings_of(self._provider, self._environment)
-        own = None if self._provider.configured_url else next(iter(sorted(addresses_of(self._provider.id))), None)
-        url = resolve_url(own, settings) if own else address_of(self._provider, self._environment)
+        settings = resolve_settings(self._provider, self._environment)
+        own = (
+            None
+            if self._provider.has_configured_url
+            else next(iter(sorted(list_service_urls(self._provider.id))), None)
+        )
+        url = resolve_url(own, settings) if own else resolve_base_url(self._provider, self._environment)
         if url is None:
             raise ModelUnavailable("its address is not known")
         return url
@@ -75,7 +79,7 @@ class ResourceDeployments:
     async def _make_headers(self, url: str) -> dict[str, str]:
         if self._key:
             return {"api-key": self._key}
-        endpoint = endpoint_of(self._provider, self._credentials, self._environment)
+        endpoint = make_endpoint(self._provider, self._credentials, self._environment)
         if endpoint.signer is not None:
             return {**endpoint.headers, **await endpoint.signer.sign(url, {}, b"")}
         return {**endpoint.headers, **({"api-key": endpoint.key} if endpoint.key else {})}

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.chat import ChatModel, ModelInfo
-from codeloop.model.providers import Providers, choices_of
+from codeloop.model.providers import Providers, list_choices
 
 SMALL = "experimental.provider.small_model"
 """The hook by which extensions choose a small model; see `app.models.small`."""
@@ -18,7 +18,7 @@ class Recorder(Protocol):
         """Return the model whose answers are written down."""
         ...
 
-    def problems(self) -> list[str]:
+    def list_problems(self) -> list[str]:
         """Return why the recording is not complete."""
         ...
 
@@ -37,17 +37,17 @@ class OpenModels:
         self._signed_in: Callable[[str], ChatModel | None] = _find_no_model
         self.smaller: dict[str, str] = {}
         """The small models that extensions chose, by provider; "": they were asked."""
-        self._keys = providers.credentials.stamp()
+        self._keys = providers.credentials.read_stamp()
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, the same object each time until the stored keys change."""
-        keys = self._providers.credentials.stamp()
+        keys = self._providers.credentials.read_stamp()
         if keys != self._keys:
             self._keys = keys
             self._open.clear()
         model = self._open.get(ref)
         if model is None:
-            model = self._signed_in(ref) or self._providers.open(ref)
+            model = self._signed_in(ref) or self._providers.open_model(ref)
             if self._recorder is not None:
                 model = self._recorder.wrap(model)
             self._open[ref] = model
@@ -60,36 +60,36 @@ class OpenModels:
 
     def problems(self) -> list[str]:
         """Return why the recording is not complete."""
-        return self._recorder.problems() if self._recorder is not None else []
+        return self._recorder.list_problems() if self._recorder is not None else []
 
     def check(self, ref: str) -> None:
         """Raise UnknownModel when there is no such model."""
-        self._providers.info(ref)
+        self._providers.find_model(ref)
 
     def variant(self, ref: str, name: str) -> str | None:
         """Return the variant to store for the one that was chosen; None: none. Raises UnknownModel."""
         from codeloop.model.catalog.variants import resolve_variant
 
-        return resolve_variant(self._providers.info(ref), name)
+        return resolve_variant(self._providers.find_model(ref), name)
 
     def small_model(self, ref: str) -> str | None:
         """Return the small model that goes with `ref`: the one that extensions chose, if they did."""
         if smaller := self.smaller.get(ref.partition("/")[0]):
             return smaller
-        return self._providers.small_model(ref)
+        return self._providers.choose_small_model(ref)
 
     def cheapest(self, ref: str) -> str | None:
         """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
         if self._recorder is not None:
             return None
-        from codeloop.model.catalog.default_model import cheapest_model
+        from codeloop.model.catalog.default_model import choose_cheapest_model
 
-        own = self._providers.info(ref)
-        return cheapest_model(own, choices_of(self._providers, own.provider_id).values()).ref
+        own = self._providers.find_model(ref)
+        return choose_cheapest_model(own, list_choices(self._providers, own.provider_id).values()).ref
 
     async def default(self, model: str | None) -> str:
         """Return the `provider/model` to use; see `Providers.default`."""
-        return await self._providers.default(model)
+        return await self._providers.choose_default(model)
 
 
 class OneModel:
@@ -148,13 +148,14 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
     startup, project_root = settings.startup, settings.project_root
     if startup.replay is None and startup.record is None:
         return OpenModels(providers)  # what plays and makes recordings is not loaded
-    from codeloop.model.testing.replay import AnswerRecorder, ReplayModel
+    from codeloop.model.testing.answer_recorder import AnswerRecorder
+    from codeloop.model.testing.replay import ReplayModel
     from codeloop.model.testing.script import ProjectPaths
 
     places = ProjectPaths(str(project_root.directory), str(project_root.root))
     if startup.replay is not None:
         model = ReplayModel(startup.replay, places, speed=startup.pace)
-        return OneModel(model, model.problems)
+        return OneModel(model, model.list_problems)
     if startup.record is not None:
         return OpenModels(providers, AnswerRecorder(startup.record, places))
     return OpenModels(providers)

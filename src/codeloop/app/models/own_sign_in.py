@@ -7,14 +7,20 @@ from contextlib import AsyncExitStack
 from codeloop.app.models.deployments import ResourceDeployments
 from codeloop.app.settings import ProjectSettings
 from codeloop.config.entry import entry_file, write_value
-from codeloop.model.catalog.vendors import ASKED_SETTINGS, NEEDS_DEPLOYMENT
-from codeloop.model.credentials.chains import chain_of
-from codeloop.model.credentials.device_code import SERVICES, DeviceSignIn, device_sign_in, start, wait
-from codeloop.model.credentials.environment import environment_key
-from codeloop.model.credentials.pkce import PKCE_SERVICES, PkceService, fetch_key, make_verifier, page_of
-from codeloop.model.credentials.store import is_key
+from codeloop.model.catalog.vendors import ASKED_SETTINGS, DEPLOYMENT_PROVIDERS
+from codeloop.model.credentials.chains import load_chain
+from codeloop.model.credentials.device_code import (
+    DEVICE_SERVICES,
+    DeviceSignIn,
+    make_device_sign_in,
+    request_code,
+    wait_for_tokens,
+)
+from codeloop.model.credentials.environment import find_environment_key
+from codeloop.model.credentials.pkce import PKCE_SERVICES, PkceService, fetch_key, make_page_url, make_verifier
+from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, address_of, resolve_url, settings_of, why_no_key
+from codeloop.model.provider import Provider, explain_key_unstorable, resolve_base_url, resolve_settings, resolve_url
 from codeloop.model.providers import Providers
 from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartedSignIn, StartSignIn
 from codeloop.schema.bounds.cloud import DEVICE_CODE
@@ -59,16 +65,16 @@ class OwnSignIns:
 
     async def authorize(self, args: StartSignIn) -> StartedSignIn:
         """Start a sign-in, or store what was asked for; then there is no `url`. Raises OperationError."""
-        provider = self._providers.provider(args.provider_id)
+        provider = self._providers.get_provider(args.provider_id)
         methods = list_methods(provider, self._settings.environment)
         if not methods:
-            raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
+            raise OperationError("BadRequest", explain_key_unstorable(provider, self._settings.environment))
         if not 0 <= args.method < len(methods):
             raise OperationError("BadRequest", f"{provider.id} has {len(methods)} methods, from 0.")
         if methods[args.method].type == "api":
             message = await self._store(provider, args.inputs or {})
             return StartedSignIn(url="", method="auto", instructions=message)
-        sign_in = device_sign_in(provider.id, provider.config.options)
+        sign_in = make_device_sign_in(provider.id, provider.config.options)
         try:
             if sign_in is not None:
                 return await self._ask_for_code(provider, sign_in)
@@ -89,13 +95,13 @@ class OwnSignIns:
             raise OperationError("BadRequest", str(error)) from error
 
     async def _ask_for_code(self, provider: Provider, sign_in: DeviceSignIn) -> StartedSignIn:
-        code, credentials = await start(sign_in), self._providers.credentials
+        code, credentials = await request_code(sign_in), self._providers.credentials
 
         async def finish() -> None:
-            await asyncio.to_thread(credentials.put_sign_in, provider.id, await wait(sign_in, code))
+            await asyncio.to_thread(credentials.store_sign_in, provider.id, await wait_for_tokens(sign_in, code))
 
         self._waiting[provider.id] = finish
-        return StartedSignIn(url=code.page, method="auto", instructions=f"Enter the code {code.user_code} there.")
+        return StartedSignIn(url=code.page_url, method="auto", instructions=f"Enter the code {code.user_code} there.")
 
     async def _open_page(self, provider: Provider, service: PkceService) -> StartedSignIn:
         """Listen for the redirect from the page; the listener ends with the sign-in, or when another one starts."""
@@ -118,13 +124,13 @@ class OwnSignIns:
                 async with asyncio.timeout(DEVICE_CODE.seconds):
                     code = parse_redirect(await server.answer, state).code
                 key = await fetch_key(service, home, code, verifier)
-                url = address_of(provider, self._settings.environment) or ""
-                await asyncio.to_thread(self._providers.credentials.put, provider.id, key, url)
+                url = resolve_base_url(provider, self._settings.environment) or ""
+                await asyncio.to_thread(self._providers.credentials.store_key, provider.id, key, url)
             finally:
                 await self._listening.aclose()
 
         self._waiting[provider.id] = finish
-        return StartedSignIn(url=page_of(service, home, back, verifier), method="auto", instructions="")
+        return StartedSignIn(url=make_page_url(service, home, back, verifier), method="auto", instructions="")
 
     async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> str:
         """Put settings into the user's own configuration, and store the key for the address that they give.
@@ -134,18 +140,20 @@ class OwnSignIns:
         key = inputs.get(_KEY, "").strip()
         asked_settings = ASKED_SETTINGS.get(provider.id, {})
         settings = {name: value.strip() for name, value in inputs.items() if name in asked_settings}
-        if key and not is_key(key):
+        if key and not is_valid_key(key):
             raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
         names = {option: row.variable for option, row in asked_settings.items()}
         answers = {names[option]: value for option, value in settings.items() if value}
-        url = resolve_url(provider.url, settings_of(provider, {**self._settings.environment, **answers}))
+        url = resolve_url(provider.url, resolve_settings(provider, {**self._settings.environment, **answers}))
         if url is None:
-            raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
+            raise OperationError("BadRequest", explain_key_unstorable(provider, self._settings.environment))
         file, is_in_keyring = entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
         credentials = self._providers.credentials
         environment = {**self._settings.environment, **answers}
         deployments = (
-            ResourceDeployments(provider, credentials, environment, key) if provider.id in NEEDS_DEPLOYMENT else None
+            ResourceDeployments(provider, credentials, environment, key)
+            if provider.id in DEPLOYMENT_PROVIDERS
+            else None
         )
         if deployments is not None:
             await deployments.read()
@@ -156,7 +164,7 @@ class OwnSignIns:
                     await asyncio.to_thread(write_value, file, path, value)
             if key:
                 in_keyring = is_in_keyring if _KEYRING in inputs else None
-                await asyncio.to_thread(credentials.put, provider.id, key, url, in_keyring=in_keyring)
+                await asyncio.to_thread(credentials.store_key, provider.id, key, url, in_keyring=in_keyring)
             deployment = inputs.get(_DEPLOYMENT, "").strip()
             message = await deployments.write(file, deployment) if deployments is not None else "It is stored."
         except CodeloopError as error:
@@ -176,15 +184,15 @@ def list_methods(
     prompts = _list_prompts(provider, environment, is_stored=is_stored)
     if has_keyring and any(each["key"] == _KEY for each in prompts):
         prompts = [*prompts, _KEYRING_PROMPT]
-    if not prompts and why_no_key(provider, environment):
+    if not prompts and explain_key_unstorable(provider, environment):
         return []
     by_key = ProviderAuthMethod(type="api", label=API_KEY, prompts=prompts or None)
     if (by_page := PKCE_SERVICES.get(provider.id)) is not None:
         return [ProviderAuthMethod(type="oauth", label=f"Sign in on a page of {by_page.name}"), by_key]
-    if (service := SERVICES.get(provider.id)) is None:
+    if (service := DEVICE_SERVICES.get(provider.id)) is None:
         return [by_key]
-    if device_sign_in(provider.id, provider.config.options) is None:
-        return [ProviderAuthMethod(type="api", label=service.no_client)]
+    if make_device_sign_in(provider.id, provider.config.options) is None:
+        return [ProviderAuthMethod(type="api", label=service.missing_client_advice)]
     return [ProviderAuthMethod(type="oauth", label=f"Sign in on a page of {service.name}"), by_key]
 
 
@@ -193,22 +201,24 @@ def _list_prompts(provider: Provider, environment: Mapping[str, str], *, is_stor
 
     Where models are deployed first, a deployment is asked for each time.
     """
-    rows, chain = ASKED_SETTINGS.get(provider.id, {}), chain_of(provider.id)
-    if provider.id in NEEDS_DEPLOYMENT and provider.configured_url:
+    rows, chain = ASKED_SETTINGS.get(provider.id, {}), load_chain(provider.id)
+    if provider.id in DEPLOYMENT_PROVIDERS and provider.has_configured_url:
         rows = {}
-    elif provider.configured_url or (chain is not None and not chain.takes_key and not chain.find(environment)):
+    elif provider.has_configured_url or (
+        chain is not None and not chain.accepts_key and not chain.describe_credentials(environment)
+    ):
         return []
-    settings = settings_of(provider, environment)
+    settings = resolve_settings(provider, environment)
     missing: list[JSON] = [
         {"type": "text", "key": option, "message": row.question, "placeholder": row.example}
         for option, row in rows.items()
         if not settings.get(row.variable)
     ]
-    takes_key = chain is None or chain.takes_key
+    takes_key = chain is None or chain.accepts_key
     key: JSON = {"type": "text", "key": _KEY, "message": f"Key for {provider.name}", "hidden": True}
-    if provider.id in NEEDS_DEPLOYMENT:
+    if provider.id in DEPLOYMENT_PROVIDERS:
         is_there = is_stored or provider.configured_key or provider.has_key_helper
-        if is_there or environment_key(provider.env, environment):
+        if is_there or find_environment_key(provider.env, environment):
             key = {**key, "placeholder": "empty: the one in use", "optional": True}
         return [*missing, key, _DEPLOYMENT_PROMPT]
     return [*missing, key] if missing and takes_key else missing

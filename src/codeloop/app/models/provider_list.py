@@ -7,15 +7,15 @@ from functools import lru_cache
 
 from codeloop.app.models.open_models import OneModel, Source
 from codeloop.config.redact import redact_address, redact_options, redact_settings
-from codeloop.model.catalog.default_model import choose_default, local_model
+from codeloop.model.catalog.default_model import choose_default_model, choose_local_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
-from codeloop.model.catalog.services import service_of
-from codeloop.model.catalog.variants import variants_of
+from codeloop.model.catalog.services import find_service
+from codeloop.model.catalog.variants import list_variants
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.system_keyring import has_keyring
 from codeloop.model.errors import ModelUnavailable, UnknownModel
 from codeloop.model.provider import Provider
-from codeloop.model.providers import Providers, choices_of, hints_of
+from codeloop.model.providers import Providers, list_choices, make_hints
 from codeloop.schema.api.providers import (
     CachePrice,
     KnownProviders,
@@ -63,7 +63,7 @@ class ProviderList:
         first, preferred_model = await self._find_first()
         sources = self._list_sources()
         providers = [
-            self._leave_out_foreign(self._describe_provider(self.providers.provider(name), source))
+            self._leave_out_foreign(self._describe_provider(self.providers.get_provider(name), source))
             for name, source in sources.items()
         ]
         providers = [*self._list_stand_ins(), *_add_local(providers, await self._list_answering())]
@@ -92,7 +92,7 @@ class ProviderList:
 
     def details(self, provider_id: str) -> ProviderDetails:
         """Return one provider with its models. Raises UnknownModel."""
-        return self._describe_provider(self.providers.provider(provider_id), "custom")
+        return self._describe_provider(self.providers.get_provider(provider_id), "custom")
 
     async def _find_first(self) -> tuple[str, str]:
         """Return provider and model that are used when none is named; empty when there is none."""
@@ -107,11 +107,11 @@ class ProviderList:
 
     def _list_all(self) -> list[ProviderDetails]:
         sources = self._list_sources()
-        return [self._describe_provider(each, sources.get(each.id, "custom")) for each in self.providers.all()]
+        return [self._describe_provider(each, sources.get(each.id, "custom")) for each in self.providers.list_enabled()]
 
     def _list_sources(self) -> dict[str, ProviderSource]:
         """Return the ids of the providers that have a key or need none, and where it is from."""
-        return {each.provider.id: _SOURCES[each.source] for each in self.providers.usable()}
+        return {each.provider.id: _SOURCES[each.key_source] for each in self.providers.list_usable()}
 
     def _list_stand_ins(self) -> list[ProviderDetails]:
         if not isinstance(self.source, OneModel):
@@ -124,9 +124,9 @@ class ProviderList:
     def _describe_provider(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
         models = self._models.get(provider.id)
         if models is None:
-            infos = self.providers.models(provider.id)
+            infos = self.providers.list_models(provider.id)
             url = redact_address(provider.url)
-            preferred_model = choose_default((choices_of(self.providers, provider.id) or infos).values())
+            preferred_model = choose_default_model((list_choices(self.providers, provider.id) or infos).values())
             if preferred_model is not None:
                 self._default[provider.id] = preferred_model.id
             models = self._models[provider.id] = {name: _describe_model(info, url) for name, info in infos.items()}
@@ -137,13 +137,13 @@ class ProviderList:
             env=list(provider.env),
             options=redact_options(provider.config.options),
             models=models,
-            preferred_key=hints_of(self.providers, provider).preferred_key(),
+            preferred_key=make_hints(self.providers, provider).describe_preferred_key(),
         )
 
     def _leave_out_foreign(self, provider: ProviderDetails) -> ProviderDetails:
         """Leave out models whose protocol we do not speak."""
-        infos = self.providers.models(provider.id)
-        models = {name: model for name, model in provider.models.items() if service_of(infos[name]) is not None}
+        infos = self.providers.list_models(provider.id)
+        models = {name: model for name, model in provider.models.items() if find_service(infos[name]) is not None}
         return replace(provider, models=models)
 
     def _choose_defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
@@ -153,15 +153,18 @@ class ProviderList:
 
     async def _list_answering(self) -> list[ProviderDetails]:
         """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
-        return [self._describe_local(discovered_server) for discovered_server in await self.providers.answering()]
+        return [
+            self._describe_local(discovered_server)
+            for discovered_server in await self.providers.discover_local_servers()
+        ]
 
     def _describe_local(self, discovered_server: DiscoveredServer) -> ProviderDetails:
-        best = local_model(discovered_server.models)
+        best = choose_local_model(discovered_server.models)
         models: dict[str, Model] = {}
         for name in sorted(discovered_server.models, key=lambda name: name != best):
             with suppress(UnknownModel):  # the configuration may leave it out
                 models[name] = _describe_model(
-                    self.providers.info(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
+                    self.providers.find_model(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
                 )
         return _describe_keyless(discovered_server.server.id, discovered_server.server.name, models)
 
@@ -213,5 +216,5 @@ def _describe_model(info: ModelInfo, url: str) -> Model:
         options=redact_settings(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,
-        variants={name: redact_settings(options) for name, options in variants_of(info).items()},
+        variants={name: redact_settings(options) for name, options in list_variants(info).items()},
     )

@@ -121,7 +121,7 @@ class PluginSignIns:
             return None
         own = [each for each in plugins if each.extension.name == data.get(_SIGNED_BY)]
         plugin = (own or plugins)[-1]
-        return SignedInModel(self._providers, self._list, plugin, self._providers.info(ref))
+        return SignedInModel(self._providers, self._list, plugin, self._providers.find_model(ref))
 
     async def _store(self, plugin: SignInPlugin, answer: Any) -> None:
         result: JSON = _convert(plugin, answer, JSON)
@@ -129,8 +129,8 @@ class PluginSignIns:
         if result.get("type") != "success":
             raise OperationError("BadRequest", f"Signing in at {provider} failed.")
         if isinstance(key := result.get("key"), str):
-            url = resolve_url(self._providers.provider(provider).url, {}) or ""
-            self._providers.credentials.put(provider, key, url)
+            url = resolve_url(self._providers.get_provider(provider).url, {}) or ""
+            self._providers.credentials.store_key(provider, key, url)
             return
         data = {name: value for name, value in result.items() if name not in {"type", "provider"}}
         if not data:
@@ -139,7 +139,7 @@ class PluginSignIns:
             )
         if len(self._plugins[plugin.offer.provider]) > 1:
             data[_SIGNED_BY] = plugin.extension.name
-        self._providers.credentials.put_sign_in(provider, data)
+        self._providers.credentials.store_sign_in(provider, data)
 
     def _find_method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
         if provider not in self._plugins:
@@ -195,7 +195,7 @@ class SignedInModel:
         signed_in = _convert(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
         options = signed_in.options
         base_url = options.get("baseURL")
-        url = base_url if isinstance(base_url, str) else resolve_url(self._providers.provider(provider_id).url, {})
+        url = base_url if isinstance(base_url, str) else resolve_url(self._providers.get_provider(provider_id).url, {})
         if not url:
             raise ModelUnavailable(
                 f"The address of {provider_id} is not known, and {plugin.extension.name} names none."
@@ -209,7 +209,7 @@ class SignedInModel:
             headers=_convert(plugin, headers or {}, dict[str, str]),
             client=fetch if signed_in.fetch else None,
         )
-        return self._providers.open(self._info.ref, endpoint)
+        return self._providers.open_model(self._info.ref, endpoint)
 
 
 def _convert(plugin: SignInPlugin, value: Any, kind: type[Any]) -> Any:

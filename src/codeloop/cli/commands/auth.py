@@ -11,13 +11,20 @@ from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.model.catalog.vendors import NEEDS_DEPLOYMENT
-from codeloop.model.credentials.environment import environment_key
-from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_key, mask_key
-from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
-from codeloop.model.origin import origin
-from codeloop.model.provider import Provider, address_of, key_headers, resolve_url, settings_of, why_no_key
-from codeloop.model.providers import NO_KEY, Providers, hints_of, is_signed_in
+from codeloop.model.base_url import parse_origin
+from codeloop.model.catalog.vendors import DEPLOYMENT_PROVIDERS
+from codeloop.model.credentials.environment import find_environment_key
+from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_valid_key, mask_key
+from codeloop.model.errors import ModelUnavailable, UnknownModel, UnsupportedProtocol
+from codeloop.model.provider import (
+    Provider,
+    explain_key_unstorable,
+    make_key_headers,
+    resolve_base_url,
+    resolve_settings,
+    resolve_url,
+)
+from codeloop.model.providers import NO_KEY_REASON, Providers, is_signed_in, make_hints
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
 
@@ -52,26 +59,26 @@ def login(
         if not is_interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
-    if deployment is not None and provider not in NEEDS_DEPLOYMENT:
+    if deployment is not None and provider not in DEPLOYMENT_PROVIDERS:
         raise UsageProblem(
-            f"--deployment is for {' and '.join(sorted(NEEDS_DEPLOYMENT))}, whose models have to be deployed."
+            f"--deployment is for {' and '.join(sorted(DEPLOYMENT_PROVIDERS))}, whose models have to be deployed."
         )
     is_asked = not key_stdin and base_url is None and (is_interactive or settings.extensions)
-    if is_asked and (not keyring or provider in NEEDS_DEPLOYMENT):
+    if is_asked and (not keyring or provider in DEPLOYMENT_PROVIDERS):
         answers = {} if deployment is None else {"deployment": deployment}
         answers |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
         if sign_in(provider, answers):
             return
     url = base_url or _own_url(providers, provider)
-    address = origin(url)
+    address = parse_origin(url)
     key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)) if is_interactive else _read_key()
     key = key.strip()
     if not key:
         raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
-    if not is_key(key):
+    if not is_valid_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
     why_untried = _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
-    stored_key = providers.credentials.put(provider, key, url, in_keyring=keyring)
+    stored_key = providers.credentials.store_key(provider, key, url, in_keyring=keyring)
     where = _locate_key(providers, stored_key)
     click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {where}.")
     if why_untried:
@@ -89,14 +96,14 @@ def list_keys() -> None:
     """List keys, masked, each with its address and its source."""
     settings, providers = open_providers()
     rows: list[tuple[str, ...]] = []
-    stored_keys = providers.credentials.entries()
+    stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
         origin, note = _describe_address(provider, provider.url), _why_unusable(providers, provider, stored_keys.keys())
         if provider.configured_key:
             origin_of_key = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
             source = origin_of_key[0] if origin_of_key else "configuration"
             rows.append((provider.id, mask_key(provider.configured_key), origin, source, note))
-        environment_value = environment_key(provider.env, os.environ)
+        environment_value = find_environment_key(provider.env, os.environ)
         if environment_value is not None:
             rows.append(
                 (provider.id, mask_key(environment_value[1]), origin, f"environment {environment_value[0]}", note)
@@ -127,9 +134,9 @@ def list_keys() -> None:
 def logout(provider: str) -> None:
     """Remove the stored key of PROVIDER."""
     credentials = open_providers()[1].credentials
-    before = credentials.entries().get(provider)
-    if not credentials.remove(provider):
-        names = ", ".join(sorted(credentials.entries())) or "none"
+    before = credentials.read_entries().get(provider)
+    if not credentials.remove_entry(provider):
+        names = ", ".join(sorted(credentials.read_entries())) or "none"
         raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {names}).")
     click.echo(
         f"Removed the key for {provider} from {_KEYRING if isinstance(before, KeyringKey) else credentials.path}."
@@ -143,13 +150,13 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
     from codeloop.model.credentials.key_check import check_key
 
     try:
-        npm = providers.provider(provider).npm
+        npm = providers.get_provider(provider).npm
     except UnknownModel:
         npm = ""
-    key_check = asyncio.run(check_key(provider, url, key_headers(npm, provider, key)))
+    key_check = asyncio.run(check_key(provider, url, make_key_headers(npm, provider, key)))
     if key_check.state == "refused":
         raise ModelUnavailable(
-            f"{provider} refuses this key at {origin(url)} ({key_check.reason}). Nothing was stored.\n"
+            f"{provider} refuses this key at {parse_origin(url)} ({key_check.reason}). Nothing was stored.\n"
             "Check that it was copied whole, that it is of the right account, and that it is for this address."
         )
     return key_check.reason
@@ -158,16 +165,16 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
 def _own_url(providers: Providers, provider: str) -> str:
     """Return the provider's address. Raises `ModelUnavailable` if it is unknown or needs variables that are not set."""
     try:
-        row = providers.provider(provider)
+        row = providers.get_provider(provider)
     except UnknownModel as error:
         raise UnknownModel(f"{error} For a provider of your own, add --base-url.") from error
-    if providers.is_unspoken(row):
-        raise UnspokenProtocol(
+    if providers.is_unsupported(row):
+        raise UnsupportedProtocol(
             f"codeloop does not support the protocol of {row.name} yet ({row.npm}), so its key can't be used: nothing "
             f"was stored.\nUse its models through another provider (such as openrouter); or, if the service also "
             f"supports another protocol, set provider.{provider}.npm and options.baseURL in codeloop.json first."
         )
-    url, why = address_of(row, os.environ), why_no_key(row, os.environ)
+    url, why = resolve_base_url(row, os.environ), explain_key_unstorable(row, os.environ)
     if url is None or why:
         raise ModelUnavailable(f"Nothing was stored. {why} For another address, add --base-url.")
     return url
@@ -175,8 +182,8 @@ def _own_url(providers: Providers, provider: str) -> str:
 
 def _why_unusable(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
     """Return why a key can't be used, if so."""
-    why = providers.why_not(provider, names)
-    return "" if why == NO_KEY else why
+    why = providers.explain_unusable(provider, names)
+    return "" if why == NO_KEY_REASON else why
 
 
 def _locate_key(providers: Providers, entry: StoredKey) -> str:
@@ -185,15 +192,15 @@ def _locate_key(providers: Providers, entry: StoredKey) -> str:
 
 def _home_address(providers: Providers, provider: str) -> str:
     try:
-        row = providers.provider(provider)
+        row = providers.get_provider(provider)
     except UnknownModel:
         return "unknown address"
-    return _describe_address(row, row.home)
+    return _describe_address(row, row.default_url)
 
 
 def _describe_address(provider: Provider, url: str) -> str:
-    address = resolve_url(url, settings_of(provider, os.environ))
-    return origin(address) if address else "unknown address"
+    address = resolve_url(url, resolve_settings(provider, os.environ))
+    return parse_origin(address) if address else "unknown address"
 
 
 def _read_key() -> str:
@@ -202,9 +209,9 @@ def _read_key() -> str:
 
 def _show_precedence(providers: Providers, provider: str) -> None:
     try:
-        row = providers.provider(provider)
+        row = providers.get_provider(provider)
     except UnknownModel:
         click.echo(f"Now add provider.{provider} to codeloop.json, with options.baseURL and models.")
         return
-    if other_key := hints_of(providers, row).preferred_key():
+    if other_key := make_hints(providers, row).describe_preferred_key():
         click.echo(f"codeloop: The key of {escape_controls(other_key)} takes precedence over it.", err=True)

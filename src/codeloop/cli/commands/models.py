@@ -14,14 +14,14 @@ from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
 from codeloop.client.numbers import format_count
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.refresh import refresh as fetch
-from codeloop.model.catalog.vendors import NEEDS_CHOICE
+from codeloop.model.catalog.refresh import refresh_catalog as fetch
+from codeloop.model.catalog.vendors import EXPLICIT_PROVIDERS
 from codeloop.model.chat import ModelInfo
-from codeloop.model.credentials.environment import environment_key
+from codeloop.model.credentials.environment import find_environment_key
 from codeloop.model.errors import ModelUnavailable, NoModel
-from codeloop.model.provider import NO_PROVIDER_CONFIG
-from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
-from codeloop.model.usable_models import NOT_TRUSTED, Offer, list_offers
+from codeloop.model.provider import EMPTY_PROVIDER_CONFIG
+from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
+from codeloop.model.usable_models import UNTRUSTED_REASON, ModelOffer, list_offers
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -44,14 +44,14 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
         click.echo(f"codeloop: Fetched the catalog: {count} providers.", err=True)
         settings, providers = open_providers()
     every, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
-    offers = every if everything else [each for each in every if not each.why and each.model.status != "deprecated"]
+    offers = every if everything else [each for each in every if not each.problem and each.model.status != "deprecated"]
     if not provider and not everything:
         for line in _explain_unusable(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
     if not offers and provider:
         raise ModelUnavailable(_none_of(provider, every))
     if not offers:
-        raise NoModel(NO_MODEL)
+        raise NoModel(NO_MODEL_MESSAGE)
     if as_json:
         rows = [_row(each, default) for each in offers]
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
@@ -62,19 +62,19 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
 
 async def _find_models(
     settings: ProjectSettings, providers: Providers, provider: str | None, *, everything: bool
-) -> tuple[list[Offer], dict[str, str], str]:
+) -> tuple[list[ModelOffer], dict[str, str], str]:
     """Return the models, why providers can't be used, and the default `provider/model`."""
     try:
-        default = await providers.default()
+        default = await providers.choose_default()
     except ModelUnavailable:
         default = ""
     provider_ids = {each.id for each in providers.list_all()}
     untrusted_models = _list_untrusted_models(settings, provider_ids)
     if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted_models}:
-        providers.provider(provider)  # raises, naming near ones
+        providers.get_provider(provider)  # raises, naming near ones
     rows, reasons = await list_offers(providers, [provider] if provider else provider_ids if everything else None)
     models = [each for each in untrusted_models if provider in {None, each.provider_id}]
-    return [*rows, *(Offer(each, NOT_TRUSTED) for each in models)], reasons, default
+    return [*rows, *(ModelOffer(each, UNTRUSTED_REASON) for each in models)], reasons, default
 
 
 def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
@@ -87,18 +87,20 @@ def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) ->
             model
             for each in providers.list_all()
             if each.id not in provider_ids
-            for model in providers.listing(each).values()
+            for model in providers.list_all_models(each).values()
         ]
     return []
 
 
 def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
     """Yield a line for each provider that has a key or is configured, and still can't be used."""
-    stored_keys = providers.credentials.entries()
+    stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
         if provider.id not in reasons:
             continue
-        environment_value = environment_key(provider.env, os.environ) if provider.id not in NEEDS_CHOICE else None
+        environment_value = (
+            find_environment_key(provider.env, os.environ) if provider.id not in EXPLICIT_PROVIDERS else None
+        )
         has = (
             f"{environment_value[0]} is set"
             if environment_value
@@ -106,19 +108,19 @@ def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator
             if provider.id in stored_keys
             else ""
         )
-        if has or provider.config is not NO_PROVIDER_CONFIG:
+        if has or provider.config is not EMPTY_PROVIDER_CONFIG:
             although = f", although {has}" if has else ""
             yield f"{provider.id} is not listed: {reasons[provider.id]}{although}. See: codeloop models --all"
 
 
-def _none_of(provider: str, every: list[Offer]) -> str:
-    reasons = sorted({each.why for each in every if each.why})
+def _none_of(provider: str, every: list[ModelOffer]) -> str:
+    reasons = sorted({each.problem for each in every if each.problem})
     why = f": {'; '.join(reasons)}" if reasons else ""
-    login = f" Store one: `codeloop auth login {provider}`." if NO_KEY in reasons else ""
+    login = f" Store one: `codeloop auth login {provider}`." if NO_KEY_REASON in reasons else ""
     return f"No model of `{provider}` can be used here{why}.{login} `codeloop models {provider} --all` lists them."
 
 
-def _cells(offer: Offer, default: str) -> tuple[str, ...]:
+def _cells(offer: ModelOffer, default: str) -> tuple[str, ...]:
     model = offer.model
     limits, prices = model.limits, model.prices
     prices_shown = (prices.input, prices.output, prices.cache_read)
@@ -128,11 +130,11 @@ def _cells(offer: Offer, default: str) -> tuple[str, ...]:
         format_count(limits.context) if limits.context else "?",
         format_count(limits.output) if limits.output else "?",
         *(f"{price:.2f}" if price else "-" for price in prices_shown),
-        ", ".join(word for word in ("" if model.status == "active" else model.status, offer.why) if word),
+        ", ".join(word for word in ("" if model.status == "active" else model.status, offer.problem) if word),
     )
 
 
-def _row(offer: Offer, default: str) -> JSON:
+def _row(offer: ModelOffer, default: str) -> JSON:
     """Return a model for `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
     model = offer.model
     return {
@@ -148,6 +150,6 @@ def _row(offer: Offer, default: str) -> JSON:
         "output_price": model.prices.output,
         "cache_read_price": model.prices.cache_read,
         "cache_write_price": model.prices.cache_write,
-        "usable": not offer.why,
-        "reason": offer.why,
+        "usable": not offer.problem,
+        "reason": offer.problem,
     }

@@ -45,8 +45,8 @@ def _commands(prefix: str) -> Iterator[Choice]:
 def _models(prefix: str) -> Iterator[Choice]:
     """Yield the models of each provider that has a key and may be meant."""
     providers = providers_of(find_settings(Startup(directory=Path.cwd())))
-    for usable in providers.usable():
+    for usable in providers.list_usable():
         start = f"{usable.provider.id}/"
         if start.startswith(prefix) or prefix.startswith(start):
-            for name, info in sorted(providers.models(usable.provider.id).items()):
+            for name, info in sorted(providers.list_models(usable.provider.id).items()):
                 yield start + name, info.name

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.client.link import Link, ServerLost
-from codeloop.net.origin import is_loopback
-from codeloop.net.tls import service_tls_context
+from codeloop.net.hosts import is_loopback
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CLIENT_ANSWER, CLIENT_CONNECT, CLIENT_KEEPALIVE
 
@@ -117,7 +117,7 @@ class Remote:
             headers=headers,
             follow_redirects=False,
             trust_env=False,
-            verify=service_tls_context() if self.parts.scheme == "https" else False,
+            verify=load_service_tls_context() if self.parts.scheme == "https" else False,
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=CLIENT_KEEPALIVE.seconds),
         )
 

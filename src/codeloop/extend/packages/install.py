@@ -14,7 +14,7 @@ from codeloop.extend.host.entry_points import GROUP
 from codeloop.extend.packages.lock import LockFile, PackageName, hashes, lock_of, look_of, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private
-from codeloop.net.offline import HINT, is_offline
+from codeloop.net.offline import OFFLINE_MESSAGE, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -39,7 +39,7 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
     `run`: runs a command visibly, and raises CodeloopError on failure: then nothing is changed.
     """
     if is_offline():
-        raise CodeloopError(f"{package.name} can't be installed: {HINT}.")
+        raise CodeloopError(f"{package.name} can't be installed: {OFFLINE_MESSAGE}.")
     new = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     make_private(folder.parent)

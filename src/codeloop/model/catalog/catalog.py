@@ -5,7 +5,7 @@ reads the index, and the models of the one provider that is used; nothing else i
 
     b"CLC2" | length of the index (4 bytes, big-endian) | index | models of provider 0 | models of provider 1 | ...
 
-Index and models are JSON, compressed with zlib. `codeloop.model.catalog.build` writes the file.
+Index and models are JSON, compressed with zlib. `codeloop.model.catalog.packer` writes the file.
 """
 
 import zlib
@@ -15,22 +15,23 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.model.chat import Limits, ModelInfo, Prices, PriceTier
+from codeloop.model.chat import ModelInfo, Prices, PriceTier, TokenLimits
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.wire import replace
 
-MAGIC = b"CLC2"
-FETCHED_NAME = "models.bin"
+FILE_MAGIC = b"CLC2"
+FETCHED_FILE_NAME = "models.bin"
 """The file name of a catalog that was fetched from models.dev, in the cache folder."""
 BUNDLED_FILE = Path(__file__).parent / "data" / "catalog.bin"
+# The order is part of the file's format.
 MODALITIES = ("text", "image", "pdf", "audio", "video")
 """Bit n of `ModelRow.reads` stands for the n-th of these."""
-TOOLS, REASONING, TEMPERATURE, ATTACHMENT = 1, 2, 4, 8
+TOOLS_FLAG, REASONING_FLAG, TEMPERATURE_FLAG, ATTACHMENT_FLAG = 1, 2, 4, 8
 """The bits of `ModelRow.flags`."""
 
 
 class ProviderRow(msgspec.Struct, frozen=True, array_like=True):
-    """A provider in the index. `offset` and `length` (bytes) find its models; `count` says how many they are."""
+    """A provider in the index. `offset` and `length` (bytes) locate its `count` models."""
 
     id: str
     name: str
@@ -43,7 +44,7 @@ class ProviderRow(msgspec.Struct, frozen=True, array_like=True):
     length: int
 
 
-class Index(msgspec.Struct, frozen=True, array_like=True):
+class CatalogIndex(msgspec.Struct, frozen=True, array_like=True):
     """All providers; `built` is an ISO date."""
 
     built: str
@@ -61,33 +62,33 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     limits: tuple[int, int, int]
     """Of the context, of an answer, of a request."""
     prices: tuple[tuple[float, ...], ...]
-    """Rows of: tokens above which it applies, input, output, cache read and write, and reasoning where it differs.
+    """Rows: tokens above which it applies, then input, output, cache read, cache write, and reasoning if it differs.
 
-    The first is for all requests, others for longer ones; a row without prices, or no row: unknown.
+    The first row is for all requests, others for longer ones. A row without prices, or no row: unknown.
     """
     flags: int
-    """A sum of `TOOLS`, `REASONING`, `TEMPERATURE` and `ATTACHMENT`."""
-    reads: int
-    """The modalities that it reads: a bit for each of `MODALITIES`."""
+    """A sum of `TOOLS_FLAG`, `REASONING_FLAG`, `TEMPERATURE_FLAG` and `ATTACHMENT_FLAG`."""
+    modality_bits: int
+    """The modalities of its input: a bit for each of `MODALITIES`."""
     reasoning_field: str
     status: str
     release_date: str
 
     def to_info(self, provider: ProviderRow) -> ModelInfo:
-        """Return the model as the rest of the program knows it."""
+        """Convert the row to the metadata that the rest of the program uses."""
         context, output, limit = self.limits
         return ModelInfo(
             provider_id=provider.id,
             id=self.id,
             name=self.name,
             npm=self.npm or provider.npm,
-            limits=Limits(context=context, output=output, input=limit),
+            limits=TokenLimits(context=context, output=output, input=limit),
             prices=_read_prices(self.prices),
-            tool_call=bool(self.flags & TOOLS),
-            reasoning=bool(self.flags & REASONING),
-            temperature=bool(self.flags & TEMPERATURE),
-            attachment=bool(self.flags & ATTACHMENT),
-            input=_read_modalities(self.reads),
+            tool_call=bool(self.flags & TOOLS_FLAG),
+            reasoning=bool(self.flags & REASONING_FLAG),
+            temperature=bool(self.flags & TEMPERATURE_FLAG),
+            attachment=bool(self.flags & ATTACHMENT_FLAG),
+            input=_read_modalities(self.modality_bits),
             reasoning_field=self.reasoning_field,
             status=self.status or "active",
             release_date=self.release_date,
@@ -128,11 +129,12 @@ class _CatalogFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as file:
+            # The magic and the length of the index, four bytes each.
             head = file.read(8)
-            if len(head) < 8 or not head.startswith(MAGIC):
+            if len(head) < 8 or not head.startswith(FILE_MAGIC):
                 raise ValueError(f"{path} is not a catalog")
             size = int.from_bytes(head[4:8], "big")
-            self.index = msgspec.json.decode(zlib.decompress(file.read(size)), type=Index)
+            self.index = msgspec.json.decode(zlib.decompress(file.read(size)), type=CatalogIndex)
         self.start = 8 + size
 
     def read_models(self, row: ProviderRow) -> dict[str, ModelInfo]:
@@ -151,12 +153,12 @@ class Catalog:
     """
 
     def __init__(self, cache: Path | None = None, *, bundled: Path = BUNDLED_FILE) -> None:
-        self._paths = (bundled,) if cache is None else (bundled, cache / FETCHED_NAME)
+        self._paths = (bundled,) if cache is None else (bundled, cache / FETCHED_FILE_NAME)
         self._providers: dict[str, ProviderInfo] = {}
 
     @cached_property
     def _file(self) -> _CatalogFile:
-        files = list(_open_readable(self._paths))
+        files = list(_open_readable_files(self._paths))
         if not files:
             raise ModelUnavailable(
                 f"No model catalog can be read at {', '.join(map(str, self._paths))}. Install codeloop again."
@@ -182,15 +184,15 @@ class Catalog:
         """Every environment variable that some provider's key or setting is read from."""
         return frozenset(name for row in self._file.index.providers for name in row.env)
 
-    def providers(self) -> tuple[ProviderRow, ...]:
+    def list_providers(self) -> tuple[ProviderRow, ...]:
         """Return all providers, without their models."""
         return self._file.index.providers
 
-    def row(self, provider_id: str) -> ProviderRow | None:
+    def find_row(self, provider_id: str) -> ProviderRow | None:
         """Return one provider without its models, or None when the catalog has none of that id."""
         return self._rows.get(provider_id)
 
-    def provider(self, provider_id: str) -> ProviderInfo | None:
+    def find_provider(self, provider_id: str) -> ProviderInfo | None:
         """Return one provider with its models, or None. Decodes that provider only, once.
 
         Raises `ModelUnavailable` when the file is damaged.
@@ -208,13 +210,13 @@ class Catalog:
             self._providers[provider_id] = ProviderInfo(row=row, models=models)
         return self._providers[provider_id]
 
-    def model(self, provider_id: str, model_id: str) -> ModelInfo | None:
+    def find_model(self, provider_id: str, model_id: str) -> ModelInfo | None:
         """Return one model, or None."""
-        provider = self.provider(provider_id)
+        provider = self.find_provider(provider_id)
         return provider.models.get(model_id) if provider else None
 
 
-def _open_readable(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
+def _open_readable_files(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
     for path in paths:
         try:
             yield _CatalogFile(path)

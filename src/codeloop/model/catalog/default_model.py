@@ -1,73 +1,79 @@
-"""Chooses a model when none is configured, by the rows of `codeloop.model.catalog.vendors`. Pure."""
+"""Chooses models that the user did not name (default, small, cheapest, local), by the rows of `vendors.py`. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from codeloop.model.catalog.services import service_of
+from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import (
-    LOCAL_MODELS,
-    NOT_BY_DEFAULT,
-    NOT_FOR_CHAT,
-    OWN_MODELS,
+    EXPLICIT_MODELS,
+    NON_CHAT_MODELS,
+    PREFERRED_LOCAL_MODELS,
     PREFERRED_MODELS,
-    REGION,
+    PREFERRED_MODELS_BY_PROVIDER,
+    REGION_PREFIX,
     SMALL_MODELS,
 )
 from codeloop.model.chat import ModelInfo
 
 
-def choose_default(models: Iterable[ModelInfo]) -> ModelInfo | None:
-    """Return the newest capable model that we can speak to; None without one."""
+def choose_default_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
+    """Return a provider's newest capable model whose protocol is supported; None without one."""
     candidates = [model for model in models if _is_candidate(model)]
-    plain = [model for model in candidates if not _matches_any(model.id, NOT_BY_DEFAULT)]
+    plain = [model for model in candidates if not _matches_any(model.id, EXPLICIT_MODELS)]
     large = [model for model in plain if not _matches_any(model.id, SMALL_MODELS)]
-    own = OWN_MODELS.get(candidates[0].provider_id, ()) if candidates else ()
+    own = PREFERRED_MODELS_BY_PROVIDER.get(candidates[0].provider_id, ()) if candidates else ()
     patterns = (*own, *PREFERRED_MODELS)
-    return _newest_of_first(large, patterns) or _newest_of_first(plain, patterns) or _newest(plain or candidates)
+    return (
+        _find_newest_by_preference(large, patterns)
+        or _find_newest_by_preference(plain, patterns)
+        or _find_newest(plain or candidates)
+    )
 
 
-def small_model(models: Iterable[ModelInfo], model_name: str = "") -> ModelInfo | None:
+def choose_small_model(models: Iterable[ModelInfo], model_name: str = "") -> ModelInfo | None:
     """Return a quick, cheap model for titles; None without one.
 
     `model_name`: the id of the session's model. With a region prefix, as Bedrock's, the same region is chosen.
     """
-    plain = [model for model in models if _is_candidate(model) and not _matches_any(model.id, NOT_BY_DEFAULT)]
-    region = REGION.match(model_name)
+    plain = [model for model in models if _is_candidate(model) and not _matches_any(model.id, EXPLICIT_MODELS)]
+    region = REGION_PREFIX.match(model_name)
     near = [model for model in plain if region is not None and model.id.startswith(region[0])]
-    return _newest_of_first(near, SMALL_MODELS) or _newest_of_first(plain, SMALL_MODELS)
+    return _find_newest_by_preference(near, SMALL_MODELS) or _find_newest_by_preference(plain, SMALL_MODELS)
 
 
-def cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
+def choose_cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
     """Return the cheapest of a provider's models, or `own` where none is known to cost less."""
 
     def price(model: ModelInfo) -> float:
         return model.prices.input + model.prices.output
 
     cheaper = [
-        each for each in models if _is_candidate(each) and not _matches_any(each.id, NOT_BY_DEFAULT) and price(each) > 0
+        each
+        for each in models
+        if _is_candidate(each) and not _matches_any(each.id, EXPLICIT_MODELS) and price(each) > 0
     ]
     return min([own, *(each for each in cheaper if price(each) < price(own))], key=price)
 
 
-def local_model(ids: Sequence[str]) -> str | None:
+def choose_local_model(ids: Sequence[str]) -> str | None:
     """Return the best coding model of a local server, judged by name; None without a chat model."""
-    candidates = [model for model in ids if not _matches_any(model, NOT_FOR_CHAT)]
-    fitting = (model for pattern in LOCAL_MODELS for model in candidates if _matches_any(model, (pattern,)))
+    candidates = [model for model in ids if not _matches_any(model, NON_CHAT_MODELS)]
+    fitting = (model for pattern in PREFERRED_LOCAL_MODELS for model in candidates if _matches_any(model, (pattern,)))
     return next(fitting, None)
 
 
 def _is_candidate(model: ModelInfo) -> bool:
-    return model.tool_call and model.status in {"active", "beta"} and service_of(model) is not None
+    return model.tool_call and model.status in {"active", "beta"} and find_service(model) is not None
 
 
 def _matches_any(model_id: str, patterns: tuple[str, ...]) -> bool:
-    return _expression(patterns).search(model_id.lower()) is not None
+    return _compile_patterns(patterns).search(model_id.lower()) is not None
 
 
 @lru_cache(maxsize=256)
-def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile patterns, in which only `*` is special, to one expression, since the catalog is large."""
+def _compile_patterns(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile wildcard patterns, in which only `*` is special, to one expression: thousands of ids are matched."""
     return re.compile("|".join(map(_translate_pattern, patterns)), re.DOTALL)
 
 
@@ -77,16 +83,16 @@ def _translate_pattern(pattern: str) -> str:
     return start + ".*".join(map(re.escape, pattern.strip("*").split("*"))) + end
 
 
-def _newest_of_first(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
+def _find_newest_by_preference(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
     for pattern in patterns:
         fitting = [model for model in models if _matches_any(model.id, (pattern,))]
         if fitting:
-            return _newest(fitting)
+            return _find_newest(fitting)
     return None
 
 
-def _newest(models: list[ModelInfo]) -> ModelInfo | None:
-    """Return the newest model; of one day's, the shortest id, which names no variant."""
+def _find_newest(models: list[ModelInfo]) -> ModelInfo | None:
+    """Return the newest model; of several of one day the shortest id, since longer ones name variants of it."""
     if not models:
         return None
     day = max(model.release_date for model in models)

@@ -1,4 +1,8 @@
-"""Discovers model servers on this machine's loopback address."""
+"""Discovers model servers on this machine, and sends small requests to them.
+
+It speaks HTTP/1.0 over plain sockets: a start without any configured model waits for it, and importing an HTTP client
+would take longer than the servers' answers.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +18,7 @@ from codeloop.schema.wire import JSON
 
 DERIVED_PREFIX = "codeloop/"
 """The prefix of models that codeloop has created at Ollama: copies of others with more context. They are not listed."""
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
+_CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
 
 class DiscoveredServer(NamedTuple):
@@ -28,31 +32,32 @@ class _ListedModel(msgspec.Struct):
     id: str
 
 
-class _Models(msgspec.Struct):
+class _ModelList(msgspec.Struct):
     data: list[_ListedModel] | None
 
 
-async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
+async def discover_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
     """Ask all servers at once for their models (`GET <url>/models`); return those that answer in time, in order.
 
     Never raises: an absent, slow or different server is left out.
     """
     import asyncio
 
-    tasks = [asyncio.ensure_future(_ask(server)) for server in servers]
+    tasks = [asyncio.ensure_future(_request_models(server)) for server in servers]
     if not tasks:
         return []
     try:
         await asyncio.wait(tasks, timeout=DISCOVER.seconds)
     finally:
+        # Also when this task is cancelled: the requests must not outlive it.
         for task in tasks:
             task.cancel()
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     return [answer for answer in answers if isinstance(answer, DiscoveredServer)]
 
 
-async def find_listening(urls: Iterable[str]) -> frozenset[str]:
-    """Return those of the local URLs that accept connections."""
+async def find_listening_urls(urls: Iterable[str]) -> frozenset[str]:
+    """Return the local URLs that accept connections."""
     import asyncio
 
     async def ask(url: str) -> str | None:
@@ -69,16 +74,16 @@ async def find_listening(urls: Iterable[str]) -> frozenset[str]:
     return frozenset(url for url in answers if url is not None)
 
 
-async def ask_json(url: str, body: JSON | None, seconds: float) -> JSON:
-    """Return the JSON object that a server on this machine answers: to a GET, or to a POST of `body`.
+async def request_json(url: str, body: JSON | None, seconds: float) -> JSON:
+    """Send a GET, or a POST of `body`, to a server on this machine; return the JSON object that it answers.
 
-    Empty without a timely JSON answer.
+    Empty without such an answer in time.
     """
     import asyncio
 
     try:
         async with asyncio.timeout(seconds):
-            answer = await _exchange(url, body)
+            answer = await _send_request(url, body)
     except TimeoutError:
         return {}
     try:
@@ -88,13 +93,13 @@ async def ask_json(url: str, body: JSON | None, seconds: float) -> JSON:
     return data if is_json_object(data) else {}
 
 
-async def _ask(server: LocalServer) -> DiscoveredServer | None:
-    answer = await _exchange(f"{server.url}/models", None)
-    return None if answer is None else _parse_answer(server, answer)
+async def _request_models(server: LocalServer) -> DiscoveredServer | None:
+    answer = await _send_request(f"{server.url}/models", None)
+    return None if answer is None else _parse_model_list(server, answer)
 
 
-async def _exchange(url: str, body: JSON | None) -> bytes | None:
-    """Plain HTTP/1.0 over a socket: one request that ends with the connection, without an HTTP client's import."""
+async def _send_request(url: str, body: JSON | None) -> bytes | None:
+    """Send one request, and return the whole answer; None: no connection, or too long an answer."""
     import asyncio
 
     parts = urlsplit(url)
@@ -105,6 +110,7 @@ async def _exchange(url: str, body: JSON | None) -> bytes | None:
     except OSError:
         return None
     try:
+        # HTTP/1.0: the answer comes in one piece without chunks, and the server closes the connection after it.
         head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.0\r\nHost: {host}:{port}\r\n"
         head += "Accept: application/json\r\n"
         if body is not None:
@@ -115,7 +121,7 @@ async def _exchange(url: str, body: JSON | None) -> bytes | None:
             answer += chunk
             if len(answer) > DISCOVER_BYTES.value:
                 return None
-            if _is_complete(answer):
+            if _has_complete_body(answer):
                 break
     except OSError:
         return None
@@ -124,10 +130,10 @@ async def _exchange(url: str, body: JSON | None) -> bytes | None:
     return bytes(answer)
 
 
-def _is_complete(answer: bytearray) -> bool:
-    """Return whether the body has the length that the head names: some servers keep the connection open."""
+def _has_complete_body(answer: bytearray) -> bool:
+    """Return whether the body is complete by its `content-length`: some servers keep the connection open even so."""
     head, blank, body = answer.partition(b"\r\n\r\n")
-    length = _LENGTH.search(head) if blank else None
+    length = _CONTENT_LENGTH.search(head) if blank else None
     return length is not None and len(body) >= int(length[1])
 
 
@@ -138,9 +144,9 @@ def _extract_body(answer: bytes) -> bytes:
     return body if head.startswith(b"HTTP/1.") and len(status) > 1 and status[1] == b"200" else b""
 
 
-def _parse_answer(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
+def _parse_model_list(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     try:
-        data = msgspec.json.decode(_extract_body(answer), type=_Models).data or []
+        data = msgspec.json.decode(_extract_body(answer), type=_ModelList).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     ids = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED_PREFIX))

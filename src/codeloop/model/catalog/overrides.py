@@ -1,4 +1,4 @@
-"""Merges the configuration's `provider.<id>.models` into the catalog's models. Pure."""
+"""Merges the configuration's `provider.<id>.models` into the catalog's models; `Providers` uses it. Pure."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from codeloop.model.catalog.services import protocol_elsewhere
-from codeloop.model.chat import Limits, ModelInfo, Prices, PriceTier
+from codeloop.model.catalog.services import choose_protocol_for_host
+from codeloop.model.chat import ModelInfo, Prices, PriceTier, TokenLimits
 from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, PricesConfig, ProviderConfig
 from codeloop.schema.wire import replace
 
-T = TypeVar("T")
+Value = TypeVar("Value")
 
 
 def apply_overrides(
@@ -38,7 +38,7 @@ def apply_overrides(
         return enabled_models
     host = urlsplit(str(url)).hostname or ""
     return {
-        name: msgspec.structs.replace(model, protocol=str(protocol or protocol_elsewhere(model.npm, host)))
+        name: msgspec.structs.replace(model, protocol=str(protocol or choose_protocol_for_host(model.npm, host)))
         for name, model in enabled_models.items()
     }
 
@@ -78,14 +78,14 @@ def _override_model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
     )
 
 
-def _value_or(value: T | None, fallback: T) -> T:
+def _value_or(value: Value | None, fallback: Value) -> Value:
     return fallback if value is None else value
 
 
-def _override_limits(limits: Limits, config: ModelLimitConfig | None) -> Limits:
+def _override_limits(limits: TokenLimits, config: ModelLimitConfig | None) -> TokenLimits:
     if config is None:
         return limits
-    return Limits(
+    return TokenLimits(
         context=_value_or(config.context, limits.context),
         output=_value_or(config.output, limits.output),
         input=_value_or(config.input, limits.input),
@@ -96,7 +96,7 @@ def _override_prices(prices: Prices, config: ModelCostConfig | None) -> Prices:
     if config is None:
         return prices
     base = _change_prices(prices, config)
-    tiers = {tier.above: tier.prices for tier in prices.tiers}
+    tiers = {tier.above_tokens: tier.prices for tier in prices.tiers}
     longer = {each.tier.size: each for each in config.tiers or () if each.tier.type == "context"}
     if config.context_over_200k is not None:
         # An explicit tier of the same size takes precedence.

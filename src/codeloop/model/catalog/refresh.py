@@ -1,4 +1,4 @@
-"""Fetches a newer catalog from models.dev in the background.
+"""Fetches a newer catalog from models.dev in the background, at most once a day.
 
 The fetched data never decides where a key is sent: known providers keep their address, protocol and variables, and a
 new provider can't claim the variables of a known one.
@@ -15,19 +15,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.kit.small_files import make_private
-from codeloop.model.catalog.build import SourceProvider, pack_in_steps, read_source
-from codeloop.model.catalog.catalog import FETCHED_NAME, Catalog
+from codeloop.model.base_url import parse_origin
+from codeloop.model.catalog.catalog import FETCHED_FILE_NAME, Catalog
+from codeloop.model.catalog.packer import SourceProvider, iterate_packing, parse_source
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.origin import origin
+from codeloop.net.hosts import is_loopback
 from codeloop.net.offline import is_offline
-from codeloop.net.origin import is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE
 
 if TYPE_CHECKING:
     import httpx2
 
-SOURCE = "https://models.dev/api.json"
+SOURCE_URL = "https://models.dev/api.json"
 
 
 class RefreshFailed(CodeloopError):
@@ -42,35 +42,36 @@ def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | Non
     if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
         return False
     try:
-        last_try = _stamp_file(cache).stat().st_mtime
+        last_try = _find_stamp_file(cache).stat().st_mtime
     except OSError:
         return True
     # `abs`, since the clock may have been set back: a stamp in the future must not stop fetching.
     return abs((time.time() if now is None else now) - last_try) >= CATALOG_AGE.seconds
 
 
-async def refresh_if_due(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> None:
-    """Fetch if it is time to; without a network, or with bad data, the old catalog stays."""
+async def refresh_catalog_if_due(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> None:
+    """Fetch the catalog if the last try is a day old; without a network, or with bad data, the old one stays."""
     if is_refresh_due(cache, environment):
         with suppress(RefreshFailed):
-            await refresh(cache, environment, bundled)
+            await refresh_catalog(cache, environment, bundled)
 
 
-async def refresh(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> int:
+async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> int:
     """Fetch, check and store the catalog; return the number of providers.
 
     The address is `CODELOOP_MODELS_URL` of the environment, or models.dev. Raises `RefreshFailed`.
     """
     import asyncio
 
-    url = environment.get("CODELOOP_MODELS_URL") or SOURCE
+    url = environment.get("CODELOOP_MODELS_URL") or SOURCE_URL
     try:
         make_private(cache)
-        _stamp_file(cache).touch()
+        # Before the try, not after it: a failure must not be repeated at each start.
+        _find_stamp_file(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
-            providers = sanitize_providers(read_source(await _download(url)), bundled)
+            providers = sanitize_providers(parse_source(await _download(url)), bundled)
             data = b""
-            for step in pack_in_steps(providers, time.strftime("%Y-%m-%d", time.gmtime())):
+            for step in iterate_packing(providers, time.strftime("%Y-%m-%d", time.gmtime())):
                 # Packing takes long: other tasks of the event loop run in between.
                 await asyncio.sleep(0)
                 data = step or data
@@ -89,36 +90,40 @@ def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> d
     """
     source_providers: dict[str, SourceProvider] = {}
     for provider_id, provider in source.items():
-        row = bundled.row(provider_id)
+        row = bundled.find_row(provider_id)
         if row is not None:
-            # Else the fetched data could send a user's key to another host.
+            # Otherwise the fetched data could send a user's key to another host.
             provider.api, provider.npm, provider.env = row.api, row.npm, list(row.env)
-        elif not _is_acceptable(provider):
+        elif not _is_acceptable_provider(provider):
             continue
         else:
+            # Or a new provider could have the key of a known one sent to its own address.
             provider.env = [name for name in provider.env if name not in bundled.environment_names]
         provider.id = provider_id
         source_providers[provider_id] = provider
-    count = sum(row.id in source_providers for row in bundled.providers())
-    if 2 * count < len(bundled.providers()):
-        raise RefreshFailed(f"The fetched catalog has {count} of the {len(bundled.providers())} providers that ship.")
+    count = sum(row.id in source_providers for row in bundled.list_providers())
+    # A site that has moved or a proxy may answer with JSON of another kind.
+    if 2 * count < len(bundled.list_providers()):
+        raise RefreshFailed(
+            f"The fetched catalog has {count} of the {len(bundled.list_providers())} providers that ship."
+        )
     return source_providers
 
 
-def _is_acceptable(provider: SourceProvider) -> bool:
+def _is_acceptable_provider(provider: SourceProvider) -> bool:
     """Return whether a new provider's address is encrypted or on this machine, and names no environment variable."""
     if not provider.api:
         return True
     if "$" in provider.api:
         return False
     try:
-        return origin(provider.api).startswith("https://") or is_loopback(urlsplit(provider.api).hostname or "")
+        return parse_origin(provider.api).startswith("https://") or is_loopback(urlsplit(provider.api).hostname or "")
     except ModelUnavailable:
         return False
 
 
 def _make_client() -> "httpx2.AsyncClient":
-    """Make the HTTP client. Its import takes a third of a second: in a thread, so that nobody's typing waits for it."""
+    """Make the HTTP client. Runs in a thread: the import takes a third of a second, which would stop the UI."""
     import httpx2
 
     return httpx2.AsyncClient(timeout=CATALOG_DEADLINE.seconds)
@@ -128,7 +133,8 @@ async def _download(url: str) -> bytes:
     import asyncio
 
     client = await asyncio.to_thread(_make_client)
-    import httpx2  # by now it is loaded
+    # Loaded by now, so this import is quick.
+    import httpx2
 
     data = bytearray()
     try:
@@ -148,14 +154,15 @@ async def _download(url: str) -> bytes:
 
 
 def _write_catalog(cache: Path, data: bytes) -> None:
-    fresh = cache / f".{FETCHED_NAME}.{os.getpid()}"
+    # Written next to the old file and then moved over it, so that another process never reads half a catalog.
+    fresh = cache / f".{FETCHED_FILE_NAME}.{os.getpid()}"
     try:
         fresh.write_bytes(data)
-        fresh.replace(cache / FETCHED_NAME)
+        fresh.replace(cache / FETCHED_FILE_NAME)
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
 
 
-def _stamp_file(cache: Path) -> Path:
-    return cache / f"{FETCHED_NAME}.tried"
+def _find_stamp_file(cache: Path) -> Path:
+    return cache / f"{FETCHED_FILE_NAME}.tried"

@@ -1,4 +1,4 @@
-"""Asks the server at an address that the user has typed for its models."""
+"""Requests the list of models from a server whose address the user has typed."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from codeloop.model.base_url import guess_base_url, parse_origin, redact_url
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.origin import displayable_url, likely_base, origin
+from codeloop.net.hosts import is_loopback
 from codeloop.net.http1 import NetworkError
-from codeloop.net.offline import check_reach
-from codeloop.net.origin import is_loopback
-from codeloop.net.tls import service_tls_context
+from codeloop.net.offline import require_reachable
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import DISCOVER_BYTES
@@ -20,13 +20,13 @@ from codeloop.schema.limits import DISCOVER_BYTES
 if TYPE_CHECKING:
     import httpx2
 
-_NEEDS_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_KEY_REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class ServerAnswer(Struct, frozen=True):
-    """A server's answer: the base URL that answered, the ids of its models (perhaps none), whether it needs a key.
+    """A server's answer: the base URL that answered, and the ids of its models (perhaps none).
 
-    `needs_key`: it refused the request, for want of a key or because the key is wrong.
+    `needs_key`: it refused the request, because there was no key or a wrong one.
     """
 
     base_url: str
@@ -38,11 +38,11 @@ class _ListedModel(Struct):
     id: str
 
 
-class _Models(Struct):
+class _ModelList(Struct):
     data: list[_ListedModel]
 
 
-async def ask_models(url: str, key: str = "") -> ServerAnswer:
+async def request_server_models(url: str, key: str = "") -> ServerAnswer:
     """Request `<url>/models`; if that is not there, try the base URL that the user probably meant (`likely_base`).
 
     Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing answers there, or
@@ -50,25 +50,26 @@ async def ask_models(url: str, key: str = "") -> ServerAnswer:
     """
     import httpx2
 
-    url = url if "://" in url else f"{_scheme(url)}://{url}"
-    origin(url)
+    url = url if "://" in url else f"{_choose_scheme(url)}://{url}"
+    # Raises for an invalid or ambiguous URL.
+    parse_origin(url)
     try:
-        check_reach(urlsplit(url).hostname or "")
-        trust = service_tls_context()
+        require_reachable(urlsplit(url).hostname or "")
+        trust = load_service_tls_context()
     except (NetworkError, CodeloopError) as error:
-        raise ModelUnavailable(f"{displayable_url(url)} can't be reached: {error}.") from None
-    base = displayable_url(url).rstrip("/")
+        raise ModelUnavailable(f"{redact_url(url)} can't be reached: {error}.") from None
+    base = redact_url(url).rstrip("/")
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
         async with httpx2.AsyncClient(verify=trust, timeout=SERVER_MODELS.seconds) as http:
-            for at in filter(None, (base, likely_base(base))):
+            for at in filter(None, (base, guess_base_url(base))):
                 async with http.stream("GET", f"{at}/models", headers=headers) as response:
-                    if response.status_code in _NEEDS_KEY:
+                    if response.status_code in _KEY_REFUSED_STATUSES:
                         return ServerAnswer(at, needs_key=True)
                     if response.is_redirect:
-                        there = displayable_url(response.headers.get("location", ""))
+                        there = redact_url(response.headers.get("location", ""))
                         raise ModelUnavailable(f"{at} redirects to {there}. Enter the address that answers itself.")
-                    if response.is_success and (models := await _read(response)) is not None:
+                    if response.is_success and (models := await _read_model_ids(response)) is not None:
                         return ServerAnswer(at, models)
     except (httpx2.ConnectError, httpx2.TimeoutException) as error:
         raise ModelUnavailable(f"Nothing answers at {base} ({error or 'too late'}). Is the server running?") from None
@@ -77,11 +78,11 @@ async def ask_models(url: str, key: str = "") -> ServerAnswer:
     return ServerAnswer(base)
 
 
-def _scheme(address: str) -> str:
+def _choose_scheme(address: str) -> str:
     return "http" if is_loopback(urlsplit(f"//{address}").hostname or "") else "https"
 
 
-async def _read(response: "httpx2.Response") -> tuple[str, ...] | None:
+async def _read_model_ids(response: "httpx2.Response") -> tuple[str, ...] | None:
     """Return the ids that an answer lists; None: it is no list of models."""
     body = bytearray()
     async for data in response.aiter_bytes():
@@ -89,7 +90,7 @@ async def _read(response: "httpx2.Response") -> tuple[str, ...] | None:
         if len(body) > DISCOVER_BYTES.value:
             return None
     try:
-        models = msgspec.json.decode(body, type=_Models).data
+        models = msgspec.json.decode(body, type=_ModelList).data
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return tuple(dict.fromkeys(model.id for model in models if model.id and model.id.isprintable()))

@@ -1,4 +1,7 @@
-"""Which protocol and address serve a model: rows by the `npm` name of models.dev, the provider and the model."""
+"""Finds the protocol and the address that serve a model, by rows over its provider, its id and its `npm` name.
+
+`npm` is the package of the AI SDK by which models.dev says how a provider is called.
+"""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -6,7 +9,7 @@ from typing import Literal, NamedTuple
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ModelInfo
 
-Protocol = Literal[
+WireProtocol = Literal[
     "openai-chat",
     "openai-responses",
     "anthropic-messages",
@@ -18,14 +21,14 @@ Protocol = Literal[
 
 
 class Service(NamedTuple):
-    """What serves a model. `url`: its address, perhaps with `${NAME}` in it; empty: the provider's own."""
+    """The protocol and address that serve a model. `url` may contain `${NAME}`; empty: the provider's own address."""
 
-    protocol: Protocol
+    protocol: WireProtocol
     url: str = ""
 
 
 class ServiceRow(NamedTuple):
-    """What serves the models of an `npm` name; `provider` and `model` are wildcards over their ids."""
+    """The service for models of an `npm` name; `provider` and `model` are wildcards over their ids."""
 
     npm: str
     service: Service
@@ -33,25 +36,34 @@ class ServiceRow(NamedTuple):
     model: str = "*"
 
 
-CHAT = Service("openai-chat")
+CHAT_COMPLETIONS = Service("openai-chat")
 RESPONSES = Service("openai-responses")
-MESSAGES = Service("anthropic-messages")
-GEMINI = Service("google-generate-content")
+ANTHROPIC_MESSAGES = Service("anthropic-messages")
+GENERATE_CONTENT = Service("google-generate-content")
 INTERACTIONS = Service("google-interactions")
 CONVERSE = Service("bedrock-converse")
-_VERTEX = "projects/${GOOGLE_VERTEX_PROJECT}/locations/${GOOGLE_VERTEX_LOCATION}/publishers"
-VERTEX_GEMINI = Service("google-generate-content", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1beta1/{_VERTEX}/google")
-VERTEX_CLAUDE = Service("anthropic-vertex", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1/{_VERTEX}/anthropic")
-MANTLE = Service("openai-responses", "https://bedrock-mantle.${AWS_REGION}.api.aws/openai/v1")
-"""Bedrock's address for models that it serves as OpenAI does."""
-_ALL = (CHAT, RESPONSES, MESSAGES, GEMINI, INTERACTIONS, CONVERSE, Service("anthropic-vertex"))
-BY_NAME: dict[str, Service] = {service.protocol: service for service in _ALL}
-"""What `options.protocol` of the configuration may name."""
+_VERTEX_PATH = "projects/${GOOGLE_VERTEX_PROJECT}/locations/${GOOGLE_VERTEX_LOCATION}/publishers"
+VERTEX_GEMINI = Service("google-generate-content", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1beta1/{_VERTEX_PATH}/google")
+VERTEX_CLAUDE = Service("anthropic-vertex", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1/{_VERTEX_PATH}/anthropic")
+BEDROCK_MANTLE = Service("openai-responses", "https://bedrock-mantle.${AWS_REGION}.api.aws/openai/v1")
+"""Bedrock's address for the models that it serves by OpenAI's protocol."""
+_PLAIN_SERVICES = (
+    CHAT_COMPLETIONS,
+    RESPONSES,
+    ANTHROPIC_MESSAGES,
+    GENERATE_CONTENT,
+    INTERACTIONS,
+    CONVERSE,
+    Service("anthropic-vertex"),
+)
+SERVICES_BY_PROTOCOL: dict[str, Service] = {service.protocol: service for service in _PLAIN_SERVICES}
+"""The services that `options.protocol` of the configuration may name."""
 
 AZURE_URL = "https://${AZURE_RESOURCE_NAME}.openai.azure.com/openai/v1"
 AZURE_COGNITIVE_URL = "https://${AZURE_COGNITIVE_SERVICES_RESOURCE_NAME}.cognitiveservices.azure.com/openai/v1"
 
-ROWS = (
+# models.dev names one package for a provider, even if it serves some of its models by another protocol.
+SERVICE_ROWS = (
     *(
         ServiceRow("@ai-sdk/azure", Service("openai-responses", url), provider, model)
         for provider, url in (("azure", AZURE_URL), ("azure-cognitive-services", AZURE_COGNITIVE_URL))
@@ -64,82 +76,83 @@ ROWS = (
         ServiceRow("@ai-sdk/openai-compatible", RESPONSES, "github-copilot", model)
         for model in ("gpt-5.*", "gpt-6*", "*codex*")
     ),
-    ServiceRow("@ai-sdk/openai-compatible", CHAT),
+    ServiceRow("@ai-sdk/openai-compatible", CHAT_COMPLETIONS),
     ServiceRow("@ai-sdk/openai", RESPONSES),
-    ServiceRow("@ai-sdk/anthropic", MESSAGES),
-    ServiceRow("@openrouter/ai-sdk-provider", CHAT),
-    ServiceRow("@aihubmix/ai-sdk-provider", CHAT),
-    ServiceRow("@ai-sdk/cerebras", CHAT),
-    ServiceRow("@ai-sdk/cohere", CHAT),
-    ServiceRow("@ai-sdk/deepinfra", CHAT),
-    ServiceRow("@ai-sdk/deepseek", CHAT),
-    ServiceRow("@ai-sdk/fireworks", CHAT),
-    ServiceRow("@ai-sdk/gateway", CHAT),
-    ServiceRow("@ai-sdk/groq", CHAT),
-    ServiceRow("@ai-sdk/mistral", CHAT),
-    ServiceRow("@ai-sdk/moonshotai", CHAT),
-    ServiceRow("@ai-sdk/perplexity", CHAT),
-    ServiceRow("@ai-sdk/togetherai", CHAT),
-    ServiceRow("@ai-sdk/vercel", CHAT),
+    ServiceRow("@ai-sdk/anthropic", ANTHROPIC_MESSAGES),
+    ServiceRow("@openrouter/ai-sdk-provider", CHAT_COMPLETIONS),
+    ServiceRow("@aihubmix/ai-sdk-provider", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/cerebras", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/cohere", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/deepinfra", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/deepseek", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/fireworks", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/gateway", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/groq", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/mistral", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/moonshotai", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/perplexity", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/togetherai", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/vercel", CHAT_COMPLETIONS),
     ServiceRow("@ai-sdk/xai", RESPONSES),
-    ServiceRow("venice-ai-sdk-provider", CHAT),
-    ServiceRow("@ai-sdk/google", GEMINI),
+    ServiceRow("venice-ai-sdk-provider", CHAT_COMPLETIONS),
+    ServiceRow("@ai-sdk/google", GENERATE_CONTENT),
     ServiceRow("@ai-sdk/google-vertex", VERTEX_GEMINI),
     ServiceRow("@ai-sdk/google-vertex/anthropic", VERTEX_CLAUDE),
     ServiceRow("@ai-sdk/amazon-bedrock", CONVERSE),
-    ServiceRow("@ai-sdk/amazon-bedrock/mantle", MANTLE),
+    ServiceRow("@ai-sdk/amazon-bedrock/mantle", BEDROCK_MANTLE),
 )
 """The first match counts: specific rows precede general ones. Without a match the protocol is unsupported."""
 
 RESPONSES_HOSTS = ("api.openai.com", "api.x.ai")
-"""Hosts where `@ai-sdk/openai` and `@ai-sdk/xai` mean the Responses protocol, even if the address is configured."""
-_RESPONSES_ON_OWN_HOSTS = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
+"""Hosts at which `@ai-sdk/openai` and `@ai-sdk/xai` mean the Responses protocol even if the address is configured."""
+_RESPONSES_PACKAGES = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
 
 
-def service_of(info: ModelInfo) -> Service | None:
-    """Return the service of a model; None: a protocol that is not spoken."""
-    service = _find_service(info.npm, info.provider_id, info.id)
+def find_service(info: ModelInfo) -> Service | None:
+    """Return the service of a model; None: its protocol is not supported."""
+    service = _match_service_row(info.npm, info.provider_id, info.id)
     if info.protocol and (service is None or service.protocol != info.protocol):
-        return BY_NAME.get(info.protocol)
+        return SERVICES_BY_PROTOCOL.get(info.protocol)
     return service
 
 
-def protocol_of(info: ModelInfo) -> Protocol | None:
-    """Return the protocol that a model is served by; None: one that is not spoken."""
-    service = service_of(info)
+def find_protocol(info: ModelInfo) -> WireProtocol | None:
+    """Return the protocol of a model; None: it is not supported."""
+    service = find_service(info)
     return None if service is None else service.protocol
 
 
-def is_spoken(npm: str, provider_id: str) -> bool:
-    """Return whether a provider's models of an `npm` name are served by a protocol that is spoken."""
-    return _find_service(npm, provider_id, "") is not None
+def is_supported(npm: str, provider_id: str) -> bool:
+    """Return whether the protocol of a provider's models of an `npm` name is supported."""
+    return _match_service_row(npm, provider_id, "") is not None
 
 
-def addresses_of(provider_id: str, rows: tuple[ServiceRow, ...] = ROWS) -> frozenset[str]:
+def list_service_urls(provider_id: str, rows: tuple[ServiceRow, ...] = SERVICE_ROWS) -> frozenset[str]:
     """Return the addresses, perhaps with `${NAME}` in them, that a provider's services have besides its own."""
     return frozenset(row.service.url for row in rows if row.service.url and matches(provider_id, row.provider))
 
 
-def protocol_elsewhere(npm: str, host: str) -> str:
-    """Return the protocol at an address that the configuration names; empty: that of the model's row.
+def choose_protocol_for_host(npm: str, host: str) -> str:
+    """Return the protocol at a configured address; empty: that of the model's row.
 
-    OpenAI-compatible services support chat completions for sure, Responses perhaps.
+    Services like OpenAI's support chat completions for sure, Responses only perhaps.
     """
     is_own = any(host == host_name or host.endswith(f".{host_name}") for host_name in RESPONSES_HOSTS)
-    return CHAT.protocol if npm in _RESPONSES_ON_OWN_HOSTS and not is_own else ""
+    return CHAT_COMPLETIONS.protocol if npm in _RESPONSES_PACKAGES and not is_own else ""
 
 
+# Called for every model of the catalog when lists are made.
 @lru_cache(maxsize=8_192)
-def _find_service(npm: str, provider_id: str, model_id: str) -> Service | None:
-    for row in _by_npm().get(npm, ()):
+def _match_service_row(npm: str, provider_id: str, model_id: str) -> Service | None:
+    for row in _group_rows_by_npm().get(npm, ()):
         if matches(provider_id, row.provider) and matches(model_id, row.model):
             return row.service
     return None
 
 
 @lru_cache(maxsize=1)
-def _by_npm() -> dict[str, list[ServiceRow]]:
+def _group_rows_by_npm() -> dict[str, list[ServiceRow]]:
     rows: dict[str, list[ServiceRow]] = {}
-    for row in ROWS:
+    for row in SERVICE_ROWS:
         rows.setdefault(row.npm, []).append(row)
     return rows

@@ -1,72 +1,76 @@
-"""The variants of a model: thinking efforts by name, each a set of request options."""
+"""Lists and applies the variants of a model: thinking efforts by name, each a set of request options."""
 
 import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from codeloop.kit.suggest import find_similar, suggest_names
-from codeloop.model.catalog.services import Protocol, protocol_of
+from codeloop.model.catalog.services import WireProtocol, find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
-from codeloop.model.quirks import ADAPTIVE_MODELS
+from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN
 from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.message import NO_VARIANT
 from codeloop.schema.wire import JSON
 
 MIN_BUDGET_TOKENS = 1_024
-"""The messages protocol refuses a smaller thinking budget."""
+"""Anthropic refuses a smaller thinking budget."""
 
 
 class VariantRow(NamedTuple):
     """The variants of the reasoning models of a protocol whose id the pattern matches."""
 
-    protocol: Protocol
+    protocol: WireProtocol
     pattern: str
     """A regular expression over the id in lower case."""
     variants: dict[str, JSON]
 
 
-EFFORT: dict[str, JSON] = {name: {"reasoningEffort": name} for name in ("low", "medium", "high")}
-ADAPTIVE: dict[str, JSON] = {
+EFFORT_VARIANTS: dict[str, JSON] = {name: {"reasoningEffort": name} for name in ("low", "medium", "high")}
+ADAPTIVE_VARIANTS: dict[str, JSON] = {
     name: {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": name}}
     for name in ("low", "medium", "high", "max")
 }
-BUDGET: dict[str, JSON] = {
+# For the models of Claude that `quirks.ADAPTIVE_MODEL_PATTERN` does not match.
+BUDGET_VARIANTS: dict[str, JSON] = {
     name: {"thinking": {"type": "enabled", "budgetTokens": tokens}}
     for name, tokens in (("high", 16_000), ("max", 32_000))
 }
-LEVEL: dict[str, JSON] = {name: {"thinkingConfig": {"thinkingLevel": name}} for name in ("low", "medium", "high")}
-GEMINI_BUDGET: dict[str, JSON] = {
+# Levels since Gemini 3, budgets before.
+GEMINI_LEVEL_VARIANTS: dict[str, JSON] = {
+    name: {"thinkingConfig": {"thinkingLevel": name}} for name in ("low", "medium", "high")
+}
+GEMINI_BUDGET_VARIANTS: dict[str, JSON] = {
     name: {"thinkingConfig": {"thinkingBudget": tokens}} for name, tokens in (("low", 2_048), ("high", 24_576))
 }
-INTERACTION_LEVEL: dict[str, JSON] = {name: {"thinking_level": name} for name in ("low", "medium", "high")}
-NOVA: dict[str, JSON] = {
+INTERACTION_VARIANTS: dict[str, JSON] = {name: {"thinking_level": name} for name in ("low", "medium", "high")}
+NOVA_VARIANTS: dict[str, JSON] = {
     name: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": name}} for name in ("low", "medium", "high")
 }
-_ADAPTIVE = ADAPTIVE_MODELS.pattern
+_ADAPTIVE_PATTERN = ADAPTIVE_MODEL_PATTERN.pattern
 
-ROWS = (
+VARIANT_ROWS = (
     VariantRow("openai-chat", r"minimax|kimi-k2|glm-4|mistral|magistral|qwen|deepseek-(r1|v3)", {}),
-    VariantRow("openai-chat", "", EFFORT),
-    VariantRow("openai-responses", "", EFFORT),
-    VariantRow("anthropic-messages", _ADAPTIVE, ADAPTIVE),
-    VariantRow("anthropic-messages", "", BUDGET),
-    VariantRow("anthropic-vertex", _ADAPTIVE, ADAPTIVE),
-    VariantRow("anthropic-vertex", "", BUDGET),
-    VariantRow("google-generate-content", r"gemini-[12]|gemma", GEMINI_BUDGET),
-    VariantRow("google-generate-content", "", LEVEL),
-    VariantRow("google-interactions", "", INTERACTION_LEVEL),
-    VariantRow("bedrock-converse", _ADAPTIVE, ADAPTIVE),
-    VariantRow("bedrock-converse", "claude", BUDGET),
-    VariantRow("bedrock-converse", "nova-2", NOVA),
-    VariantRow("bedrock-converse", "gpt-oss|gpt-[5-9]", EFFORT),
+    VariantRow("openai-chat", "", EFFORT_VARIANTS),
+    VariantRow("openai-responses", "", EFFORT_VARIANTS),
+    VariantRow("anthropic-messages", _ADAPTIVE_PATTERN, ADAPTIVE_VARIANTS),
+    VariantRow("anthropic-messages", "", BUDGET_VARIANTS),
+    VariantRow("anthropic-vertex", _ADAPTIVE_PATTERN, ADAPTIVE_VARIANTS),
+    VariantRow("anthropic-vertex", "", BUDGET_VARIANTS),
+    VariantRow("google-generate-content", r"gemini-[12]|gemma", GEMINI_BUDGET_VARIANTS),
+    VariantRow("google-generate-content", "", GEMINI_LEVEL_VARIANTS),
+    VariantRow("google-interactions", "", INTERACTION_VARIANTS),
+    VariantRow("bedrock-converse", _ADAPTIVE_PATTERN, ADAPTIVE_VARIANTS),
+    VariantRow("bedrock-converse", "claude", BUDGET_VARIANTS),
+    VariantRow("bedrock-converse", "nova-2", NOVA_VARIANTS),
+    VariantRow("bedrock-converse", "gpt-oss|gpt-[5-9]", EFFORT_VARIANTS),
     VariantRow("bedrock-converse", "", {}),
 )
-"""The first match counts. Without variants: the effort of these models can't be set."""
+"""The first match counts. A row without variants: the effort of these models can't be set."""
 
 
-def variants_of(info: ModelInfo) -> dict[str, JSON]:
+def list_variants(info: ModelInfo) -> dict[str, JSON]:
     """Return the variants of a model: its row's, overridden by its configuration's."""
     defaults = _list_default_variants(info) if info.reasoning else {}
     if not info.variants:
@@ -83,7 +87,7 @@ def variants_of(info: ModelInfo) -> dict[str, JSON]:
 
 def resolve_variant(info: ModelInfo, name: str) -> str | None:
     """Return the variant to store for the user's choice; None: the service's default. Raises UnknownModel."""
-    variants = variants_of(info)
+    variants = list_variants(info)
     if name in variants:
         return name
     if name == NO_VARIANT:
@@ -98,13 +102,13 @@ def resolve_variant(info: ModelInfo, name: str) -> str | None:
     )
 
 
-def with_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
+def apply_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
     """Return the options of a request with those of a variant over them; one that the model lacks adds nothing."""
-    return merge_options(options, variants_of(info).get(name, {}))
+    return merge_options(options, list_variants(info).get(name, {}))
 
 
 def merge_options(options: JSON, over: JSON) -> JSON:
-    """Lay options over others, objects key by key.
+    """Merge two sets of options, nested objects key by key; values of `over` take precedence.
 
     The keys of `over` come last, since of two spellings of one option the later one counts.
     """
@@ -116,18 +120,18 @@ def merge_options(options: JSON, over: JSON) -> JSON:
 
 
 def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:
-    protocol, name = protocol_of(info), f"{info.id} {info.api_id}".lower()
-    row = next((row for row in ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
+    protocol, name = find_protocol(info), f"{info.id} {info.api_id}".lower()
+    row = next((row for row in VARIANT_ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
     if row is None:
         return {}
-    return _fit_budgets(info.limits.output or MODEL_OUTPUT.value) if row.variants is BUDGET else row.variants
+    return _fit_budgets(info.limits.output or MODEL_OUTPUT.value) if row.variants is BUDGET_VARIANTS else row.variants
 
 
 @lru_cache(maxsize=256)
 def _fit_budgets(output: int) -> dict[str, JSON]:
     """Return thinking budgets for an output limit in tokens: at least a half or a quarter is left for the answer."""
     shares, variants = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
-    for name, options in BUDGET.items():
+    for name, options in BUDGET_VARIANTS.items():
         budget = min(options["thinking"]["budgetTokens"], shares[name])
         if budget >= MIN_BUDGET_TOKENS:
             variants[name] = {"thinking": {**options["thinking"], "budgetTokens": budget}}

@@ -1,4 +1,4 @@
-"""What the catalog does not say of providers, as rows: addresses, settings, local servers, preferences."""
+"""Tables of what the catalog lacks about providers: addresses, settings, local servers, preferred and small models."""
 
 import re
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ModelInfo
 
+# models.dev names the package of the AI SDK for these, and the package has the address.
 BASE_URLS: dict[str, str] = {
     "aihubmix": "https://aihubmix.com/v1",
     "amazon-bedrock": "${AWS_ENDPOINT_URL_BEDROCK_RUNTIME}",
@@ -27,9 +28,9 @@ BASE_URLS: dict[str, str] = {
     "vercel": "https://ai-gateway.vercel.sh/v1",
     "xai": "https://api.x.ai/v1",
 }
-"""By provider: the address, where the catalog has none (the vendor's own package knows it) or that of another API."""
+"""By provider: its address, where the catalog has none (the vendor's SDK contains it) or that of another API."""
 
-SETTINGS: dict[str, dict[str, str]] = {
+SETTING_VARIABLES: dict[str, dict[str, str]] = {
     "amazon-bedrock": {"region": "AWS_REGION", "profile": "AWS_PROFILE"},
     "google-vertex": {"project": "GOOGLE_VERTEX_PROJECT", "location": "GOOGLE_VERTEX_LOCATION"},
     "google-vertex-anthropic": {"project": "GOOGLE_VERTEX_PROJECT", "location": "GOOGLE_VERTEX_LOCATION"},
@@ -40,28 +41,30 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 
 class AskedSetting(NamedTuple):
-    """A setting that a new user is asked for where it is missing: the variable it stands for, the question, a hint."""
+    """A setting that a new user is asked for if it is missing: the variable it replaces, a question, an example."""
 
     variable: str
     question: str
     example: str
 
 
-_PROJECT = AskedSetting("GOOGLE_VERTEX_PROJECT", "The id of the Google Cloud project", "such as my-project-123456")
-_RESOURCE = "The name of the Azure resource"
+_PROJECT_SETTING = AskedSetting(
+    "GOOGLE_VERTEX_PROJECT", "The id of the Google Cloud project", "such as my-project-123456"
+)
+_RESOURCE_QUESTION = "The name of the Azure resource"
 _RESOURCE_EXAMPLE = "what stands before the first dot of its endpoint's host"
 ASKED_SETTINGS: dict[str, dict[str, AskedSetting]] = {
-    "google-vertex": {"project": _PROJECT},
-    "google-vertex-anthropic": {"project": _PROJECT},
-    "azure": {"resourceName": AskedSetting("AZURE_RESOURCE_NAME", _RESOURCE, _RESOURCE_EXAMPLE)},
+    "google-vertex": {"project": _PROJECT_SETTING},
+    "google-vertex-anthropic": {"project": _PROJECT_SETTING},
+    "azure": {"resourceName": AskedSetting("AZURE_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE)},
     "azure-cognitive-services": {
-        "resourceName": AskedSetting("AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", _RESOURCE, _RESOURCE_EXAMPLE)
+        "resourceName": AskedSetting("AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE)
     },
 }
 """By provider and option."""
 
 
-NEEDS_DEPLOYMENT = frozenset({"azure", "azure-cognitive-services"})
+DEPLOYMENT_PROVIDERS = frozenset({"azure", "azure-cognitive-services"})
 """Providers that serve only models which the user has deployed there, by the name of the deployment."""
 
 
@@ -106,7 +109,7 @@ PREFERRED_PROVIDERS = (
 )
 """Providers whose key in the environment is preferred when no model is configured."""
 
-NEEDS_CHOICE = frozenset(
+EXPLICIT_PROVIDERS = frozenset(
     {
         "amazon-bedrock",
         "cloudflare-ai-gateway",
@@ -144,13 +147,13 @@ PREFERRED_MODELS = (
 )
 """Patterns of ids (lower case), the most preferred first; of several models that match one, the newest counts."""
 
-OWN_MODELS: dict[str, tuple[str, ...]] = {
+PREFERRED_MODELS_BY_PROVIDER: dict[str, tuple[str, ...]] = {
     "alibaba": ("qwen*-max",),
     "alibaba-cn": ("qwen*-max",),
     "amazon-bedrock": ("global.anthropic.claude-sonnet-*",),
     "mistral": ("devstral*", "mistral-medium*"),
 }
-"""Patterns that come before PREFERRED_MODELS at a vendor that serves others' models too."""
+"""By provider: patterns that come before PREFERRED_MODELS, for vendors that serve models of others too."""
 
 SMALL_MODELS = (
     "*claude-haiku-*",
@@ -170,14 +173,14 @@ SMALL_MODELS = (
 )
 """As PREFERRED_MODELS, for titles and summaries: quick and cheap."""
 
-NOT_BY_DEFAULT = (
+EXPLICIT_MODELS = (
     "*-fast", "*-fast:*", "*-fast-*", "*-pro-fast", "*-sol-pro", "*-luna-pro", "*flashx", "*image*", "*audio*",
     "*realtime*", "*search*", "*safeguard*", "*highspeed*", "*-turbo", "*deep-research*", "*embed*", "*rerank*",
     "*whisper*", "*tts*", "*ocr*", "*guard*", "*:free", "*-free", "*latest", "*preview*", "*thinking*", "~*",
 )  # fmt: skip
 """Models that cost more, have another purpose, or change under the same name: used only when the user names them."""
 
-LOCAL_MODELS = (
+PREFERRED_LOCAL_MODELS = (
     "*coder*",
     "*devstral*",
     "*gpt-oss*",
@@ -190,18 +193,19 @@ LOCAL_MODELS = (
 )
 """As PREFERRED_MODELS, for the models of a local server, whose age is unknown: the first that it lists counts."""
 
-NOT_FOR_CHAT = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
+NON_CHAT_MODELS = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
 """Models of a local server that can't hold a conversation."""
 
-REGION = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
-"""Prefixes of Bedrock's cross-region models; most are only available with one."""
+REGION_PREFIX = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
+"""The region before the id of a model at Bedrock; most models are only available with one."""
 
-SMALL_SIZE = 9.0
+MAX_SMALL_BILLIONS = 9.0
 """Billions of parameters up to which a model is small."""
 SMALL_FAMILIES = ("*gemma-3n*", "*gemma3n*", "*phi-3-mini*", "*phi-4-mini*", "*phi4-mini*", "*smollm*", "*tinyllama*")
-"""Wildcards over names that say no size."""
-_BILLIONS = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
-"""The size in a name, such as `qwen3:4b`; not how much of it is active, such as `a3b`."""
+"""Wildcards over small models whose names contain no size."""
+# Not inside a word or number: `a3b` is the active part of a mixture of experts, `1.5b` is one number.
+_BILLIONS_PATTERN = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
+"""The size in a name, such as `qwen3:4b`; not the active part of it, such as `a3b`."""
 
 
 def is_small(info: ModelInfo) -> bool:
@@ -209,5 +213,5 @@ def is_small(info: ModelInfo) -> bool:
     if info.small is not None:
         return info.small
     name = (info.api_id or info.id).lower()
-    sizes = [float(size) for size in _BILLIONS.findall(name)]
-    return max(sizes) <= SMALL_SIZE if sizes else any(matches(name, pattern) for pattern in SMALL_FAMILIES)
+    sizes = [float(size) for size in _BILLIONS_PATTERN.findall(name)]
+    return max(sizes) <= MAX_SMALL_BILLIONS if sizes else any(matches(name, pattern) for pattern in SMALL_FAMILIES)

@@ -1,1 +1,1 @@
-"""Keys: stored, or found in the environment."""
+"""Keys and credentials: stored, in the environment, from sign-ins, and from clouds."""

@@ -1,4 +1,4 @@
-"""Which providers take a cloud's credentials, and by which chain; each chain is imported when it is first used."""
+"""The table of the providers that accept a cloud's credentials (`CloudChain`)."""
 
 from typing import TYPE_CHECKING
 
@@ -7,15 +7,15 @@ from codeloop.kit.lazy import load
 if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import CloudChain
 
-CHAINS: dict[str, str] = {
+CHAIN_TARGETS: dict[str, str] = {
     "google-vertex": "model.credentials.google.chain:CHAIN",
     "google-vertex-anthropic": "model.credentials.google.chain:CHAIN",
     "amazon-bedrock": "model.credentials.aws.chain:CHAIN",
 }
-"""By provider: its `CloudChain`."""
+"""By provider: the name of its `CloudChain`, whose module is imported when it is first used."""
 
 
-def chain_of(provider_id: str) -> "CloudChain | None":
-    """Return a provider's CloudChain, or None."""
-    target = CHAINS.get(provider_id)
+def load_chain(provider_id: str) -> "CloudChain | None":
+    """Return a provider's `CloudChain`; None for a provider that takes no cloud credentials."""
+    target = CHAIN_TARGETS.get(provider_id)
     return load(target) if target else None

@@ -1,4 +1,7 @@
-"""Cloud credentials: found in a cloud's own files and variables, and turned into headers for each request."""
+"""The interface of cloud credentials: `CloudChain` and `Signer`.
+
+A chain finds credentials in the cloud's own files and variables; its signer makes headers from them for each request.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -23,16 +26,17 @@ class KeySigner(Signer, Protocol):
 
 
 class CloudChain(NamedTuple):
-    """How to find a cloud's credentials. None of the functions sends anything.
+    """The functions that find one cloud's credentials. None of them sends anything.
 
     `find` returns where they come from in words that may be shown, empty when there are none: it only looks at
     variables and files. `open_signer` takes the environment and the base URL of the service. `settings` returns what
     files and other variables say of the variables that an address is made of, such as the region. `advice` says how to
-    get credentials, as a sentence. `takes_key`: a key that was stored counts, too.
+    get credentials, as a sentence. `accepts_key`: whether a stored key may be used in
+    their place.
     """
 
-    find: Callable[[Mapping[str, str]], str]
+    describe_credentials: Callable[[Mapping[str, str]], str]
     open_signer: Callable[[Mapping[str, str], str], Signer]
-    settings: Callable[[Mapping[str, str]], Mapping[str, str]]
+    find_settings: Callable[[Mapping[str, str]], Mapping[str, str]]
     advice: str
-    takes_key: bool
+    accepts_key: bool

@@ -1,4 +1,4 @@
-"""Requests to token services: a cloud's sign-in, or the metadata service of this machine."""
+"""Sends requests to token services (a cloud's sign-in, this machine's metadata service), and reads the answers."""
 
 import asyncio
 import time
@@ -16,15 +16,15 @@ from codeloop.kit.jsonc import is_object
 from codeloop.kit.small_files import lock
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.http1 import NetworkError
-from codeloop.net.offline import check_reach
-from codeloop.net.tls import service_tls_context
+from codeloop.net.offline import require_reachable
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_LOCK, CLOUD_METADATA, CLOUD_TOKEN
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 
 class CloudAnswer(Struct, frozen=True):
-    """Status and body of an answer."""
+    """The status and body of a response."""
 
     status: int
     body: bytes
@@ -32,10 +32,10 @@ class CloudAnswer(Struct, frozen=True):
     @property
     def json(self) -> JSON:
         """The body as a JSON object; empty when it is none."""
-        return read_json(self.body)
+        return parse_json_object(self.body)
 
-    def reason(self) -> str:
-        """Return the service's message in one line."""
+    def describe_error(self) -> str:
+        """Return the error message in the body, in one line; without one, the status."""
         body = self.json
         inner: Any = body.get("error")
         inner = inner if is_object(inner) else body
@@ -49,7 +49,7 @@ class NoAnswer(CodeloopError):
     """Nothing answers at the address."""
 
 
-async def ask(method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> CloudAnswer:
+async def send_request(method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> CloudAnswer:
     """Send one request by the proxies of the environment; redirects are not followed. Raises `ModelUnavailable`."""
     host = urlsplit(url).hostname or ""
     try:
@@ -58,7 +58,7 @@ async def ask(method: str, url: str, headers: Mapping[str, str], body: bytes = b
         raise ModelUnavailable(f"No credentials could be had from {host}: {error}. Check the network.") from None
 
 
-async def ask_metadata(method: str, url: str, headers: Mapping[str, str]) -> CloudAnswer:
+async def send_metadata_request(method: str, url: str, headers: Mapping[str, str]) -> CloudAnswer:
     """Ask the metadata service of this machine or container, never by a proxy. Raises `NoAnswer`."""
     return await _send(method, url, headers, b"", CLOUD_METADATA.seconds, by_proxy=False)
 
@@ -68,9 +68,10 @@ async def _send(
 ) -> CloudAnswer:
     import httpx2
 
+    # The metadata service is on this machine's own network: offline mode and proxies don't apply to it.
     if by_proxy:
-        check_reach(urlsplit(url).hostname or "")
-    trust = service_tls_context() if url.startswith("https:") else True
+        require_reachable(urlsplit(url).hostname or "")
+    trust = load_service_tls_context() if url.startswith("https:") else True
     try:
         async with httpx2.AsyncClient(verify=trust, timeout=seconds, trust_env=by_proxy) as http:
             response = await http.request(method, url, headers=dict(headers), content=body)
@@ -79,7 +80,7 @@ async def _send(
         raise NoAnswer(str(error) or type(error).__name__) from None
 
 
-def read_json(data: bytes) -> JSON:
+def parse_json_object(data: bytes) -> JSON:
     """Return a JSON object; empty for anything else."""
     try:
         return msgspec.json.decode(data, type=JSON)
@@ -87,10 +88,11 @@ def read_json(data: bytes) -> JSON:
         return {}
 
 
-def read_moment(value: Any) -> float:
-    """Return a date as seconds since the epoch; 0 for none."""
+def parse_timestamp(value: Any) -> float:
+    """Return an ISO date as seconds since the epoch; 0 for anything else."""
     if not isinstance(value, str) or not value:
         return 0.0
+    # Tools of Amazon write `2026-01-01T00:00:00UTC` in their cache.
     try:
         moment = datetime.fromisoformat(value.replace("UTC", "+00:00"))
     except ValueError:
@@ -98,7 +100,7 @@ def read_moment(value: Any) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def read_bytes(path: Path | None) -> bytes:
+def read_file_or_empty(path: Path | None) -> bytes:
     """Return a file's content; nothing when it can't be read."""
     try:
         return path.read_bytes() if path is not None else b""
@@ -106,8 +108,12 @@ def read_bytes(path: Path | None) -> bytes:
         return b""
 
 
-async def hold_lock(stack: ExitStack, path: Path) -> None:
-    """Take a lock for as long as `stack` lasts; without it when the folder can't be written to, or after a while."""
+async def acquire_lock(stack: ExitStack, path: Path) -> None:
+    """Take a lock file until `stack` is closed.
+
+    Goes on without the lock if the folder can't be written to, or if another process holds it for long: renewing
+    a sign-in twice is better than not at all.
+    """
     end = time.monotonic() + CLOUD_LOCK.seconds
     while time.monotonic() < end:
         try:

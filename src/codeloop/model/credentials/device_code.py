@@ -11,34 +11,34 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from codeloop.model.credentials.cloud_request import CloudAnswer, ask, hold_lock
+from codeloop.model.credentials.cloud_request import CloudAnswer, acquire_lock, send_request
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.cloud import CLOUD_EARLY, DEVICE_CODE
 from codeloop.schema.wire import JSON
 
-_FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
-_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-_POLL_STEP = 5
+_FORM_HEADERS = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_POLL_STEP_SECONDS = 5
 """Seconds between polls, and added to that when the service asks to slow down."""
-_FAILURES = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
-CLIENT = "client"
+_FAILURE_REASONS = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
+CLIENT_ID_KEY = "client"
 """The key of a stored sign-in for the client id that it was made with; sign-ins of plugins don't have it."""
 
 
 class DeviceService(NamedTuple):
-    """A service that signs in by a code: its name, home and paths, and the scope that is asked for."""
+    """A service that signs in by a code: its name, base URL (`home`) and paths, and the requested scope."""
 
     name: str
     home: str
-    start: str
-    token: str
+    start_path: str
+    token_path: str
     scope: str
-    no_client: str
-    """What to do if no client id is configured, in sentences."""
+    missing_client_advice: str
+    """What the user can do if no client id is configured, in sentences."""
 
 
-SERVICES: dict[str, DeviceService] = {
+DEVICE_SERVICES: dict[str, DeviceService] = {
     "github-copilot": DeviceService(
         "GitHub",
         "https://github.com",
@@ -61,67 +61,69 @@ class DeviceSignIn(NamedTuple):
 
 
 class DeviceCode(NamedTuple):
-    """A code to be typed: its page, its expiry (monotonic clock), and the polling interval."""
+    """A code for the user to type: its page, its expiry (monotonic clock), and the seconds between polls."""
 
-    page: str
+    page_url: str
     user_code: str
-    secret: str
-    until: float
-    interval: float
+    device_code: str
+    expires_at: float
+    poll_seconds: float
 
 
-def device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn | None:
+def make_device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn | None:
     """Return how to sign in by a code; None: unsupported, or no client id is configured."""
-    service, client_id = SERVICES.get(provider_id), str(options.get("clientId") or "").strip()
+    service, client_id = DEVICE_SERVICES.get(provider_id), str(options.get("clientId") or "").strip()
     if service is None or not client_id:
         return None
     return DeviceSignIn(service, client_id, str(options.get("signInURL") or service.home).rstrip("/"))
 
 
-def find_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
+def find_stored_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
     """Return the stored sign-in for this client id, or None."""
     data = credentials.find_sign_in(provider_id) if sign_in is not None else None
-    return data if data is not None and sign_in is not None and data.get(CLIENT) == sign_in.client_id else None
+    return data if data is not None and sign_in is not None and data.get(CLIENT_ID_KEY) == sign_in.client_id else None
 
 
-async def start(sign_in: DeviceSignIn) -> DeviceCode:
+async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
     """Ask for a code. Raises `ModelUnavailable`: the service gives none."""
-    answer = await _post(sign_in, sign_in.service.start, {"scope": sign_in.service.scope})
+    answer = await _post_form(sign_in, sign_in.service.start_path, {"scope": sign_in.service.scope})
     match answer.json:
         case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
             lasts = min(float(more.get("expires_in") or DEVICE_CODE.seconds), DEVICE_CODE.seconds)
-            return DeviceCode(page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _POLL_STEP))
+            return DeviceCode(
+                page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _POLL_STEP_SECONDS)
+            )
         case _:
             raise ModelUnavailable(
-                f"{sign_in.service.name} gives no code for this client id: {answer.reason()}. "
+                f"{sign_in.service.name} gives no code for this client id: {answer.describe_error()}. "
                 "The application needs the device flow enabled."
             )
 
 
-async def wait(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
+async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
     """Wait until the code was typed; return the tokens to store.
 
     Raises `ModelUnavailable`: it was refused, or ran out.
     """
-    interval, form = code.interval, {"device_code": code.secret, "grant_type": _GRANT}
-    while time.monotonic() < code.until:
+    interval, form = code.poll_seconds, {"device_code": code.device_code, "grant_type": _DEVICE_GRANT}
+    while time.monotonic() < code.expires_at:
         await asyncio.sleep(interval)
-        answer = await _post(sign_in, sign_in.service.token, form)
-        if (tokens := _read_tokens(sign_in, answer)) is not None:
+        answer = await _post_form(sign_in, sign_in.service.token_path, form)
+        if (tokens := _parse_tokens(sign_in, answer)) is not None:
             return tokens
         match answer.json.get("error"):
             case "authorization_pending":
                 continue
             case "slow_down":
-                interval = max(float(answer.json.get("interval") or 0), interval + _POLL_STEP)
+                interval = max(float(answer.json.get("interval") or 0), interval + _POLL_STEP_SECONDS)
             case reason:
-                why = _FAILURES.get(str(reason)) or answer.reason()
+                why = _FAILURE_REASONS.get(str(reason)) or answer.describe_error()
                 raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {why}. Sign in again.")
-    raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {_FAILURES['expired_token']}.")
+    raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {_FAILURE_REASONS['expired_token']}.")
 
 
 class DeviceSigner:
-    """Signs requests with the token of a sign-in, which is renewed once among all processes where it runs out."""
+    """Signs requests with the token of a sign-in; when it has expired, one of all processes renews it."""
 
     def __init__(self, sign_in: DeviceSignIn, provider_id: str, credentials: Credentials) -> None:
         self._sign_in = sign_in
@@ -131,36 +133,37 @@ class DeviceSigner:
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the token. Raises `ModelUnavailable`: it ran out and can't be renewed."""
         del url, headers, body
-        token = _valid_token(self._find()) or await self._renew()
+        token = _get_valid_token(self._find()) or await self._renew()
         return {"authorization": f"Bearer {token}"}
 
     def _find(self) -> JSON:
-        return find_sign_in(self._sign_in, self._provider_id, self._credentials) or {}
+        return find_stored_sign_in(self._sign_in, self._provider_id, self._credentials) or {}
 
     async def _renew(self) -> str:
         with ExitStack() as held_lock:
-            await hold_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
+            await acquire_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
             data = self._find()
-            if (token := _valid_token(data)) is not None:  # another process was first
+            # Another process was first: a second renewal could make its token invalid.
+            if (token := _get_valid_token(data)) is not None:
                 return token
             form = {"grant_type": "refresh_token", "refresh_token": str(data.get("refresh") or "")}
-            answer = await _post(self._sign_in, self._sign_in.service.token, form)
-            tokens = _read_tokens(self._sign_in, answer)
+            answer = await _post_form(self._sign_in, self._sign_in.service.token_path, form)
+            tokens = _parse_tokens(self._sign_in, answer)
             if tokens is None:
                 raise ModelUnavailable(
-                    f"The sign-in at {self._sign_in.service.name} has run out ({answer.reason()}). "
+                    f"The sign-in at {self._sign_in.service.name} has run out ({answer.describe_error()}). "
                     f"Sign in again: `codeloop auth login {self._provider_id}`."
                 )
-            await asyncio.to_thread(self._credentials.put_sign_in, self._provider_id, tokens)
+            await asyncio.to_thread(self._credentials.store_sign_in, self._provider_id, tokens)
             return str(tokens["access"])
 
 
-def _valid_token(data: JSON) -> str | None:
+def _get_valid_token(data: JSON) -> str | None:
     token, end = str(data.get("access") or ""), float(data.get("expires") or 0) / 1000
     return token if token and (not end or end > time.time() + CLOUD_EARLY.seconds) else None
 
 
-def _read_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
+def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
     """Return the tokens of an answer as they are stored; None: it has none."""
     data = answer.json
     if answer.status != 200 or not isinstance(token := data.get("access_token"), str) or not token:
@@ -170,10 +173,10 @@ def _read_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
         "access": token,
         "refresh": str(data.get("refresh_token") or ""),
         "expires": int((time.time() + lasts) * 1000) if lasts else 0,
-        CLIENT: sign_in.client_id,
+        CLIENT_ID_KEY: sign_in.client_id,
     }
 
 
-async def _post(sign_in: DeviceSignIn, path: str, form: Mapping[str, str]) -> CloudAnswer:
+async def _post_form(sign_in: DeviceSignIn, path: str, form: Mapping[str, str]) -> CloudAnswer:
     body = urlencode({"client_id": sign_in.client_id, **form}).encode()
-    return await ask("POST", sign_in.home + path, _FORM, body)
+    return await send_request("POST", sign_in.home + path, _FORM_HEADERS, body)

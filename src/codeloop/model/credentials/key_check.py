@@ -1,4 +1,4 @@
-"""Checks a key with a request that costs nothing: the service's list of models."""
+"""Checks a key with a free request, mostly for the service's list of models, when the user stores it."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -8,15 +8,16 @@ import msgspec
 
 from codeloop.model.wire.error_patterns import extract_message
 from codeloop.net.http1 import NetworkError
-from codeloop.net.offline import check_reach
-from codeloop.net.tls import service_tls_context
+from codeloop.net.offline import require_reachable
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 
-PATHS = {"openrouter": "/key", "vercel": "/credits"}
+# Both list their models to everybody.
+KEY_CHECK_PATHS = {"openrouter": "/key", "vercel": "/credits"}
 """Other paths than `/models`, by provider, for services whose list of models needs no key."""
 _REFUSAL_STATUSES = frozenset({401, 403})
-_MESSAGE_LENGTH = 400
+_MAX_MESSAGE_LENGTH = 400
 """Characters of a service's message that are shown."""
 
 
@@ -31,17 +32,18 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
     """Send a request with the key's headers, then one without, to see whether the service checks keys at all."""
     import httpx2
 
-    at = f"{url.rstrip('/')}{PATHS.get(provider_id, '/models')}"
+    at = f"{url.rstrip('/')}{KEY_CHECK_PATHS.get(provider_id, '/models')}"
     try:
-        check_reach(urlsplit(url).hostname or "")
-        async with httpx2.AsyncClient(verify=service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
+        require_reachable(urlsplit(url).hostname or "")
+        async with httpx2.AsyncClient(verify=load_service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
             answer = await http.get(at, headers=dict(headers))
             message = describe_refusal(answer.text, headers)
+            # Google answers 400 to a wrong key.
             if answer.status_code in _REFUSAL_STATUSES or (answer.status_code == 400 and "key" in message.lower()):
                 return KeyCheck("refused", f"HTTP {answer.status_code}: {message}")
             if not answer.is_success:
                 return KeyCheck("unknown", f"HTTP {answer.status_code}")
-            # A service that lists its models without a key has accepted nothing.
+            # A service that lists its models without a key has not looked at the key.
             open_answer = await http.get(at)
             return (
                 KeyCheck("accepted")
@@ -49,7 +51,7 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
                 else KeyCheck("unknown", "it lists its models to everybody")
             )
     except (NetworkError, CodeloopError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        return KeyCheck("unknown", str(error)[:_MESSAGE_LENGTH] or type(error).__name__)
+        return KeyCheck("unknown", str(error)[:_MAX_MESSAGE_LENGTH] or type(error).__name__)
 
 
 def describe_refusal(body: str, headers: Mapping[str, str]) -> str:
@@ -58,7 +60,7 @@ def describe_refusal(body: str, headers: Mapping[str, str]) -> str:
         payload = msgspec.json.decode(body)
     except msgspec.DecodeError:
         payload = None
-    message = extract_message(body, payload)[:_MESSAGE_LENGTH]
+    message = extract_message(body, payload)[:_MAX_MESSAGE_LENGTH]
     for value in headers.values():
         message = message.replace(value, "[hidden]").replace(value.removeprefix("Bearer "), "[hidden]")
     return message

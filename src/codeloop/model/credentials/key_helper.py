@@ -1,4 +1,4 @@
-"""A key that a program of the user's prints (`apiKeyHelper`): run when a request needs it, and again after a while."""
+"""Runs the program of `apiKeyHelper`, which prints a key: when a request needs it, and again after a while."""
 
 import asyncio
 import os
@@ -9,16 +9,16 @@ from contextlib import suppress
 import msgspec
 
 from codeloop.kit.processes import with_absolute_path
-from codeloop.model.credentials.store import is_key
+from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
 
-_MESSAGE_LENGTH = 300
+_MAX_MESSAGE_LENGTH = 300
 """Characters of the program's stderr that are shown."""
 
 
 class KeyHelper:
-    """Signs requests with what `command` prints. `headers_of` makes the headers that carry a key.
+    """Signs requests with the key that `command` prints. `headers_of` makes the headers that carry a key.
 
     `ttl`: seconds for which a key is used again.
     """
@@ -42,7 +42,8 @@ class KeyHelper:
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the key. Raises `ModelUnavailable`: the program gave none."""
         del url, headers, body
-        async with self._running:  # requests at once wait for one run
+        # Concurrent requests wait for one run of the program.
+        async with self._running:
             if time.monotonic() >= self._until:
                 self.key = await self._run()
                 self._until = time.monotonic() + self._ttl
@@ -68,17 +69,18 @@ class KeyHelper:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
+        # Two more than a key may have: room for the line break, and one to notice that it is too long.
         key = out[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
-        if process.returncode == 0 and is_key(key):
+        if process.returncode == 0 and is_valid_key(key):
             return key
-        message = " ".join(err.decode("utf-8", "replace").split())[:_MESSAGE_LENGTH]
+        message = " ".join(err.decode("utf-8", "replace").split())[:_MAX_MESSAGE_LENGTH]
         outcome = f"ended with {process.returncode}" if process.returncode else "printed no key"
         raise ModelUnavailable(
             f"{self._setting} {outcome}{f' ({message})' if message else ''}. Run it in a shell to see why."
         )
 
 
-def command_of(provider_id: str, value: object) -> list[str]:
+def parse_helper_command(provider_id: str, value: object) -> list[str]:
     """Return the words of the option `apiKeyHelper`: a list, or a line for the shell. Raises `ModelUnavailable`."""
     if isinstance(value, str) and value.strip():
         return ["/bin/sh", "-c", value]

@@ -1,4 +1,4 @@
-"""PKCE sign-in (RFC 7636): a page that redirects to this machine with a code, and the resulting key.
+"""Sign-in with PKCE (RFC 7636): a page redirects to this machine with a code, which is exchanged for a key.
 
 Only services that need no client id are supported.
 """
@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.model.credentials.cloud_request import ask
-from codeloop.model.credentials.store import is_key
+from codeloop.model.credentials.cloud_request import send_request
+from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
 
 
@@ -21,8 +21,8 @@ class PkceService(NamedTuple):
 
     name: str
     home: str
-    page: str
-    keys: str
+    page_path: str
+    keys_path: str
     port: int
 
 
@@ -34,21 +34,25 @@ PKCE_SERVICES: dict[str, PkceService] = {
 
 def make_verifier() -> str:
     """Make the secret that proves that the key is fetched by the same program which opened the page."""
+    # 64 characters; RFC 7636 allows 43 to 128.
     return token_urlsafe(48)
 
 
-def page_of(service: PkceService, home: str, callback: str, verifier: str) -> str:
-    """Return the address of the page; it leads back to `callback` with a code."""
+def make_page_url(service: PkceService, home: str, callback: str, verifier: str) -> str:
+    """Return the URL of the page, which redirects to `callback` with a code."""
+    # The page only learns the hash: who reads its address can't fetch the key with it.
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {"callback_url": callback, "code_challenge": challenge, "code_challenge_method": "S256"}
-    return f"{home}{service.page}?{urlencode(query)}"
+    return f"{home}{service.page_path}?{urlencode(query)}"
 
 
 async def fetch_key(service: PkceService, home: str, code: str, verifier: str) -> str:
     """Exchange a code for the key. Raises `ModelUnavailable`: the service gives none."""
     body = msgspec.json.encode({"code": code, "code_verifier": verifier, "code_challenge_method": "S256"})
-    answer = await ask("POST", home + service.keys, {"content-type": "application/json"}, body)
+    answer = await send_request("POST", home + service.keys_path, {"content-type": "application/json"}, body)
     key = answer.json.get("key")
-    if answer.status != 200 or not isinstance(key, str) or not is_key(key):
-        raise ModelUnavailable(f"{service.name} gives no key: {answer.reason()}. Sign in again, or enter a key.")
+    if answer.status != 200 or not isinstance(key, str) or not is_valid_key(key):
+        raise ModelUnavailable(
+            f"{service.name} gives no key: {answer.describe_error()}. Sign in again, or enter a key."
+        )
     return key

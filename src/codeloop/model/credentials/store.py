@@ -1,4 +1,4 @@
-"""The credentials file (mode 0600): a key or sign-in for each provider, keys bound to the origin they were stored for.
+"""Reads and writes the credentials file (mode 0600): a key or sign-in by provider, each key bound to an origin.
 
 The file is `{provider: {"type": "api", "key": ..., "origin": ...}}`. Entries without an origin (as the reference writes
 them) belong to the provider's origin in the catalog. Entries of the type `oauth` are sign-ins, by a plugin or a device
@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.small_files import lock, make_private, write_atomically
-from codeloop.model.errors import ModelUnavailable, WrongOrigin
-from codeloop.model.origin import origin
+from codeloop.model.base_url import parse_origin
+from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK, KEY_LENGTH
 from codeloop.schema.wire import JSON
@@ -41,8 +41,9 @@ class KeyringKey(msgspec.Struct, frozen=True, tag_field="type", tag="keyring"):
 StoredKey = ApiKey | KeyringKey
 
 
-def is_key(text: str) -> bool:
+def is_valid_key(text: str) -> bool:
     """Return whether a text can be a key: one word of printable ASCII characters, of bounded length."""
+    # A key goes into a header: line breaks or other characters would break the request, or change it.
     return 0 < len(text) <= KEY_LENGTH.value and text.isascii() and text.isprintable() and " " not in text
 
 
@@ -59,7 +60,7 @@ class Credentials:
         self._read_keys: set[str] = set()
         """The keys that this process has read from the keyring."""
 
-    def entries(self) -> dict[str, StoredKey]:
+    def read_entries(self) -> dict[str, StoredKey]:
         """Return all entries by provider; the keyring is not asked.
 
         Raises `ModelUnavailable` when the file can't be read or is broken.
@@ -70,29 +71,29 @@ class Credentials:
                 stored_keys[provider] = msgspec.json.decode(raw, type=StoredKey)
         return stored_keys
 
-    def secrets(self) -> set[str]:
+    def list_secrets(self) -> set[str]:
         """Return the keys of the file, and those that this process has read from the keyring. Raises as `entries`."""
-        return self._read_keys | {entry.key for entry in self.entries().values() if isinstance(entry, ApiKey)}
+        return self._read_keys | {entry.key for entry in self.read_entries().values() if isinstance(entry, ApiKey)}
 
-    def remember(self, key: str) -> None:
+    def remember_key(self, key: str) -> None:
         """Add a key that was read from the keyring to `secrets`."""
         self._read_keys.add(key)
 
-    def key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | KeyringKey | None:
+    def find_key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | KeyringKey | None:
         """Return the provider's key for requests to `url`, or its entry if the keyring has it; None if none is stored.
 
         `homes` are the provider's base URLs in the catalog: a key for one of them is for all of them, and entries
         without an origin belong to them.
         Raises `WrongOrigin` when the key is stored for another origin, `ModelUnavailable` when the file is broken.
         """
-        entry = self.entries().get(provider)
+        entry = self.read_entries().get(provider)
         if entry is None:
             return None
-        wanted_origin = origin(url)
-        home_origins = [origin(home) for home in homes]
+        wanted_origin = parse_origin(url)
+        home_origins = [parse_origin(home) for home in homes]
         bound_origin = entry.origin or (home_origins[0] if home_origins else "")
         if bound_origin != wanted_origin and not {bound_origin, wanted_origin} <= set(home_origins):
-            raise WrongOrigin(
+            raise WrongKeyOrigin(
                 f"The stored key of `{provider}` is for {bound_origin or 'no known address'}, "
                 f"and is not sent to {wanted_origin}.\n"
                 f"If you trust {wanted_origin}, run `codeloop auth login {provider} --base-url {url}`; "
@@ -100,25 +101,26 @@ class Credentials:
             )
         return entry.key if isinstance(entry, ApiKey) else entry
 
-    def put(self, provider: str, key: str, url: str, *, in_keyring: bool | None = None) -> StoredKey:
+    def store_key(self, provider: str, key: str, url: str, *, in_keyring: bool | None = None) -> StoredKey:
         """Store a key for the origin of `url` in place of the provider's old one.
 
         `in_keyring`: in the keyring of the system, or in the file; None: where the old one is.
         Raises `CodeloopError` when the file is broken or can't be written; then it keeps its old bytes.
         `ModelUnavailable`: the keyring can't be used.
         """
-        key_origin = origin(url)
-        before = self.entries().get(provider)
+        key_origin = parse_origin(url)
+        before = self.read_entries().get(provider)
         if in_keyring or (in_keyring is None and isinstance(before, KeyringKey)):
             from codeloop.model.credentials.system_keyring import store_key
 
             store_key(provider, key_origin, key)
-            self.remember(key)
+            self.remember_key(key)
             entry = KeyringKey(key_origin)
         else:
             entry = ApiKey(key=key, origin=key_origin)
         if before != entry:
-            with suppress(ModelUnavailable):  # an unusable keyring must not prevent storing a key elsewhere
+            # An unusable keyring must not prevent storing a key elsewhere.
+            with suppress(ModelUnavailable):
                 self._clear_keyring(provider)
         self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
@@ -131,17 +133,17 @@ class Credentials:
             return entry if entry is not None and entry.get("type") == "oauth" else None
         return None
 
-    def put_sign_in(self, provider: str, entry: JSON) -> None:
+    def store_sign_in(self, provider: str, entry: JSON) -> None:
         """Store the result of a plugin's sign-in, replacing the provider's old entry. Raises as `put` does."""
         before = self.find_sign_in(provider) or {}
-        # Only the plugin that made a sign-in can renew it.
+        # Only the plugin that made a sign-in can renew it, so its name is kept.
         plugin = {"plugin": before["plugin"]} if "plugin" in before else {}
         with suppress(ModelUnavailable):
             self._clear_keyring(provider)
         raw = msgspec.Raw(msgspec.json.encode({**plugin, **entry, "type": "oauth"}))
         self._change(lambda entries: {**entries, provider: raw})
 
-    def remove(self, provider: str) -> bool:
+    def remove_entry(self, provider: str) -> bool:
         """Remove the provider's entry, its key in the keyring too; return whether it existed. Raises as `put` does."""
         if provider not in self._read():
             return False
@@ -149,8 +151,8 @@ class Credentials:
         self._change(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
         return True
 
-    def stamp(self) -> tuple[int, ...]:
-        """Return a value that changes whenever the file does; the file is not read."""
+    def read_stamp(self) -> tuple[int, ...]:
+        """Return a value that changes whenever the file does, without reading it; empty if there is none."""
         try:
             status = self.path.stat()
         except OSError:
@@ -166,7 +168,7 @@ class Credentials:
 
     def _clear_keyring(self, provider: str) -> None:
         """Remove a provider's key from the keyring if it is there. Raises `ModelUnavailable`: it can't be used."""
-        entry = self.entries().get(provider)
+        entry = self.read_entries().get(provider)
         if isinstance(entry, KeyringKey):
             from codeloop.model.credentials.system_keyring import remove_key
 

@@ -1,4 +1,4 @@
-"""Keys in the system's keyring, by the Python package `keyring`, which is imported only when such a key is used.
+"""Reads and stores keys in the system's keyring, by the Python package `keyring`, which is imported when first used.
 
 An entry's service is `codeloop`, its user name `PROVIDER ORIGIN`: a key only comes back for its own origin.
 """
@@ -15,7 +15,7 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.cloud import KEYRING_CHECK
 from codeloop.schema.limits import KEY_HELPER
 
-_SERVICE = "codeloop"
+_KEYRING_SERVICE = "codeloop"
 _NO_PACKAGE_MESSAGE = """the Python package `keyring` is not installed where codeloop is.
 Install it there (`pip install keyring`), or keep the key in a file: `codeloop auth login {provider} --no-keyring`"""
 _NO_KEYRING_MESSAGE = """the package `keyring` finds none that it can use here.
@@ -43,7 +43,8 @@ class KeyringSigner:
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the key. Raises `ModelUnavailable` as `read_key` does, or when nothing answers."""
         del url, headers, body
-        async with self._reading:  # so that the user is asked only once to unlock it
+        # Concurrent requests read it once, so that the user is asked only once to unlock it.
+        async with self._reading:
             if not self.key:
                 try:
                     async with asyncio.timeout(KEY_HELPER.seconds):
@@ -63,7 +64,7 @@ def read_key(provider: str, origin: str) -> str:
     Raises `ModelUnavailable`: the keyring can't be used, or has no such key.
     """
     with _open_keyring(provider) as keyring:
-        key = keyring.get_password(_SERVICE, f"{provider} {origin}")
+        key = keyring.get_password(_KEYRING_SERVICE, f"{provider} {origin}")
     if not key:
         raise ModelUnavailable(
             f"The system's keyring has no key of {provider} for {origin}. "
@@ -78,7 +79,8 @@ def store_key(provider: str, origin: str, key: str) -> None:
     Raises `ModelUnavailable`: the keyring can't be used, or does not keep what it is given.
     """
     with _open_keyring(provider) as keyring:
-        keyring.set_password(_SERVICE, f"{provider} {origin}", key)
+        keyring.set_password(_KEYRING_SERVICE, f"{provider} {origin}", key)
+    # Some backends accept a key and drop it: better to notice that now than at the next start.
     if read_key(provider, origin) != key:
         raise ModelUnavailable("The system's keyring gives back another key than the one that was stored.")
 
@@ -89,8 +91,8 @@ def remove_key(provider: str, origin: str) -> None:
     Raises `ModelUnavailable`: the keyring can't be used.
     """
     with _open_keyring(provider) as keyring:
-        if keyring.get_password(_SERVICE, f"{provider} {origin}") is not None:
-            keyring.delete_password(_SERVICE, f"{provider} {origin}")
+        if keyring.get_password(_KEYRING_SERVICE, f"{provider} {origin}") is not None:
+            keyring.delete_password(_KEYRING_SERVICE, f"{provider} {origin}")
 
 
 @contextmanager
@@ -116,7 +118,8 @@ def _open_keyring(provider: str) -> Generator[Any]:
     except KeyringLocked as error:
         raise refuse(_LOCKED_MESSAGE.format(error=error)) from error
     except (KeyringError, ImportError, AttributeError, OSError, RuntimeError, ValueError) as error:
-        raise refuse(f"{type(error).__name__}: {error}") from error  # backends also raise errors of their own
+        # Backends also raise errors of their own.
+        raise refuse(f"{type(error).__name__}: {error}") from error
 
 
 async def has_keyring() -> bool:
@@ -153,7 +156,8 @@ async def _run_in_thread(read: Callable[[], str]) -> str:
             key = read()
         except ModelUnavailable as error:
             failure = error
-        with suppress(RuntimeError):  # the loop is closed: nobody is waiting
+        # RuntimeError: the loop is closed, so nobody is waiting.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, key, failure)
 
     threading.Thread(target=run, name="keyring", daemon=True).start()

@@ -1,1 +1,1 @@
-"""Model servers on this machine: querying their capabilities."""
+"""Models of servers on this machine: their real context length, and how to increase it."""

@@ -1,20 +1,20 @@
-"""Raises the context of a model on a local server, for the servers whose clients may ask for it."""
+"""Increases the context of a model on a local server, for the servers whose API allows that (Ollama, LM Studio)."""
 
 import re
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from codeloop.model.catalog.local_servers import DERIVED_PREFIX, ask_json
-from codeloop.model.local.context import identify_server, read_loaded_context, strip_path
-from codeloop.model.wire.response import count, items, text
+from codeloop.model.catalog.local_servers import DERIVED_PREFIX, request_json
+from codeloop.model.local.context_length import get_server_root, identify_server, read_loaded_context
+from codeloop.model.wire.response import list_objects, read_count, read_text
 from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
 
 
 class LoadResult(NamedTuple):
-    """The model's name in requests from now on, and the tokens that it has been loaded with; 0: loading failed."""
+    """The model's name for further requests, and the context that it is loaded with in tokens; 0: loading failed."""
 
     model: str
-    loaded: int
+    loaded_tokens: int
 
 
 ContextIncrease = Callable[[str, str, int], Awaitable[LoadResult]]
@@ -23,11 +23,11 @@ ContextIncrease = Callable[[str, str, int], Awaitable[LoadResult]]
 
 async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
     """Create a model with that context and the files of `model`: requests of chat completions can't set a context."""
-    root, name = strip_path(url), name_derived_model(model, tokens)
+    root, name = get_server_root(url), name_derived_model(model, tokens)
     body = {"model": name, "from": model, "parameters": {"num_ctx": tokens}, "stream": False}
-    if (await ask_json(f"{root}/api/create", body, LOCAL_ASK.seconds)).get("status") != "success":
+    if (await request_json(f"{root}/api/create", body, LOCAL_ASK.seconds)).get("status") != "success":
         return LoadResult(model, 0)
-    await ask_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD.seconds)
+    await request_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD.seconds)
     return LoadResult(name, await read_loaded_context(root, name))
 
 
@@ -39,34 +39,34 @@ def name_derived_model(model: str, tokens: int) -> str:
 
 async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
     """Load the model again with that context; if that fails, with the context that it had before."""
-    root = strip_path(url)
-    rows = items((await ask_json(f"{root}/api/v1/models", None, LOCAL_ASK.seconds)).get("models"))
-    row = next((each for each in rows if model in {text(each.get("key")), *_list_instances(each)}), None)
+    root = get_server_root(url)
+    rows = list_objects((await request_json(f"{root}/api/v1/models", None, LOCAL_ASK.seconds)).get("models"))
+    row = next((each for each in rows if model in {read_text(each.get("key")), *_list_instance_ids(each)}), None)
     if row is None:
         return LoadResult(model, 0)
-    before = [count(each, "config", "context_length") for each in items(row.get("loaded_instances"))]
-    for instance in _list_instances(row):
-        await ask_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD.seconds)
-    result = await _load_lmstudio(root, text(row.get("key")), tokens)
-    if not result.loaded and before:
-        await _load_lmstudio(root, text(row.get("key")), max(before))
+    before = [read_count(each, "config", "context_length") for each in list_objects(row.get("loaded_instances"))]
+    for instance in _list_instance_ids(row):
+        await request_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD.seconds)
+    result = await _load_lmstudio(root, read_text(row.get("key")), tokens)
+    if not result.loaded_tokens and before:
+        await _load_lmstudio(root, read_text(row.get("key")), max(before))
     return result
 
 
 async def _load_lmstudio(root: str, key: str, context: int) -> LoadResult:
     body = {"model": key, "context_length": context, "echo_load_config": True}
-    answer = await ask_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD.seconds)
-    return LoadResult(text(answer.get("instance_id")) or key, count(answer, "load_config", "context_length"))
+    answer = await request_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD.seconds)
+    return LoadResult(read_text(answer.get("instance_id")) or key, read_count(answer, "load_config", "context_length"))
 
 
-def _list_instances(row: dict[str, object]) -> list[str]:
-    return [text(each.get("id")) for each in items(row.get("loaded_instances"))]
+def _list_instance_ids(row: dict[str, object]) -> list[str]:
+    return [read_text(each.get("id")) for each in list_objects(row.get("loaded_instances"))]
 
 
-INCREASES: dict[str, ContextIncrease] = {"ollama": _increase_ollama, "lmstudio": _increase_lmstudio}
+CONTEXT_INCREASES: dict[str, ContextIncrease] = {"ollama": _increase_ollama, "lmstudio": _increase_lmstudio}
 """By provider id; other servers keep the context that they were started with."""
 
 
-def find_increase(provider_id: str, url: str) -> ContextIncrease | None:
+def find_context_increase(provider_id: str, url: str) -> ContextIncrease | None:
     """Return how a provider's local server gives a model more context; None: it can't."""
-    return INCREASES.get(identify_server(provider_id, url))
+    return CONTEXT_INCREASES.get(identify_server(provider_id, url))

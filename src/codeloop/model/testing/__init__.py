@@ -1,1 +1,1 @@
-"""Models that answer from a script or a recording."""
+"""Models for tests, demos and benchmarks: scripted, recorded and replayed, and with injected faults."""

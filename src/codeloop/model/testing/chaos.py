@@ -1,4 +1,4 @@
-"""A model wrapper that injects faults of services and networks, reproducibly by seed."""
+"""A model wrapper that injects faults of services and networks, reproducibly by seed, for tests of the agent's loop."""
 
 import random
 from collections.abc import AsyncGenerator
@@ -15,13 +15,13 @@ from codeloop.model.chat import (
     ModelInfo,
     ModelRequest,
 )
-from codeloop.model.testing.script import Kind
-from codeloop.model.testing.scripted_model import kind_of
+from codeloop.model.testing.script import RequestKind
+from codeloop.model.testing.scripted_model import classify_request
 from codeloop.schema.errors import APIError, APIErrorData
 
 
-class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """How often each fault comes, 0.0 to 1.0. A request has one fault at most, so their sum should not exceed 1.
+class FaultRates(msgspec.Struct, frozen=True, kw_only=True):
+    """The probability of each fault, 0.0 to 1.0. A request has one fault at most, so their sum should not exceed 1.
 
     `cut` ends the stream in the middle, `stall` pauses it for `stall_ms`, `broken_json` cuts a call's arguments,
     `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id, the last two refuse the request.
@@ -38,7 +38,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FAULTS = ("cut", "stall", "broken_json", "unknown_tool", "duplicate_id", "rate_limit", "server_error")
-_REFUSALS = {
+_REFUSAL_ERRORS = {
     "rate_limit": (429, "Too many requests (chaos)"),
     "server_error": (500, "Internal server error (chaos)"),
 }
@@ -51,33 +51,35 @@ class ChaosModel:
     end with chaos and retries as without.
     """
 
-    def __init__(self, inner: ChatModel, seed: int, rates: Rates) -> None:
+    def __init__(self, inner: ChatModel, seed: int, rates: FaultRates) -> None:
         self._inner = inner
         self._rates = rates
-        self._dice: dict[Kind, random.Random] = {
+        # One generator by kind, since requests for titles come at times that differ from run to run.
+        self._dice: dict[RequestKind, random.Random] = {
             "main": random.Random(f"{seed} main"),
             "side": random.Random(f"{seed} side"),
         }
-        self._repeats: dict[Kind, tuple[ModelRequest, list[ModelEvent]]] = {}
+        self._repeats: dict[RequestKind, tuple[ModelRequest, list[ModelEvent]]] = {}
         self.faults: list[str] = []
         """The fault of each request so far, a name of FAULTS; empty for a request without one."""
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the inner model."""
+        """The inner model's metadata."""
         return self._inner.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ask the inner model, and pass its answer on with a fault or without."""
         import asyncio
 
-        kind = kind_of(request)
+        kind = classify_request(request)
         dice = self._dice[kind]
         fault = self._draw_fault(dice)
+        # Drawn in any case, so that each request takes the same number of draws, whatever its fault.
         point = dice.random()
         self.faults.append(fault)
-        if fault in _REFUSALS:
-            yield _refuse(*_REFUSALS[fault])
+        if fault in _REFUSAL_ERRORS:
+            yield _make_refusal(*_REFUSAL_ERRORS[fault])
             return
         events = await self._answer(kind, request)
         if fault == "cut":
@@ -95,7 +97,7 @@ class ChaosModel:
                 return name
         return ""
 
-    async def _answer(self, kind: Kind, request: ModelRequest) -> list[ModelEvent]:
+    async def _answer(self, kind: RequestKind, request: ModelRequest) -> list[ModelEvent]:
         repeat = self._repeats.pop(kind, None)
         if repeat is not None and repeat[0] == request:
             return repeat[1]
@@ -106,18 +108,18 @@ def inject_fault(events: list[ModelEvent], fault: str, point: float) -> list[Mod
     """Return the events with the fault; `point` (0.0 to 1.0) says how far into the answer it comes. Pure."""
     match fault:
         case "cut":
-            return _cut(events, point)
+            return _cut_answer(events, point)
         case "broken_json" | "unknown_tool" | "duplicate_id":
             return _break_call(events, fault, point)
         case _:
             return events
 
 
-def _cut(events: list[ModelEvent], point: float) -> list[ModelEvent]:
+def _cut_answer(events: list[ModelEvent], point: float) -> list[ModelEvent]:
     beginning = events[: int(point * (len(events) - 1))]
     if any(isinstance(event, CallReady) for event in beginning):
         return [*beginning, Finished("cut")]
-    return [*beginning, _refuse(None, "The connection ended in the middle of the answer (chaos)")]
+    return [*beginning, _make_refusal(None, "The connection ended in the middle of the answer (chaos)")]
 
 
 def _break_call(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
@@ -154,5 +156,5 @@ def _replace_call(events: list[ModelEvent], old: CallReady, new: CallReady) -> l
     return result
 
 
-def _refuse(status: int | None, message: str) -> Finished:
+def _make_refusal(status: int | None, message: str) -> Finished:
     return Finished("error", error=APIError(data=APIErrorData(message=message, is_retryable=True, status_code=status)))

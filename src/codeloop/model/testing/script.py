@@ -1,4 +1,4 @@
-"""Answers of a model as data, in which scripts are written and recordings stored (JSON Lines, an answer a line).
+"""The format of scripts and recordings: a model's answers as JSON Lines, one a line, and how they become events.
 
     {"text": "I look at the file.", "calls": [{"name": "read", "arguments": {"filePath": "{directory}/a.py"}}]}
     {"text": "Done.", "deltas": 5, "delay_ms": 20}
@@ -28,7 +28,7 @@ from codeloop.schema.errors import MessageError
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
-Kind = Literal["main", "side"]
+RequestKind = Literal["main", "side"]
 """`side`: an answer to a request without tools (a title, a summary)."""
 
 
@@ -93,10 +93,10 @@ class RetryBlock(
     ms: int = 0
 
 
-Block = TextBlock | ReasoningBlock | CallBlock | RetryBlock
+ScriptedBlock = TextBlock | ReasoningBlock | CallBlock | RetryBlock
 
 
-class Count(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class TokenCount(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Tokens of one answer; `input` excludes cached ones."""
 
     input: int = 0
@@ -107,7 +107,7 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The request that a recorded answer belongs to. `messages`: those that the request before did not have."""
+    """The request of a recorded answer. `messages`: a description of each that the previous request did not have."""
 
     digest: str
     system: str
@@ -123,44 +123,44 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     the placeholders of the paths, in case the usual ones occur in the text themselves.
     """
 
-    kind: Kind = "main"
+    kind: RequestKind = "main"
     reasoning: str = ""
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
     deltas: int = 1
     delay_ms: int = 0
-    content: tuple[Block, ...] = ()
+    content: tuple[ScriptedBlock, ...] = ()
     finish: FinishReason | None = None
-    tokens: Count = Count()
+    tokens: TokenCount = TokenCount()
     error: MessageError | None = None
     directory: str = "{directory}"
     root: str = "{root}"
     request: RecordedRequest | None = None
 
-    def blocks(self) -> tuple[Block, ...]:
+    def list_blocks(self) -> tuple[ScriptedBlock, ...]:
         """Return the blocks of the answer, in order."""
         if self.content:
             return self.content
         ms = self.delay_ms * self.deltas
-        blocks: list[Block] = []
+        blocks: list[ScriptedBlock] = []
         if self.reasoning:
             blocks.append(ReasoningBlock(self.reasoning, deltas=self.deltas, ms=ms))
         if self.text:
             blocks.append(TextBlock(self.text, deltas=self.deltas, ms=ms))
         return (*blocks, *(CallBlock(call, deltas=self.deltas, ms=ms) for call in self.calls))
 
-    def reason(self) -> FinishReason:
-        """Return why the answer ends: as it says, else by whether it has calls."""
+    def infer_finish_reason(self) -> FinishReason:
+        """Return why the answer ends: its own `error` or `finish`, else by whether it has calls."""
         if self.error is not None:
             return "error"
         if self.finish is not None:
             return self.finish
-        return "tool-calls" if any(isinstance(block, CallBlock) for block in self.blocks()) else "stop"
+        return "tool-calls" if any(isinstance(block, CallBlock) for block in self.list_blocks()) else "stop"
 
     def to_tokens(self) -> Tokens:
         """Return the tokens in the form of messages."""
         count = self.tokens
-        if count == Count():
+        if count == TokenCount():
             return NO_TOKENS
         return Tokens(
             input=count.input,
@@ -172,20 +172,20 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     def fill_paths(self, paths: ProjectPaths) -> "ScriptedAnswer":
         """Return the answer with the present paths in it."""
         words = {self.directory: paths.directory, self.root: paths.root}
-        swap = _make_swap({word: path for word, path in words.items() if word and path})
+        swap = _make_replacer({word: path for word, path in words.items() if word and path})
         return self if swap is None else _map_answer(self, swap)
 
 
 class TimedEvent(NamedTuple):
-    """An event, and how long to wait before it (seconds)."""
+    """An event, and the seconds to wait before it."""
 
     wait: float
     event: ModelEvent
 
 
 def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
-    """Yield the events of an answer but the last, with the pauses before them. `number` makes call ids distinct."""
-    for index, block in enumerate(answer.blocks()):
+    """Yield an answer's events before `Finished`, with the pauses before them. `number` makes call ids distinct."""
+    for index, block in enumerate(answer.list_blocks()):
         match block:
             case TextBlock():
                 for wait, piece in _split_text(block.text, block.deltas, block.ms):
@@ -196,13 +196,13 @@ def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
                 if block.metadata:
                     yield TimedEvent(0, ReasoningDelta("", index, block.metadata))
             case CallBlock(call=call, deltas=deltas, ms=ms):
-                yield from _call(call, deltas, ms, call.id or f"call_{number}_{index}")
+                yield from _play_call(call, deltas, ms, call.id or f"call_{number}_{index}")
             case RetryBlock(attempt=attempt, message=message, ms=ms):
                 yield TimedEvent(ms / 1000, RetryScheduled(attempt, message, 0))
 
 
 def read_answers(path: Path) -> list[ScriptedAnswer]:
-    """Read a script or a recording. Blank lines and lines that start with `//` are passed over.
+    """Read a script or a recording. Blank lines and lines that start with `//` are skipped.
 
     Raises `ModelUnavailable` naming the line that is wrong.
     """
@@ -223,11 +223,11 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
 
 def replace_paths(answer: ScriptedAnswer, placeholders: dict[str, str]) -> ScriptedAnswer:
     """Return a recorded answer with each path (a key of `placeholders`) replaced."""
-    swap = _make_swap(placeholders, only_full_names=True)
+    swap = _make_replacer(placeholders, only_full_names=True)
     return answer if swap is None else _map_answer(answer, swap)
 
 
-def _call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
+def _play_call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
     raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     yield TimedEvent(0, CallStarted(call_id, call.name))
     for wait, piece in _split_text(raw, deltas, ms):
@@ -238,12 +238,13 @@ def _call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[Ti
 
 def _split_text(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
     """Split a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
+    # More pieces than characters would leave some empty.
     count = max(1, min(count, len(text)))
     for n in range(count if text else 0):
         yield ms / count / 1000, text[len(text) * n // count : len(text) * (n + 1) // count]
 
 
-class _Swap(NamedTuple):
+class _WordReplacer(NamedTuple):
     pattern: re.Pattern[str]
     words: dict[str, str]
 
@@ -251,15 +252,16 @@ class _Swap(NamedTuple):
         return self.pattern.sub(lambda match: self.words[match[0]], text)
 
 
-def _make_swap(words: dict[str, str], *, only_full_names: bool = False) -> _Swap | None:
+def _make_replacer(words: dict[str, str], *, only_full_names: bool = False) -> _WordReplacer | None:
     """Make a function that swaps all words in one pass. `only_full_names`: no parts of the names in a path."""
     if not words:
         return None
+    # The longest first: of `/home/me/project` and `/home/me` the first has to match.
     body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if only_full_names else body), words)
+    return _WordReplacer(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if only_full_names else body), words)
 
 
-def _map_answer(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:
+def _map_answer(answer: ScriptedAnswer, swap: _WordReplacer) -> ScriptedAnswer:
     return msgspec.structs.replace(
         answer,
         reasoning=swap(answer.reasoning),
@@ -269,7 +271,7 @@ def _map_answer(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:
     )
 
 
-def _map_block(block: Block, swap: _Swap) -> Block:
+def _map_block(block: ScriptedBlock, swap: _WordReplacer) -> ScriptedBlock:
     match block:
         case TextBlock() | ReasoningBlock():
             return msgspec.structs.replace(block, text=swap(block.text))
@@ -279,7 +281,7 @@ def _map_block(block: Block, swap: _Swap) -> Block:
             return block
 
 
-def _map_call(call: ScriptedCall, swap: _Swap) -> ScriptedCall:
+def _map_call(call: ScriptedCall, swap: _WordReplacer) -> ScriptedCall:
     if isinstance(call.arguments, str):
         return msgspec.structs.replace(call, arguments=swap(call.arguments))
     return msgspec.structs.replace(
@@ -287,7 +289,7 @@ def _map_call(call: ScriptedCall, swap: _Swap) -> ScriptedCall:
     )
 
 
-def _map_value(value: object, swap: _Swap) -> object:
+def _map_value(value: object, swap: _WordReplacer) -> object:
     match value:
         case str():
             return swap(value)

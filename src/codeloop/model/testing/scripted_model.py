@@ -2,14 +2,18 @@
 
 from collections.abc import AsyncGenerator, Sequence
 
-from codeloop.model.chat import Finished, Limits, ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import NO_PATHS, Kind, ProjectPaths, ScriptedAnswer, play_pieces
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, TokenLimits
+from codeloop.model.testing.script import NO_PATHS, ProjectPaths, RequestKind, ScriptedAnswer, play_pieces
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 
 SCRIPT_INFO = ModelInfo(
-    provider_id="scripted", id="script", name="Script", limits=Limits(context=200_000, output=32_000), attachment=True
+    provider_id="scripted",
+    id="script",
+    name="Script",
+    limits=TokenLimits(context=200_000, output=32_000),
+    attachment=True,
 )
-_YIELD_EVERY = 50
+_YIELD_INTERVAL = 50
 """Pieces without pauses, after which other tasks get a chance to run."""
 
 
@@ -29,7 +33,7 @@ class ScriptedModel:
         self._info = info
         self._paths = paths
         self._name = name
-        self._remaining: dict[Kind, list[ScriptedAnswer]] = {
+        self._remaining: dict[RequestKind, list[ScriptedAnswer]] = {
             "main": [answer for answer in answers if answer.kind == "main"],
             "side": [answer for answer in answers if answer.kind == "side"],
         }
@@ -37,37 +41,38 @@ class ScriptedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The model's metadata."""
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the next answer of the request's kind."""
-        kind = kind_of(request)
+        kind = classify_request(request)
         scripted_answers = self._remaining[kind]
         if not scripted_answers:
-            yield Finished("error", error=failure(f"{self._name} has no further answer for a {kind} request."))
+            yield Finished("error", error=make_failure(f"{self._name} has no further answer for a {kind} request."))
             return
         self._answer_count += 1
-        async for event in play(scripted_answers.pop(0).fill_paths(self._paths), self._answer_count):
+        async for event in play_answer(scripted_answers.pop(0).fill_paths(self._paths), self._answer_count):
             yield event
 
 
-def kind_of(request: ModelRequest) -> Kind:
+def classify_request(request: ModelRequest) -> RequestKind:
     """Return `side` for a request outside the conversation (a title, a summary: without tools), else `main`."""
     return "main" if request.tools else "side"
 
 
-async def play(answer: ScriptedAnswer, number: int, speed: float = 1.0) -> AsyncGenerator[ModelEvent]:
+async def play_answer(answer: ScriptedAnswer, number: int, speed: float = 1.0) -> AsyncGenerator[ModelEvent]:
     """Yield an answer's events up to `Finished`; its pauses are multiplied by `speed`."""
     import asyncio
 
     for count, (wait, event) in enumerate(play_pieces(answer, number)):
-        if wait * speed or not count % _YIELD_EVERY:
+        # Even `sleep(0)` at every piece would make benchmarks measure the event loop.
+        if wait * speed or not count % _YIELD_INTERVAL:
             await asyncio.sleep(wait * speed)
         yield event
-    yield Finished(answer.reason(), answer.to_tokens(), answer.error)
+    yield Finished(answer.infer_finish_reason(), answer.to_tokens(), answer.error)
 
 
-def failure(message: str) -> MessageError:
+def make_failure(message: str) -> MessageError:
     """Return the error that ends a stream when the script does not fit the requests."""
     return UnknownError(data=UnknownData(message=message))

@@ -1,4 +1,4 @@
-"""Shared encoding of requests: caching of encoded messages, and names and ids that services accept."""
+"""Encoding of requests, shared by all protocols: cached messages, JSON, options, names and ids."""
 
 import re
 from collections import OrderedDict
@@ -13,17 +13,17 @@ from codeloop.model.wire.response import is_json_object
 from codeloop.schema.wire import JSON
 
 MessageForm = TypeVar("MessageForm")
-SESSIONS = 8
-"""Conversations whose encoded messages are cached: a session, its subagents, its title."""
+# A session, its title, and a few subagents at once.
+MAX_CACHED_CONVERSATIONS = 8
 RESERVED_FIELDS = frozenset({"messages", "stream", "system", "tools", "model"})
-"""Body fields that options never change."""
+"""Body fields that options never change; the `body` of a request may."""
 
 
 class EncodingCache(Generic[MessageForm]):
-    """Encoded messages and tools of earlier requests, so that each step encodes only what is new.
+    """A cache of encoded messages and tools, so that each step of a conversation encodes only what is new in it.
 
-    It holds the turns of the latest request of each conversation that was used lately; a session's requests all offer
-    the same tools.
+    It holds the messages of the latest request of each recent conversation; a session's requests all offer the same
+    tools.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class EncodingCache(Generic[MessageForm]):
         self._messages: OrderedDict[tuple[str, str], tuple[tuple[ModelMessage, ...], list[MessageForm]]] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], list[JSON]] = ((), [])
 
-    def messages(self, request: ModelRequest) -> list[MessageForm]:
+    def encode_messages(self, request: ModelRequest) -> list[MessageForm]:
         """Return the encoded form of every message of the request."""
         key, messages = (request.session_id, request.system), request.messages
         # Popped and stored again below, so that the conversation used longest ago is the first to go.
@@ -43,11 +43,11 @@ class EncodingCache(Generic[MessageForm]):
         forms = forms_before[:same]
         forms.extend(map(self._encode_message, messages[same:]))
         self._messages[key] = (messages, forms)
-        if len(self._messages) > SESSIONS:
+        if len(self._messages) > MAX_CACHED_CONVERSATIONS:
             self._messages.popitem(last=False)
         return forms
 
-    def tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
+    def encode_tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
         """Return the encoded tools; the same objects as before when the specs are."""
         if specs is not self._tools[0]:
             self._tools = (specs, [self._encode_tool(spec) for spec in specs])
@@ -55,7 +55,7 @@ class EncodingCache(Generic[MessageForm]):
 
 
 class EncodedMessage(NamedTuple):
-    """A message of blocks: its role, the JSON of each block, and of the whole."""
+    """A message that consists of blocks: its role, the JSON of each block, and that of the message (`body`)."""
 
     role: str
     blocks: list[bytes]
@@ -63,12 +63,13 @@ class EncodedMessage(NamedTuple):
 
 
 def encode_message(role: str, blocks: list[bytes]) -> EncodedMessage:
-    """Join the blocks to a message."""
+    """Join encoded blocks to a message."""
     return EncodedMessage(role, blocks, b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)))
 
 
 def _count_common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...]) -> int:
-    """Count the equal messages at the start; comparing tuples looks at identity first, without Python code."""
+    """Count the equal messages at the start."""
+    # Comparing tuples looks at the identity of the members first, in C: the usual case costs no Python code.
     if now[: len(before)] == before:
         return len(before)
     for at, (old, new) in enumerate(zip(before, now, strict=False)):
@@ -78,14 +79,15 @@ def _count_common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...
 
 
 def to_json(value: Any) -> bytes:
-    """Encode; lone surrogates, which no service accepts, become question marks."""
+    """Encode a value as JSON. Lone surrogates, which no service accepts, become question marks."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_scrub(value))
+        # Surrogates are rare (names of files that are not UTF-8), so they are only looked for after a failure.
+        return msgspec.json.encode(_replace_surrogates(value))
 
 
-def _scrub(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     """Return the value as plain JSON values with every lone surrogate replaced."""
     import json
 
@@ -93,13 +95,16 @@ def _scrub(value: Any) -> Any:
     return json.loads(text.encode("utf-8", "replace"))
 
 
-def options_of(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:
-    """Return the options of model and request as body fields: in the protocol's names, sorted, none reserved."""
-    fields = {**_rename_keys(info.options, quirks.names), **_rename_keys(request.options, quirks.names)}
+def collect_options(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:
+    """Return the options of model and request as body fields: in the protocol's names, without reserved ones.
+
+    They are sorted, so that equal options give equal bytes: prompt caches of services compare from the first byte on.
+    """
+    fields = {**_rename_keys(info.options, quirks.option_names), **_rename_keys(request.options, quirks.option_names)}
     return {name: fields[name] for name in sorted(fields) if name not in RESERVED_FIELDS}
 
 
-def with_body(head: JSON, request: ModelRequest) -> JSON:
+def merge_body(head: JSON, request: ModelRequest) -> JSON:
     """Merge the request's `body` (fields in the protocol's own names) into the head of a body, objects key by key."""
     fields = {**head}
     for name, value in request.body.items():
@@ -116,12 +121,12 @@ def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
     return data
 
 
-def tool_name(name: str) -> str:
-    """Return a name that every service accepts in a history, whatever name the model called."""
+def sanitize_tool_name(name: str) -> str:
+    """Return a tool's name in characters that every service accepts: models also call tools that don't exist."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
 
 
-def call_id(name: str, length: int = 0) -> str:
+def sanitize_call_id(name: str, length: int = 0) -> str:
     """Return an id that the service accepts: letters, digits, `_` and `-`, or exactly `length` letters and digits."""
     if not length:
         return re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "call"
@@ -133,6 +138,6 @@ def call_id(name: str, length: int = 0) -> str:
     return sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
 
 
-def lower_names(headers: dict[str, str]) -> dict[str, str]:
+def lowercase_names(headers: dict[str, str]) -> dict[str, str]:
     """Return the headers with lower-case names, so that later ones replace earlier ones."""
     return {name.lower(): value for name, value in headers.items()}

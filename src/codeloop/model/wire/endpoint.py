@@ -1,11 +1,11 @@
-"""A model service's endpoint: address, key, headers, timeouts."""
+"""The endpoint of a model's service (address, key, headers, deadlines), and the interface of hints for its users."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.model.origin import displayable_url
+from codeloop.model.base_url import redact_url
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
 if TYPE_CHECKING:
@@ -15,18 +15,18 @@ KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 """Headers that carry a key, in lower case."""
 
 
-class Hints(Protocol):
+class RefusalHints(Protocol):
     """Hints for fixing a refused request, without any key."""
 
-    def key(self) -> str:
+    def describe_key(self) -> str:
         """Return where the key comes from and how to change it, in sentences."""
         ...
 
-    def account(self) -> str:
-        """Return where the key comes from, as ` The key comes from ...`; empty when there is none."""
+    def describe_account(self) -> str:
+        """Return where the key comes from, as the sentence ` The key comes from ...`; empty when there is none."""
         ...
 
-    def url(self) -> str:
+    def describe_url_setting(self) -> str:
         """Return the setting that holds the base URL."""
         ...
 
@@ -44,7 +44,7 @@ class Endpoint(Struct, frozen=True):
     connect: float = MODEL_CONNECT.seconds
     first_byte: float = MODEL_FIRST_BYTE.seconds
     idle: float = MODEL_IDLE.seconds
-    hints: Hints | None = None
+    hints: RefusalHints | None = None
     signer: "Signer | None" = None
     """Authorises each request where no fixed key does."""
     client: Any = None
@@ -55,4 +55,4 @@ class Endpoint(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Return the URL only, since the headers may hold a key."""
-        return f"Endpoint({displayable_url(self.base_url)!r})"
+        return f"Endpoint({redact_url(self.base_url)!r})"

@@ -1,4 +1,7 @@
-"""Recognises what a service's error means: rows of patterns, and the functions that apply them. Pure."""
+"""Classifies the errors of services: rows of codes and patterns, and the functions that apply them. Pure.
+
+Services agree on neither statuses nor codes, so most is recognised by what their messages say.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,25 +17,28 @@ OVERFLOW_CODES = frozenset(
         "string_above_max_length",
     }
 )
-OVERFLOW_TEXT = (
+OVERFLOW_PATTERN = (
     r"prompt is too long|prompt too long|input is too long|maximum context length|context window"
     r"|context[ _](?:length|size)[ _]exceed|exceeds? (?:the )?(?:available |maximum |max |model.s )?context"
     r"|input token count.{0,40}exceeds|reduce the length of the (?:messages|prompt)|maximum prompt length"
     r"|greater than the context length|exceeded model token limit|too large for model with|request_too_large"
     r"|(?:input|prompt|request) (?:length )?(?:exceeds|is longer than) .{0,40}tokens|tokens? > \d+ maximum"
 )
-OVERFLOW_STATUS = frozenset({None, 400, 413, 422, 500})
+# None: an error inside a stream. 500: some local servers answer so when the context is full.
+OVERFLOW_STATUSES = frozenset({None, 400, 413, 422, 500})
 CREDIT_CODES = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"})
-CREDIT_TEXT = (
+CREDIT_PATTERN = (
     r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing|credit balance is too low"
     r"|out of credits|payment required|quota exhausted|usage limit reached"
 )
-MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound"})
-MODEL_TEXT = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
-PATH_TEXT = (
+MISSING_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound"})
+MODEL_PATTERN = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
+# OpenAI: "Invalid URL"; LM Studio: "Unexpected endpoint"; servers in Go: "page not found"; Express: "Cannot POST".
+WRONG_PATH_PATTERN = (
     r"invalid url|unexpected endpoint|page not found|no route|cannot post"
     r"|(?:unknown|no such) (?:endpoint|path|route|url)"
 )
+# An error that comes inside a stream has no HTTP status: its type or code stands for one.
 STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -53,11 +59,12 @@ STATUS_OF_TYPE = {
     "model_not_found": 404,
     "content_filter": 400,
 }
-TAG = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
-TITLE = r"<title[^>]*>(.*?)</title"
-FLAGS = re.IGNORECASE | re.DOTALL
+# Scripts and styles go with their content; of other elements only the tags.
+TAG_PATTERN = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
+TITLE_PATTERN = r"<title[^>]*>(.*?)</title"
+PATTERN_FLAGS = re.IGNORECASE | re.DOTALL
 
-KEY_TEXT = r"api[ _]key not valid|API_KEY_INVALID|api key expired|security token included in the request is"
+KEY_PATTERN = r"api[ _]key not valid|API_KEY_INVALID|api key expired|security token included in the request is"
 REMEDIES = (
     (
         r"organi[sz]ation must be verified|verify organi[sz]ation",
@@ -103,13 +110,14 @@ REMEDIES = (
     ),
 )
 """Patterns of services' messages -> the remedy; the first match counts."""
-REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+# The first is common; then Anthropic, Amazon, Azure, and Cloudflare, which stands before many services.
+REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 """Headers with an id by which the service's support finds the request, the most specific first."""
 
 
 def find_remedy(text: str) -> str:
     """Return the remedy for a service's message, a sentence; empty when none is known."""
-    remedies = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], FLAGS))
+    remedies = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], PATTERN_FLAGS))
     return next(remedies, "")
 
 
@@ -119,7 +127,7 @@ def find_request_id(headers: Mapping[str, str], payload: Any) -> str:
         case {"request_id": str(name)} | {"error": {"request_id": str(name)}} if name:
             return name[:100]
         case _:
-            return next((headers[name][:100] for name in REQUEST_IDS if headers.get(name)), "")
+            return next((headers[name][:100] for name in REQUEST_ID_HEADERS if headers.get(name)), "")
 
 
 def find_status(payload: Any) -> int | None:
@@ -137,12 +145,13 @@ def find_status(payload: Any) -> int | None:
 
 def is_overflow(status: int | None, payload: Any, text: str) -> bool:
     """Return whether the error means that the request exceeds the model's context."""
+    # Anthropic's `request_too_large`: by bytes, not by tokens, but less conversation helps as well.
     if status == 413:
         return True
-    if status not in OVERFLOW_STATUS:
+    if status not in OVERFLOW_STATUSES:
         return False
     return any(code in OVERFLOW_CODES for code in _list_codes(payload)) or bool(
-        re.search(OVERFLOW_TEXT, text[:4_000], FLAGS)
+        re.search(OVERFLOW_PATTERN, text[:4_000], PATTERN_FLAGS)
     )
 
 
@@ -151,15 +160,16 @@ def is_out_of_credit(status: int | None, payload: Any, text: str) -> bool:
     if status == 402:
         return True
     if status not in {None, 400, 403, 429} or (status == 429 and '"retryDelay"' in text):
-        return False  # a service that says when to try again means its rate, whatever it says of billing
+        # Google's message about a rate limit mentions billing, but its `RetryInfo` shows that waiting helps.
+        return False
     return any(code in CREDIT_CODES for code in _list_codes(payload)) or bool(
-        re.search(CREDIT_TEXT, text[:4_000], FLAGS)
+        re.search(CREDIT_PATTERN, text[:4_000], PATTERN_FLAGS)
     )
 
 
-def refuses_key(status: int | None, text: str) -> bool:
-    """Return whether the error is about the key despite its status, or about an expired token."""
-    return status in {400, 403} and bool(re.search(KEY_TEXT, text[:4_000], FLAGS))
+def is_key_refusal(status: int | None, text: str) -> bool:
+    """Return whether a 400 or 403 is about the key, as at Google (400: wrong key) and Amazon (403: expired token)."""
+    return status in {400, 403} and bool(re.search(KEY_PATTERN, text[:4_000], PATTERN_FLAGS))
 
 
 def find_retry_after(payload: Any) -> dict[str, str]:
@@ -179,44 +189,51 @@ def find_retry_after(payload: Any) -> dict[str, str]:
 
 def is_missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:
     """Return whether the service does not know the model: it says so, or answers 404 and names the model."""
-    if any(code in MODEL_CODES for code in _list_codes(payload)):
+    if any(code in MISSING_MODEL_CODES for code in _list_codes(payload)):
         return True
-    if status not in {400, 404} or re.search(PATH_TEXT, text[:2_000], FLAGS):
+    if status not in {400, 404} or re.search(WRONG_PATH_PATTERN, text[:2_000], PATTERN_FLAGS):
         return False
-    if re.search(MODEL_TEXT, text[:2_000], FLAGS):
+    if re.search(MODEL_PATTERN, text[:2_000], PATTERN_FLAGS):
         return True
+    # Many services only repeat the name. Not as a part of a longer one: the path of a request may hold it too.
     return status == 404 and bool(re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", text[:2_000]))
 
 
 def is_wrong_path(status: int | None, text: str) -> bool:
     """Return whether the service has nothing at the path of the request, so that the base URL is wrong."""
-    return status in {404, 405, 501} or (status in {None, 400} and bool(re.search(PATH_TEXT, text[:2_000], FLAGS)))
+    return status in {404, 405, 501} or (
+        status in {None, 400} and bool(re.search(WRONG_PATH_PATTERN, text[:2_000], PATTERN_FLAGS))
+    )
 
 
 def extract_message(text: str, payload: Any = None) -> str:
     """Return the message of an error's body, or the text of its HTML, on one line."""
-    if (message := _message(payload)) is not None:
+    if (message := _find_message(payload)) is not None:
         return " ".join(message.split())
+    # Not JSON: probably the HTML page of a proxy, whose title says most.
     sample = text[:20_000]
-    if "<" in sample and (title := re.search(TITLE, sample, FLAGS)):
+    if "<" in sample and (title := re.search(TITLE_PATTERN, sample, PATTERN_FLAGS)):
         sample = title[1]
     elif sample.lstrip().startswith("<"):
-        sample = re.sub(TAG, " ", sample, flags=FLAGS)
+        sample = re.sub(TAG_PATTERN, " ", sample, flags=PATTERN_FLAGS)
     return " ".join(sample.split())[:300] or "no reason given"
 
 
-def _message(payload: Any) -> str | None:
+def _find_message(payload: Any) -> str | None:
     match payload:
+        # OpenRouter's own message is only "Provider returned error"; that of the provider is in `raw`.
         case {"error": {"message": str(message), "metadata": {"raw": str(raw)}}} if message and raw:
             return f"{message}: {raw[:300]}"
         case {"error": {"message": str(message)}} | {"error": str(message)} if message:
             return message
         case {"message": str(message)} | {"detail": str(message)} | {"error_msg": str(message)} if message:
             return message
+        # The list is FastAPI's form of invalid requests, in which Mistral answers.
         case {"message": {"detail": [{"msg": str(message)}, *_]}} | {"detail": [{"msg": str(message)}, *_]}:
             return message
+        # Google wraps errors of streams in a list.
         case [first, *_]:
-            return _message(first)
+            return _find_message(first)
         case str(message) if message:
             return message
         case _:

@@ -1,4 +1,7 @@
-"""The HTTP exchange shared by all protocols: a request, and a stream of events that always ends with Finished."""
+"""The HTTP exchange shared by all protocols: a request, and a stream of events that always ends with Finished.
+
+The adapters in `model/protocols` derive from `HttpModel`.
+"""
 
 import asyncio
 import re
@@ -12,10 +15,10 @@ from urllib.parse import urlsplit
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserModelMessage
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
-from codeloop.model.wire.encoding import lower_names
+from codeloop.model.wire.encoding import lowercase_names
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.errors import ServiceErrors
 from codeloop.model.wire.response import ResponseReader
+from codeloop.model.wire.service_errors import ServiceErrors
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient
 from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
@@ -24,35 +27,35 @@ from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 
-_KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
-LIMIT_HEADERS = (
-    *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _KINDS[:2]),
-    *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _KINDS),
+_LIMITED_UNITS = ("requests", "tokens", "input-tokens", "output-tokens")
+RATE_LIMIT_HEADERS = (
+    *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _LIMITED_UNITS[:2]),
+    *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _LIMITED_UNITS),
 )
-"""Pairs of headers: the remaining amount, and its reset time."""
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+"""Pairs of headers: the remaining amount, and its reset time. OpenAI and those like it, then Anthropic."""
+_SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
+_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
 
 
-def read_pause(headers: Mapping[str, str], now: float) -> float:
+def find_pause(headers: Mapping[str, str], now: float) -> float:
     """Return the seconds until an exhausted rate limit resets; 0: none is exhausted.
 
     `now`: seconds since the epoch.
     """
     return max(
         (
-            _read_seconds(headers.get(reset, ""), now)
-            for remaining, reset in LIMIT_HEADERS
+            _parse_reset_time(headers.get(reset, ""), now)
+            for remaining, reset in RATE_LIMIT_HEADERS
             if headers.get(remaining) == "0"
         ),
         default=0.0,
     )
 
 
-def _read_seconds(text: str, now: float) -> float:
-    """Read a time: `6m0s`, `20ms`, seconds, or a date. 0 for anything else."""
-    if durations := _DURATION.findall(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in durations)
+def _parse_reset_time(text: str, now: float) -> float:
+    """Return the seconds until a reset: OpenAI writes `6m0s`, others seconds, Anthropic a date. 0: unreadable."""
+    if durations := _DURATION_PATTERN.findall(text):
+        return sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in durations)
     with suppress(ValueError):
         return max(float(text), 0.0)
     with suppress(ValueError):
@@ -61,8 +64,8 @@ def _read_seconds(text: str, now: float) -> float:
     return 0.0
 
 
-_FRAMING = frozenset(("host", "content-length", "transfer-encoding", "connection"))
-"""Headers that a request can't set: they say where it ends and which host it is for."""
+_FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
+"""Headers that hooks can't set: they say where a request ends and which host it is for (request smuggling)."""
 
 
 class EventParser(Protocol):
@@ -90,15 +93,16 @@ class HttpModel:
             "content-type": "application/json",
             "accept": "text/event-stream",
             "user-agent": "codeloop",
+            # The later take precedence: a user can override everything, the key too.
             **headers,
-            **lower_names(quirks.headers),
-            **lower_names(info.headers),
-            **lower_names(endpoint.headers),
+            **lowercase_names(quirks.headers),
+            **lowercase_names(info.headers),
+            **lowercase_names(endpoint.headers),
         }
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The model's metadata."""
         return self._info
 
     def _make_parser(self) -> EventParser:
@@ -110,7 +114,10 @@ class HttpModel:
         await self._http.aclose()
 
     def _request_headers(self, request: ModelRequest) -> dict[str, str]:
-        """Return the headers of one request, with who caused it if the service bills by that."""
+        """Return the headers of one request, with its initiator for a service that bills by that.
+
+        GitHub Copilot counts the requests of users only, not those that follow from tool calls.
+        """
         name = self._quirks.initiator_header
         if not name:
             return request.headers
@@ -124,7 +131,10 @@ class HttpModel:
         """
         headers = self._headers
         if more:
-            headers = {**headers, **{name: value for name, value in lower_names(more).items() if name not in _FRAMING}}
+            headers = {
+                **headers,
+                **{name: value for name, value in lowercase_names(more).items() if name not in _FRAMING_HEADERS},
+            }
         pause = self._free_at - time.monotonic()
         # A longer wait is not begun: the service refuses the request, and says when to try again.
         if 0 < pause <= MODEL_PAUSE.seconds:
@@ -132,6 +142,7 @@ class HttpModel:
             yield RetryScheduled(1, f"{host} takes no more requests for now.", now_ms() + int(pause * 1000))
             await asyncio.sleep(pause)
         try:
+            # Signed last, over the final headers and body, and again for each attempt, since signatures expire.
             if self._endpoint.signer is not None:
                 url = self._endpoint.base_url + self._errors.path
                 headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
@@ -144,11 +155,13 @@ class HttpModel:
             return
         try:
             if answer.status != 200:
+                # The error may be a stream that never ends; only its beginning is needed.
                 idle = min(self._endpoint.idle, MODEL_TAIL.seconds)
                 text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
                 yield Finished("error", error=await self._errors.from_response(answer.status, answer.headers, text))
                 return
-            self._free_at = time.monotonic() + read_pause(answer.headers, time.time())
+            # The headers tell before the answer does that the next request would be refused.
+            self._free_at = time.monotonic() + find_pause(answer.headers, time.time())
             async with aclosing(self._read_events(answer, reader)) as batches:
                 async for events in batches:
                     for event in events:
@@ -168,6 +181,7 @@ class HttpModel:
                 # Some services answer a streaming request with one JSON document.
                 case b"{" | b"[":
                     yield reader.read_document(first + await self._read_rest(answer))
+                # A proxy, a sign-in page, or a base URL that is no API.
                 case b"<":
                     error = self._errors.from_body(first, "a web page, not a model's answer")
                 case _:
@@ -183,9 +197,11 @@ class HttpModel:
                         # After the end of the answer only token counts may follow: they are not worth a long wait.
                         chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.has_ended else idle)
         except NetworkError as failure:
+            # A connection that breaks after the end of the answer has cost nothing but token counts.
             error = None if reader.has_ended else self._errors.from_network(failure)
         except EventTooLong:
             error = self._errors.from_body(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
+        # What the service says is more precise than how its connection ended.
         if reader.error is not None:
             error = self._errors.from_event(reader.error)
         elif error is None and not reader.has_ended:
@@ -203,6 +219,7 @@ class HttpModel:
         return first
 
     async def _read_rest(self, answer: HttpResponse) -> bytes:
+        """Read the rest of the body. Raises EventTooLong."""
         pieces, size = list[bytes](), 0
         while data := await answer.read(self._endpoint.idle):
             pieces.append(data)

@@ -1,4 +1,7 @@
-"""What the answer readers of all protocols share: open blocks, the end of an answer, JSON of uncertain types."""
+"""The base of all protocols' answer readers: open blocks, the end of an answer, and reading JSON of uncertain types.
+
+Services deviate from the types that their protocols name, so each value is checked where it is read.
+"""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeGuard
@@ -24,7 +27,7 @@ class AnswerBlocks:
         self._open: dict[int, OpenCall] = {}
 
     def add_text(self, kind: str, number: int, text: str) -> None:
-        """Add text to a block of the kind `text` or `reasoning` (thinking)."""
+        """Add text to a block of the kind `read_text` or `reasoning` (thinking)."""
         if kind != self.kind or number != self.number:
             self.flush()
             self.kind, self.number = kind, number
@@ -32,29 +35,29 @@ class AnswerBlocks:
             self.pieces.append(text)
 
     def add_metadata(self, number: int, metadata: dict[str, Any]) -> None:
-        """Add what has to go back to the service with a block of thinking: its signature, or the encrypted thinking."""
+        """Add the signature or encrypted text of a block of thinking, which is sent back with later requests."""
         self.flush()
         self.events.append(ReasoningDelta("", number, metadata))
 
     def start_call(self, number: int, call_id: str, name: str) -> None:
         """Begin a call, whose arguments come in pieces."""
         self.flush()
-        self._open[number], events = self.calls.open(call_id, name)
+        self._open[number], events = self.calls.open_call(call_id, name)
         self.events += events
 
     def add_arguments(self, number: int, text: str) -> None:
         """Add a piece to the arguments of an open call; without such a call it is dropped."""
         if text and (call := self._open.get(number)) is not None:
-            self.events += self.calls.add(call, text)
+            self.events += self.calls.add_arguments(call, text)
 
-    def end(self, number: int) -> None:
+    def end_block(self, number: int) -> None:
         """End a block. A call is ready if its arguments are complete; the output limit may have cut them."""
         self.flush()
         if (call := self._open.pop(number, None)) is not None:
-            self.events += self.calls.complete(call)
+            self.events += self.calls.complete_call(call)
 
     def flush(self) -> None:
-        """Make a delta of the pieces so far."""
+        """Join the pieces so far to one delta (see decision 0002: neighbouring deltas of one chunk are joined)."""
         text = "".join(self.pieces)
         self.pieces.clear()
         if text:
@@ -74,8 +77,8 @@ class ResponseReader:
     `is_done`: nothing more has to be read. `has_ended`: the service said why it stopped. `error`: the service's error.
     """
 
-    reasons: ClassVar[Mapping[str, FinishReason]] = {}
-    """Services' finish reasons -> ours; others count as "stop"."""
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {}
+    """The service's finish reasons -> ours; others count as "stop"."""
 
     def __init__(self) -> None:
         self.is_done = False
@@ -99,8 +102,8 @@ class ResponseReader:
 
     def finish(self) -> list[ModelEvent]:
         """Return the remaining events and Finished. Only after `has_ended`."""
-        reason = self.reasons.get(self._reason, "stop")
-        events = self._blocks.take_events() + self._blocks.calls.finish(
+        reason = self.finish_reasons.get(self._reason, "stop")
+        events = self._blocks.take_events() + self._blocks.calls.finish_calls(
             complete=reason not in {"length", "content-filter"}
         )
         # Services mix these two up: what counts is whether there is a call.
@@ -128,26 +131,26 @@ def is_json_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def items(value: Any) -> list[JSON]:
-    """Return the objects of a list, or the one object that a service sent instead of a list."""
+def list_objects(value: Any) -> list[JSON]:
+    """Return the objects in a JSON list; some services send one object in its place."""
     if is_json_object(value):
         return [value]
     return [entry for entry in value if is_json_object(entry)] if is_json_list(value) else []
 
 
-def count(source: Mapping[str, Any], *path: str) -> int:
-    """Return the whole number at the path; 0 without one."""
+def read_count(source: Mapping[str, Any], *path: str) -> int:
+    """Return the positive number at a path of keys as an integer; 0 without one."""
     value: Any = source
     for name in path:
         value = value.get(name) if is_json_object(value) else None
     return int(value) if isinstance(value, (int, float)) and value > 0 else 0
 
 
-def text(value: Any) -> str:
-    """Return the value when it is text, else ""."""
+def read_text(value: Any) -> str:
+    """Return a value that is a text; "" for any other."""
     return value if isinstance(value, str) else ""
 
 
-def tier_of(value: Any) -> str:
-    """Return the service tier of a request if its price differs from the standard; "": it does not."""
+def read_tier(value: Any) -> str:
+    """Return the service tier of a request if its price differs from the standard price, else ""."""
     return value if value in ("flex", "priority") else ""

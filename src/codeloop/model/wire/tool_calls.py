@@ -1,4 +1,4 @@
-"""Assembles streaming tool calls: which piece belongs to which call, and when a call is complete."""
+"""Assembles tool calls from the pieces of a stream: to which call a piece belongs, and when a call is complete."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def is_object_text(text: str) -> bool:
         return False
 
 
-def arguments_text(value: Any) -> str:
+def format_arguments(value: Any) -> str:
     """Return arguments as text: services send a string, null, nothing, or (against the protocol) the value itself."""
     if isinstance(value, str):
         return value
@@ -50,24 +50,24 @@ class OpenCall(Struct):
 
 
 class ToolCallAssembler:
-    """Puts the calls of one answer together, in the order in which they began. Ids are unique among them.
+    """Collects the calls of one answer, in the order in which they began. Their ids are unique.
 
-    Where a protocol doesn't say which call a piece belongs to, `take` finds it: by index, by id, else the last one.
+    If a protocol doesn't say to which call a piece belongs, `add_piece` finds it: by index, by id, else the last.
     Services reuse an index for another call, repeat or leave out ids and names, and send a call in one piece or many.
     """
 
     def __init__(self) -> None:
-        self.all: list[OpenCall] = []
+        self.calls: list[OpenCall] = []
         self._by_index: dict[int, OpenCall] = {}
         self._ids: dict[str, OpenCall] = {}
         self._last: OpenCall | None = None
 
-    def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
+    def add_piece(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
         """Take a piece of a call. Return its events, after those of the earlier calls if it begins a new one."""
         open_call = self._find_call(index, call_id)
         if open_call is None or self._is_another(open_call, call_id, name, text):
-            events = [event for call in self.all for event in self.complete(call)]
-            open_call, events_of_start = self.open(call_id, name)
+            events = [event for call in self.calls for event in self.complete_call(call)]
+            open_call, events_of_start = self.open_call(call_id, name)
             events += events_of_start
             self._ids.setdefault(call_id or open_call.id, open_call)
         else:
@@ -75,18 +75,18 @@ class ToolCallAssembler:
         if isinstance(index, int):
             self._by_index[index] = open_call
         self._last = open_call
-        return events + self.add(open_call, text)
+        return events + self.add_arguments(open_call, text)
 
-    def open(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
+    def open_call(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
         """Begin a call. A missing or repeated id is replaced by one made from its position."""
-        ids = {call.id for call in self.all}
-        base = call_id or f"call_{len(self.all)}"
+        ids = {call.id for call in self.calls}
+        base = call_id or f"call_{len(self.calls)}"
         unique, copy = base, 1
         while unique in ids:
             copy += 1
             unique = f"{base}_{copy}"
         call = OpenCall(unique)
-        self.all.append(call)
+        self.calls.append(call)
         return call, self.add_name(call, name)
 
     def add_name(self, call: OpenCall, name: str) -> list[ModelEvent]:
@@ -104,21 +104,21 @@ class ToolCallAssembler:
         arguments = call.arguments
         return [CallStarted(call.id, call.name), *([CallDelta(call.id, arguments)] if arguments else [])]
 
-    def add(self, call: OpenCall, text: str) -> list[ModelEvent]:
+    def add_arguments(self, call: OpenCall, text: str) -> list[ModelEvent]:
         """Take more arguments."""
         if not text or call.is_ready:
             return []
         call.pieces.append(text)
         return [CallDelta(call.id, text)] if call.is_started else []
 
-    def complete(self, call: OpenCall) -> list[ModelEvent]:
+    def complete_call(self, call: OpenCall) -> list[ModelEvent]:
         """Make the call ready if its arguments are complete, now that the service goes on to something else."""
         return self._make_ready(call) if call.name and call.is_complete else []
 
-    def finish(self, *, complete: bool) -> list[ModelEvent]:
-        """Close all calls. `complete`: the service says that all are; else only those that are become ready."""
+    def finish_calls(self, *, complete: bool) -> list[ModelEvent]:
+        """End the answer. `complete`: it was not cut, so all calls are ready; else only those with whole arguments."""
         events: list[ModelEvent] = []
-        for call in self.all:
+        for call in self.calls:
             if complete or call.is_complete:
                 events += self._make_ready(call)
         return events
@@ -126,7 +126,7 @@ class ToolCallAssembler:
     @property
     def has_ready_call(self) -> bool:
         """Whether at least one call is complete."""
-        return any(call.is_ready for call in self.all)
+        return any(call.is_ready for call in self.calls)
 
     def _make_ready(self, call: OpenCall) -> list[ModelEvent]:
         if call.is_ready:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from codeloop.net.origin import is_loopback
+from codeloop.net.hosts import is_loopback
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
 _METHOD_NAME = re.compile(r"[A-Z]+")

@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.address import HOSTS, has_own_address, look_up, same, why_not_public
-from codeloop.net.offline import HINT, is_offline, is_reachable_offline
-from codeloop.net.origin import add_brackets, is_local_name
-from codeloop.net.tls import tls_context
+from codeloop.net.address import HOSTS_FILE, classify_non_public, is_in_hosts_file, keep_address, resolve_host
+from codeloop.net.hosts import add_brackets, is_local_host
+from codeloop.net.offline import OFFLINE_MESSAGE, is_offline, is_reachable_offline
+from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
@@ -49,10 +49,10 @@ class Network(Struct, frozen=True):
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
-    resolve: Resolve = look_up
-    tls: Callable[[], SSLContext] = tls_context
-    dial: Dial = same
-    hosts: Path = HOSTS
+    resolve: Resolve = resolve_host
+    tls: Callable[[], SSLContext] = load_tls_context
+    dial: Dial = keep_address
+    hosts: Path = HOSTS_FILE
 
 
 class FetchRequest(Struct, frozen=True):
@@ -160,7 +160,9 @@ class _Fetch:
     async def _ask_url(self, url: WebUrl, text: str) -> None:
         """Ask for permission to get a URL: in the spelling `text` and, if it differs, in the one that is requested."""
         if is_offline(self._network.environment) and not is_reachable_offline(url.host):
-            raise ToolFailure(f"{url.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
+            raise ToolFailure(
+                f"{url.host} can't be reached: {OFFLINE_MESSAGE}.", advice="Work with what is on this machine."
+            )
         usual = url.url if url.target != "/" or text.endswith("/") else url.url.removesuffix("/")
         patterns = dict.fromkeys((text.partition("#")[0], usual))
         if _may_be_secured(url):
@@ -185,7 +187,7 @@ class _Fetch:
 
     def _is_looked_up_here(self, url: WebUrl) -> bool:
         """Return whether a host is resolved on this machine, without a name server."""
-        return url.is_literal or is_reachable_offline(url.host) or has_own_address(url.host, self._network.hosts)
+        return url.is_literal or is_reachable_offline(url.host) or is_in_hosts_file(url.host, self._network.hosts)
 
     async def _open(self, url: WebUrl) -> tuple[WebUrl, "Response"]:
         """Return the URL that was requested and the response's head. HTTPS is tried first for public hosts."""
@@ -220,7 +222,7 @@ class _Fetch:
                 if proxy is None:
                     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                     raise ToolFailure(f"{url.host} can't be resolved: {why}.", advice="Check the host name.") from None
-        concerns = [f"{address} ({why})" for address in addresses if (why := why_not_public(address)) is not None]
+        concerns = [f"{address} ({why})" for address in addresses if (why := classify_non_public(address)) is not None]
         if url.is_disguised and not concerns:
             concerns = [f"{url.host} (an unusual spelling of an address)"]
         if not addresses:
@@ -313,7 +315,7 @@ class _Fetch:
 
 def _may_be_secured(url: WebUrl) -> bool:
     """Return whether HTTPS is tried for an HTTP URL: not with an explicit port, an IP address or a local host."""
-    return url.scheme == "http" and not (url.names_port or url.is_literal or is_local_name(url.host))
+    return url.scheme == "http" and not (url.names_port or url.is_literal or is_local_host(url.host))
 
 
 def _describe_error(error: Exception) -> str:

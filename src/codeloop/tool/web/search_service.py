@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.offline import HINT, is_offline, is_reachable_offline
-from codeloop.net.origin import is_loopback
-from codeloop.net.tls import tls_context
+from codeloop.net.hosts import is_loopback
+from codeloop.net.offline import OFFLINE_MESSAGE, is_offline, is_reachable_offline
+from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import (
     WEB_CONNECT,
     WEB_ERROR,
@@ -118,7 +118,9 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
 
     base = _check_url(service)
     if is_offline(service.environment) and not is_reachable_offline(base.host):
-        raise ToolFailure(f"{service.name} can't be reached: {HINT}.", advice="Work with what is on this machine.")
+        raise ToolFailure(
+            f"{service.name} can't be reached: {OFFLINE_MESSAGE}.", advice="Work with what is on this machine."
+        )
     url = base.url.rstrip("/") + request.path
     headers = {
         "User-Agent": f"codeloop/{__version__}",
@@ -130,7 +132,7 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
     timeout = {"connect": WEB_CONNECT.seconds, "read": WEBSEARCH_TIME.seconds, "write": WEBSEARCH_TIME.seconds}
     try:
         transport = httpx2.AsyncHTTPTransport(
-            verify=tls_context(), trust_env=False, proxy=base.proxy(service.environment)
+            verify=load_tls_context(), trust_env=False, proxy=base.proxy(service.environment)
         )
         async with transport:
             sent = httpx2.Request(

@@ -9,9 +9,9 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from msgspec import Struct
 
-from codeloop.net.address import NAT64
-from codeloop.net.origin import add_brackets, is_local_name
-from codeloop.net.proxy import proxy_for
+from codeloop.net.address import NAT64_NETWORK
+from codeloop.net.hosts import add_brackets, is_local_host
+from codeloop.net.proxy import find_proxy
 from codeloop.schema.limits import WEB_URL
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
@@ -55,7 +55,7 @@ class WebUrl(Struct, frozen=True):
 
     def proxy(self, environment: Mapping[str, str]) -> str | None:
         """Return the URL of the proxy that the environment names for the URL, None for a direct connection."""
-        return None if is_local_name(self.host) else proxy_for(self.scheme, self.host, self.port, environment)
+        return None if is_local_host(self.host) else find_proxy(self.scheme, self.host, self.port, environment)
 
     def to_https(self) -> "WebUrl":
         """Return the same URL over HTTPS."""
@@ -111,7 +111,7 @@ def _with_host(url: WebUrl, raw: str, text: str) -> WebUrl:
             raise _refuse(text, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
             raise _refuse(text, "a zone id is not allowed")
-        return replace(url, host=ip.compressed, is_literal=True, is_disguised=ip in ip_network(NAT64))
+        return replace(url, host=ip.compressed, is_literal=True, is_disguised=ip in ip_network(NAT64_NETWORK))
     host = _ascii(raw, text).removesuffix(".")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         address = str(IPv4Address(_ipv4(host, text)))

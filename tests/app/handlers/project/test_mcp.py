@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.extend.mcp.tools import prompts
 from codeloop.kit.limit import Limit
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.project import (
     AddMcp,
     CompleteMcpPrompt,
@@ -191,7 +191,7 @@ async def test_typing_starts_no_server_unless_that_is_asked_for(tmp_path: Path) 
 @pytest.mark.slow
 async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(tmp_path: Path) -> None:
     sample = calls(call("mcp", "a", tool="p_sample"))
-    said = ScriptedAnswer(text="Hi!", kind="side", tokens=Count(input=1_000, output=500))
+    said = ScriptedAnswer(text="Hi!", kind="side", tokens=TokenCount(input=1_000, output=500))
     script = [sample, said, ScriptedAnswer(text="done"), sample, said, said, ScriptedAnswer(text="done")]
     async with rig(tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}) as it:
         await it.prompt()

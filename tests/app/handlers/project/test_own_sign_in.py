@@ -118,7 +118,7 @@ async def test_a_code_is_typed_at_github_and_copilot_answers_with_the_token(tmp_
 def open_model(tmp_path: Path, row: dict[str, Any], name: str) -> Any:
     config = msgspec.convert({"provider": {COPILOT: row}}, Config)
     (file,) = (tmp_path / "home").rglob("auth.json")
-    return Providers(config, Catalog(), Credentials(file), {}, ()).open(f"{COPILOT}/{name}")
+    return Providers(config, Catalog(), Credentials(file), {}, ()).open_model(f"{COPILOT}/{name}")
 
 
 async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_
         assert {request.headers["authorization"] for request in server.requests} == {"Bearer ghu_1"}
         (file,) = (tmp_path / "home").rglob("auth.json")
         late = {**stored(tmp_path)[COPILOT], "expires": int(time.time() * 1000), "refresh": "ghr_gone"}
-        Credentials(file).put_sign_in(COPILOT, late)
+        Credentials(file).store_sign_in(COPILOT, late)
         found = await ask(models[0])
         assert "codeloop auth login github-copilot" in found.message
         assert "The refresh token is invalid." in found.message

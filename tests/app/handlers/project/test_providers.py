@@ -85,7 +85,7 @@ async def test_without_a_key_nothing_is_usable_and_everything_is_known(tmp_path:
         assert await it.usable() == UsableProviders(providers=[], default={})
         known = await it.known()
     assert known.connected == []
-    assert len(known.all) >= len(Catalog().providers()) - len(LOCAL_SERVERS)
+    assert len(known.all) >= len(Catalog().list_providers()) - len(LOCAL_SERVERS)
     assert {provider.source for provider in known.all} == {"custom"}
     by_id = {provider.id: provider for provider in known.all}
     model = by_id["anthropic"].models[known.default["anthropic"]]
@@ -101,7 +101,7 @@ async def test_a_key_makes_its_provider_usable_and_is_not_shown(tmp_path: Path) 
         "models": {"m": {"name": "M", "cost": {"input": 1, "output": 2}, "headers": {"x": KEY}, "id": "real-m"}},
     }
     async with opened(tmp_path, OPENAI_API_KEY=KEY, provider={"acme": acme}) as it:
-        it.project.providers.credentials.put("xai", KEY, "https://api.x.ai/v1")
+        it.project.providers.credentials.store_key("xai", KEY, "https://api.x.ai/v1")
         usable, known = await it.usable(), await it.known()
     assert {provider.id: provider.source for provider in usable.providers} == {
         "acme": "config",
@@ -126,7 +126,7 @@ async def test_models_that_we_cannot_speak_to_are_known_but_not_usable(tmp_path:
         "models": {"m": {}},
     }
     async with opened(tmp_path, provider={"acme": acme}) as it:
-        assert [each.provider.id for each in it.project.providers.usable()] == ["acme"]
+        assert [each.provider.id for each in it.project.providers.list_usable()] == ["acme"]
         assert (await it.usable()).providers == []
         known = await it.known()
         assert known.connected == []

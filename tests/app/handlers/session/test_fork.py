@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartInfo, PartUpdated, message_updated, session_updated
@@ -21,7 +21,7 @@ from tests.support.project import Rig, both_clients, call, calls, rig, until, wo
 
 __all__ = ["both_clients"]
 
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 
 
 async def fork(it: Rig, **more: Any) -> Session:

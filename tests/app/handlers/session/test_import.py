@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_requests import (
     ImportedSession,
     ImportSession,
@@ -27,7 +27,7 @@ from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, wo
 
 __all__ = ["both_clients"]
 
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 SES, USR, ANS = ("ses_1f88ee7d6002abcdefghijklmn", "msg_1f88ee7d6001abcdefghijklmn", "msg_1f88ee7d6003abcdefghijklmn")
 ZERO = {"input": 3, "output": 4, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 

@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.app.handlers.session.message import read_page
 from codeloop.model.chat import TextPiece, UserModelMessage
-from codeloop.model.testing.script import Count, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
 from codeloop.schema.errors import OperationError
@@ -35,7 +35,7 @@ from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, un
 __all__ = ["both_clients"]
 
 WAIT = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
-DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 
 
 async def refused(wait: Any) -> OperationError:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.aws.signature import AwsKeys, sign
+from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 
 ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 """Made by `tests/interop/sdks/signatures.py` with botocore; `tests/interop/test_sdks.py` makes them anew."""
@@ -16,7 +16,7 @@ ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("signatures.jso
 def test_a_signature_is_that_of_botocore(row: dict[str, Any]) -> None:
     keys = AwsKeys("AKIAEXAMPLE", "se/cr+et=", row["token"])
     given = {"region": row["region"], "service": row["service"], "moment": "20260101T000000Z"}
-    signed = sign(keys, row["url"], row["headers"], row["body"].encode(), **given)
+    signed = make_signature_headers(keys, row["url"], row["headers"], row["body"].encode(), **given)
     assert signed["authorization"] == row["authorization"]
     assert signed.get("x-amz-security-token", "") == row["token"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.aws.sources import fetch_keys
+from codeloop.model.credentials.aws.keys import fetch_keys
 from codeloop.model.errors import ModelUnavailable
 from tests.support.cloud import CloudRequest, Reply, serve_cloud
 from tests.support.models import no_proxies
@@ -34,7 +34,7 @@ sso_role_name = Dev/Ops
 """
 PROGRAM = """
 import asyncio, os, sys
-from codeloop.model.credentials.aws.sources import fetch_keys
+from codeloop.model.credentials.aws.keys import fetch_keys
 print(asyncio.run(fetch_keys(os.environ, "eu-west-1")).access)
 """
 
@@ -82,16 +82,16 @@ def sign_in(folder: Path, url: str, *, config: str = CONFIG, expires: str, renew
 async def test_a_sign_in_that_holds_gives_keys(tmp_path: Path, config: str) -> None:
     async with serve_cloud(Portal().answer) as server:
         found = await fetch_keys(sign_in(tmp_path, server.url, config=config, expires="2099-01-01T00:00:00UTC"), "x")
-    assert (found.access, found.secret, found.token) == ("SSO", "s", "t")
-    assert 3_500 < found.expires - time.time() < 3_601
+    assert (found.access_key, found.secret_key, found.session_token) == ("SSO", "s", "t")
+    assert 3_500 < found.expires_at - time.time() < 3_601
 
 
 async def test_a_renewed_sign_in_is_stored_for_the_next_renewal(tmp_path: Path) -> None:
     portal = Portal()
     async with serve_cloud(portal.answer) as server:
         environment = sign_in(tmp_path, server.url, expires="2020-01-01T00:00:00Z")
-        assert (await fetch_keys(environment, "x")).access == "SSO"
-        assert (await fetch_keys(environment, "x")).access == "SSO"
+        assert (await fetch_keys(environment, "x")).access_key == "SSO"
+        assert (await fetch_keys(environment, "x")).access_key == "SSO"
     assert portal.renewals == 1
     (file,) = (tmp_path / ".aws" / "sso" / "cache").glob("*.json")
     held = json.loads(file.read_text())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.google.discovery import find, host_of, settings
+from codeloop.model.credentials.google.discovery import describe_credentials, find_settings, format_host
 from codeloop.model.credentials.google.tokens import GoogleSigner, sign_rs256
 from codeloop.model.errors import ModelUnavailable
 from tests.support.cloud import CloudRequest, Reply, serve_cloud
@@ -88,7 +88,7 @@ async def test_a_service_account_signs_its_claim(tmp_path: Path, key: Any) -> No
         for _ in range(3):
             assert await signer.sign("https://x.example", {}, b"") == {"authorization": "Bearer ya29.token"}
     assert len(server.asked) == 1
-    assert settings(environment)["GOOGLE_VERTEX_PROJECT"] == "p"
+    assert find_settings(environment)["GOOGLE_VERTEX_PROJECT"] == "p"
 
 
 async def test_openssl_signs_alike_where_the_library_is_missing(
@@ -124,9 +124,9 @@ async def test_the_file_of_gcloud_is_found(tmp_path: Path) -> None:
     async with serve_cloud(lambda _: (200, GIVEN)) as server:
         file = folder / "application_default_credentials.json"
         file.write_text(json.dumps({**said, "token_uri": server.url}))
-        assert find({"HOME": str(tmp_path)}) == str(file)
+        assert describe_credentials({"HOME": str(tmp_path)}) == str(file)
         assert await header({"HOME": str(tmp_path)}) == {"authorization": "Bearer ya29.token"}
-        assert find({"CLOUDSDK_CONFIG": str(folder)}) == str(file)
+        assert describe_credentials({"CLOUDSDK_CONFIG": str(folder)}) == str(file)
 
 
 async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_a_machine_of_google_gives_its_own_token() -> None:
 
     async with serve_cloud(answer) as server:
         environment = {"GCE_METADATA_HOST": server.url.removeprefix("http://")}
-        assert find(environment) == "the metadata service of this machine"
+        assert describe_credentials(environment) == "the metadata service of this machine"
         signer = GoogleSigner(environment)
         for _ in range(3):  # the first token holds for too short a time to be kept
             assert (await signer.sign("https://x.example", {}, b""))["authorization"] == "Bearer ya29.token"
@@ -241,4 +241,4 @@ async def test_what_does_not_work_says_what_to_do(tmp_path: Path, name: str) -> 
     ],
 )
 def test_each_location_has_its_host(location: str, host: str) -> None:
-    assert host_of(location) == host
+    assert format_host(location) == host

@@ -15,7 +15,6 @@ from codeloop.model.chat import (
     CallStarted,
     Finished,
     ImagePiece,
-    Limits,
     ModelInfo,
     ModelMessage,
     ModelRequest,
@@ -24,12 +23,13 @@ from codeloop.model.chat import (
     ResultPiece,
     TextDelta,
     TextPiece,
+    TokenLimits,
     ToolModelMessage,
     ToolSpec,
     UserModelMessage,
 )
 from codeloop.model.protocols.anthropic.request import AnthropicBody
-from codeloop.model.quirks import ANTHROPIC, Quirks
+from codeloop.model.quirks import ANTHROPIC_QUIRKS, Quirks
 from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
@@ -42,7 +42,7 @@ INFO = ModelInfo(
     provider_id="anthropic",
     id="claude",
     name="Claude",
-    limits=Limits(output=8_000),
+    limits=TokenLimits(output=8_000),
     input=frozenset({"text", "image", "pdf"}),
 )
 MARK = b',"cache_control":{"type":"ephemeral"}'
@@ -302,15 +302,17 @@ async def test_calls_of_another_service_are_sent_under_ids_that_are_accepted(ant
 
 
 def test_services_without_cache_marks_get_none() -> None:
-    body = AnthropicBody(INFO, Quirks(cache_marks=False))
+    body = AnthropicBody(INFO, Quirks(accepts_cache_marks=False))
     request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,))
     assert b"cache_control" not in body.encode(request)
 
 
 def test_what_is_kept_for_an_hour_is_marked_so_where_the_service_takes_that() -> None:
-    request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,), keep_hour=True)
+    request = ModelRequest(
+        system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,), wants_hour_cache=True
+    )
     hour = b'"cache_control":{"type":"ephemeral","ttl":"1h"}'
-    assert AnthropicBody(INFO, ANTHROPIC).encode(request).count(hour) == 3
+    assert AnthropicBody(INFO, ANTHROPIC_QUIRKS).encode(request).count(hour) == 3
     assert hour not in AnthropicBody(INFO, Quirks()).encode(request)
 
 
@@ -343,7 +345,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @settings(max_examples=examples(60))
 @given(conversations())
 def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tuple[ModelMessage, ...]) -> None:
-    body = AnthropicBody(INFO, ANTHROPIC)
+    body = AnthropicBody(INFO, ANTHROPIC_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):

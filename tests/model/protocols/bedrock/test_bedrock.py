@@ -21,7 +21,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.protocols.bedrock.adapter import BedrockConverse
 from codeloop.model.protocols.bedrock.request import BedrockBody
-from codeloop.model.quirks import BEDROCK
+from codeloop.model.quirks import BEDROCK_QUIRKS
 from codeloop.model.wire.endpoint import Endpoint
 from tests.support.answers import Answer
 from tests.support.models import ask
@@ -39,7 +39,7 @@ def info_of(name: str, **more: Any) -> ModelInfo:
 
 def encode(name: str, *turns: ModelMessage, **more: Any) -> dict[str, Any]:
     request = ModelRequest(system="s", messages=turns, tools=(TOOL,), **more)
-    return json.loads(BedrockBody(info_of(name), BEDROCK).encode(request))
+    return json.loads(BedrockBody(info_of(name), BEDROCK_QUIRKS).encode(request))
 
 
 def test_results_and_what_is_attached_to_them_stand_in_one_message() -> None:
@@ -92,7 +92,7 @@ def test_thinking_goes_back_unchanged_to_its_model_alone() -> None:
 @pytest.mark.parametrize("name", [CLAUDE, "anthropic.claude-sonnet-4-5-v1:0", "arn:aws:bedrock:us-east-1:1:p/abc"])
 async def test_a_models_name_stands_in_the_path_whatever_is_in_it(name: str) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
-        model = BedrockConverse(info_of(name), Endpoint(server.url.removesuffix("/v1"), key="k"), BEDROCK)
+        model = BedrockConverse(info_of(name), Endpoint(server.url.removesuffix("/v1"), key="k"), BEDROCK_QUIRKS)
         got = await ask(model)
         await model.aclose()
     assert got.text == "ok", got.message

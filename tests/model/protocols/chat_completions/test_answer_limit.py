@@ -10,7 +10,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ImagePiece, ModelRequest, UserModelMessage
 from codeloop.model.protocols.chat_completions.request import OpenAIBody
-from codeloop.model.quirks import quirks_of
+from codeloop.model.quirks import find_quirks
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.wire import JSON
 from tests.support.models import HELLO
@@ -19,10 +19,10 @@ from tests.support.models import HELLO
 def limits_in(ref: str, request: ModelRequest | None = None, **config: Any) -> JSON:
     """Return the fields of a body that limit the answer, with this configuration of the model."""
     provider_id, _, name = ref.partition("/")
-    known = Catalog().provider(provider_id)
+    known = Catalog().find_provider(provider_id)
     row = msgspec.convert({"models": {name: config}}, ProviderConfig)
     info = apply_overrides(known.models if known else {}, row, provider_id, "@ai-sdk/openai-compatible")[name]
-    body = json.loads(OpenAIBody(info, quirks_of(info)).encode(request or ModelRequest(system="s", messages=HELLO)))
+    body = json.loads(OpenAIBody(info, find_quirks(info)).encode(request or ModelRequest(system="s", messages=HELLO)))
     return {field: value for field, value in body.items() if field.startswith("max_")}
 
 

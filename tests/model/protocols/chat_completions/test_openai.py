@@ -29,7 +29,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.protocols.chat_completions.request import OpenAIBody
-from codeloop.model.quirks import COMPATIBLE, OPENAI, ROWS, Quirks, quirks_of
+from codeloop.model.quirks import COMPATIBLE_QUIRKS, OPENAI_QUIRKS, QUIRKS_BY_PROVIDER, Quirks, find_quirks
 from codeloop.schema.errors import APIError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
@@ -299,7 +299,7 @@ async def test_reasoning_goes_back_in_the_field_that_the_model_wants(openai: Any
 async def test_kimi_is_sent_no_sampling_whoever_serves_it(provider: str, model: str, openai: Any, asking: Any) -> None:
     info = ModelInfo(provider_id=provider, id=model, name="Kimi")
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server, info=info, quirks=quirks_of(info)), temperature=0.5, top_p=0.9)
+        await asking(openai(server, info=info, quirks=find_quirks(info)), temperature=0.5, top_p=0.9)
     assert not {"temperature", "top_p"} & server.requests[0].json.keys()
 
 
@@ -314,13 +314,13 @@ async def test_thinking_goes_back_where_it_must_not_be_missing(provider: str, op
         ToolModelMessage((ResultPiece("c1", "read", "r"),)),
     )
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server, info=info, quirks=quirks_of(info)), *turns)
-        await asking(openai(server, info=info, quirks=quirks_of(info)), user, AssistantModelMessage(call), turns[-1])
+        await asking(openai(server, info=info, quirks=find_quirks(info)), *turns)
+        await asking(openai(server, info=info, quirks=find_quirks(info)), user, AssistantModelMessage(call), turns[-1])
     assert [received.json["messages"][2]["reasoning_content"] for received in server.requests] == ["hm", ""]
 
 
 async def test_copilot_is_told_who_begins_a_request(openai: Any, asking: Any) -> None:
-    user, copilot = UserModelMessage((TextPiece("Hi"),)), ROWS["github-copilot"]
+    user, copilot = UserModelMessage((TextPiece("Hi"),)), QUIRKS_BY_PROVIDER["github-copilot"]
     turns = (
         user,
         AssistantModelMessage((CallPiece("c1", "read", "{}"),)),
@@ -365,8 +365,8 @@ async def test_vendor_rows_change_the_body(openai: Any, asking: Any) -> None:
         ToolModelMessage((ResultPiece("toolu_long id", "no such.tool", "r"),)),
     )
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server, quirks=OPENAI), *turns, **request)
-        await asking(openai(server, quirks=ROWS["mistral"]), *turns, **request)
+        await asking(openai(server, quirks=OPENAI_QUIRKS), *turns, **request)
+        await asking(openai(server, quirks=QUIRKS_BY_PROVIDER["mistral"]), *turns, **request)
         await asking(openai(server, quirks=Quirks(parallel_tool_calls=False)), *turns, **request)
     first, second, third = (received.json for received in server.requests)
     assert (first["max_completion_tokens"], first["prompt_cache_key"]) == (5, "ses_1")
@@ -398,10 +398,10 @@ async def test_text_that_is_no_unicode_is_sent_all_the_same(openai: Any, asking:
 
 
 def test_a_turn_is_encoded_once() -> None:
-    body = OpenAIBody(INFO, COMPATIBLE)
+    body = OpenAIBody(INFO, COMPATIBLE_QUIRKS)
     first = body.encode(ModelRequest(system="s", messages=HISTORY))
     again = body.encode(ModelRequest(system="s", messages=HISTORY))
-    fresh = OpenAIBody(INFO, COMPATIBLE).encode(ModelRequest(system="s", messages=HISTORY))
+    fresh = OpenAIBody(INFO, COMPATIBLE_QUIRKS).encode(ModelRequest(system="s", messages=HISTORY))
     assert first == again == fresh
 
 
@@ -430,7 +430,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @settings(max_examples=examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
-    body = OpenAIBody(INFO, COMPATIBLE)
+    body = OpenAIBody(INFO, COMPATIBLE_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):
@@ -446,11 +446,11 @@ def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Model
 def test_a_gateway_to_claude_is_told_what_to_keep_in_the_cache() -> None:
     claude = ModelInfo(provider_id="openrouter", id="anthropic/claude-opus-5.5", name="C", input=frozenset({"text"}))
     request = ModelRequest(system="Be brief.", messages=HISTORY[:3], session_id="s")
-    sent = json.loads(OpenAIBody(claude, quirks_of(claude)).encode(request))["messages"]
+    sent = json.loads(OpenAIBody(claude, find_quirks(claude)).encode(request))["messages"]
     mark = {"type": "ephemeral"}
     assert sent[0]["content"] == [{"type": "text", "text": "Be brief.", "cache_control": mark}]
     assert sent[1]["content"][-1]["cache_control"] == mark
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
     assert (sent[3]["content"], sent[4]["content"]) == ("one", ""), "a mark on nothing would be refused"
     other = ModelInfo(provider_id="openrouter", id="z-ai/glm-5.3", name="G")
-    assert b"cache_control" not in OpenAIBody(other, quirks_of(other)).encode(request)
+    assert b"cache_control" not in OpenAIBody(other, find_quirks(other)).encode(request)

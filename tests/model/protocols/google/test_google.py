@@ -15,9 +15,9 @@ from codeloop.model.chat import (
     ToolModelMessage,
     UserModelMessage,
 )
-from codeloop.model.protocols.google.request import SKIP_SIGNATURE, GoogleBody
+from codeloop.model.protocols.google.request import PLACEHOLDER_SIGNATURE, GoogleBody
 from codeloop.model.protocols.google_interactions.response import InteractionReader
-from codeloop.model.quirks import GOOGLE
+from codeloop.model.quirks import GOOGLE_QUIRKS
 from tests.support.answers import Answer
 from tests.support.models import HELLO, ask
 from tests.support.provider import ModelServer
@@ -30,7 +30,7 @@ RESULTS = ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", 
 
 def parts_of(turn: AssistantModelMessage) -> list[dict[str, Any]]:
     request = ModelRequest(system="s", messages=(*HELLO, turn, RESULTS, UserModelMessage((TextPiece("go"),))))
-    return json.loads(GoogleBody(GEMINI, GOOGLE).encode(request))["contents"][1]["parts"]
+    return json.loads(GoogleBody(GEMINI, GOOGLE_QUIRKS).encode(request))["contents"][1]["parts"]
 
 
 def test_a_signature_goes_back_with_its_part() -> None:
@@ -46,7 +46,7 @@ def test_calls_of_another_model_are_marked_as_unsigned() -> None:
     parts = parts_of(
         AssistantModelMessage((ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c")
     )
-    assert [part.get("thoughtSignature") for part in parts] == [SKIP_SIGNATURE, None]
+    assert [part.get("thoughtSignature") for part in parts] == [PLACEHOLDER_SIGNATURE, None]
 
 
 async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_path() -> None:

@@ -29,8 +29,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.protocols.responses.request import ResponsesBody
-from codeloop.model.quirks import OPENAI, ROWS
-from codeloop.model.structured import native_fields, shape_of
+from codeloop.model.quirks import OPENAI_QUIRKS, QUIRKS_BY_PROVIDER
+from codeloop.model.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -224,7 +224,7 @@ async def test_ids_of_other_services_are_made_to_fit(responses: Any, asking: Any
 
 async def test_the_schema_of_an_answer_is_the_format_of_its_text(responses: Any, asking: Any) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-    fields = native_fields(INFO, OPENAI, shape_of(schema))
+    fields = make_format_fields(INFO, OPENAI_QUIRKS, make_answer_shape(schema))
     async with ModelServer([Answer(text='{"a":"b"}')]) as server:
         await asking(responses(server), body=fields, options={"textVerbosity": "low"})
     said = server.requests[0].json["text"]
@@ -374,7 +374,7 @@ async def test_the_network_may_split_characters_and_events_anywhere(pieces: int,
 async def test_other_vendors_rows_change_the_body(responses: Any, asking: Any) -> None:
     info = ModelInfo(provider_id="xai", id="grok-4", name="Grok", reasoning=True)
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(responses(server, info=info, quirks=ROWS["xai"]), tools=(PATCH,))
+        await asking(responses(server, info=info, quirks=QUIRKS_BY_PROVIDER["xai"]), tools=(PATCH,))
     body = server.requests[0].json
     assert body["input"][0]["role"] == "system"
     assert "reasoning" not in body
@@ -408,7 +408,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @settings(max_examples=examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
-    body = ResponsesBody(INFO, OPENAI)
+    body = ResponsesBody(INFO, OPENAI_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):

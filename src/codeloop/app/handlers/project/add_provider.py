@@ -6,10 +6,10 @@ import re
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.config.entry import entry_file, write_entry
-from codeloop.model.catalog.server_models import ask_models
-from codeloop.model.credentials.store import is_key
+from codeloop.model.base_url import parse_origin, redact_url
+from codeloop.model.catalog.server_models import request_server_models
+from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.origin import displayable_url, origin
 from codeloop.schema import operation
 from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -24,7 +24,7 @@ async def list_models(_project: Project, args: ServerAddress) -> ServerModels:
     """Return the models of a server. Raises OperationError for an invalid address, or when no server answers."""
     _check_key(args.key)
     try:
-        models = await ask_models(args.base_url.strip(), args.key)
+        models = await request_server_models(args.base_url.strip(), args.key)
     except ModelUnavailable as error:
         raise OperationError("BadRequest", str(error)) from error
     return ServerModels(base_url=models.base_url, models=list(models.models), needs_key=models.needs_key)
@@ -42,7 +42,7 @@ async def add_provider(project: Project, args: AddProvider) -> bool:
     file = entry_file(project.settings.paths, None)
     try:
         if args.key:
-            await asyncio.to_thread(project.providers.credentials.put, args.provider_id, args.key, args.base_url)
+            await asyncio.to_thread(project.providers.credentials.store_key, args.provider_id, args.key, args.base_url)
         await asyncio.to_thread(write_entry, file, "provider", args.provider_id, entry)
     except CodeloopError as error:
         raise OperationError("BadRequest", str(error)) from error
@@ -61,13 +61,13 @@ def _make_entry(args: AddProvider) -> JSON:
     ):
         raise OperationError("BadRequest", "Name at least one model, on one line each.")
     try:
-        origin(args.base_url)
+        parse_origin(args.base_url)
     except ModelUnavailable as error:
         raise OperationError("BadRequest", str(error)) from error
-    address = displayable_url(args.base_url).rstrip("/")
+    address = redact_url(args.base_url).rstrip("/")
     return {"name": args.name, "options": {"baseURL": address}, "models": {model: {} for model in args.models}}
 
 
 def _check_key(key: str) -> None:
-    if key and not is_key(key):
+    if key and not is_valid_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")

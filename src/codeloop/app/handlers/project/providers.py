@@ -8,10 +8,10 @@ import msgspec
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import wait_for_extensions
 from codeloop.app.project import Project
-from codeloop.model.credentials.store import is_key
+from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.credentials.system_keyring import has_keyring
 from codeloop.model.errors import UnknownModel
-from codeloop.model.provider import Provider, address_of, why_no_key
+from codeloop.model.provider import Provider, explain_key_unstorable, resolve_base_url
 from codeloop.schema import operation
 from codeloop.schema.api.providers import (
     ApiAuth,
@@ -50,12 +50,12 @@ async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict
     from codeloop.app.models.own_sign_in import list_methods  # not needed at start-up
 
     environment, keyring = project.settings.environment, await has_keyring()
-    stored = project.providers.credentials.entries()
+    stored = project.providers.credentials.read_entries()
     by_key = {
         provider.id: methods
-        for provider in project.providers.all()
+        for provider in project.providers.list_enabled()
         if provider.env
-        and not project.providers.is_unspoken(provider)
+        and not project.providers.is_unsupported(provider)
         and (methods := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
     }
     sign_ins = await _get_plugin_sign_ins(project)
@@ -64,7 +64,7 @@ async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict
 
 def _find_provider(project: Project, provider_id: str) -> Provider:
     try:
-        return project.providers.provider(provider_id)
+        return project.providers.get_provider(provider_id)
     except UnknownModel as error:
         raise OperationError("NotFoundError", str(error)) from error
 
@@ -83,7 +83,7 @@ async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
     sign_ins = await _get_plugin_sign_ins(project)
     if sign_ins is None or args.provider_id not in sign_ins.methods():
         provider = _find_provider(project, args.provider_id)
-        if project.providers.is_unspoken(provider):
+        if project.providers.is_unsupported(provider):
             raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
         return await project.services.own_sign_ins.authorize(args)
     return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
@@ -111,22 +111,22 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         if sign_ins is None or args.provider_id not in sign_ins.methods():
             raise OperationError("BadRequest", f"No plugin signs in at {args.provider_id}; only keys are stored.")
         entry = msgspec.to_builtins(args.auth)
-        await asyncio.to_thread(project.providers.credentials.put_sign_in, args.provider_id, entry)
+        await asyncio.to_thread(project.providers.credentials.store_sign_in, args.provider_id, entry)
         return True
     if not isinstance(args.auth, ApiAuth):
         raise OperationError("BadRequest", "Only keys are stored, and what plugins sign in with.")
     provider = _find_provider(project, args.provider_id)
-    if project.providers.is_unspoken(provider):
+    if project.providers.is_unsupported(provider):
         raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
     environment = project.settings.environment
-    url, why = address_of(provider, environment), why_no_key(provider, environment)
+    url, why = resolve_base_url(provider, environment), explain_key_unstorable(provider, environment)
     if url is None or why:
         other = f"For another address, run `codeloop auth login {provider.id} --base-url URL`."
         raise OperationError("BadRequest", f"{why} {other}")
     key = args.auth.key.strip()
-    if not is_key(key):
+    if not is_valid_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
-    put = project.providers.credentials.put
+    put = project.providers.credentials.store_key
     try:
         await asyncio.to_thread(put, provider.id, key, url, in_keyring=args.auth.keyring)
     except CodeloopError as error:
@@ -137,10 +137,10 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
 @handles(operation.AUTH_REMOVE)
 async def remove_auth(project: Project, args: ProviderId) -> bool:
     """Remove the stored key of a provider, if there is one. Raises OperationError: no such provider."""
-    if await asyncio.to_thread(project.providers.credentials.remove, args.provider_id):
+    if await asyncio.to_thread(project.providers.credentials.remove_entry, args.provider_id):
         return True
     try:
-        project.providers.provider(args.provider_id)
+        project.providers.get_provider(args.provider_id)
     except UnknownModel as error:
         raise OperationError("NotFoundError", str(error)) from error
     return True

@@ -59,7 +59,11 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     agent = engine.agent(project.settings.config.default_agent or "build")
     profile = engine.rulebook.profile
     layers = engine.rulebook.layers(agent.name, profile)
-    lists = [layers, (RuleLayer("", make_guard_rules(layers[1].rules)),), *engine.rulebook.ceilings(agent.name, profile)]
+    lists = [
+        layers,
+        (RuleLayer("", make_guard_rules(layers[1].rules)),),
+        *engine.rulebook.ceilings(agent.name, profile),
+    ]
     tool_specs, *within = [engine.toolbox.specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
@@ -71,4 +75,4 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
 def _find_model(project: Project, args: ToolListQuery) -> ModelInfo:
     if isinstance(project.models, OneModel) and project.models.info.provider_id == args.provider:
         return project.models.info
-    return project.providers.info(f"{args.provider}/{args.model}")
+    return project.providers.find_model(f"{args.provider}/{args.model}")

@@ -44,7 +44,9 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
         raise SessionNotFound(args.session_id)
     view = project.store.read_context(session.id)
     agent = project.engine.agent(session.agent or project.settings.config.default_agent or "build")
-    ref = f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.default()
+    ref = (
+        f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.choose_default()
+    )
     info = project.models.open(ref).info
     sizes: dict[tuple[ContextGroup, str], int] = {}
     for group, name, size in (

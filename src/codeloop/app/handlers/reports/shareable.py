@@ -12,7 +12,7 @@ import msgspec
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.text.secrets import SecretHider
-from codeloop.model.credentials.environment import holds_key
+from codeloop.model.credentials.environment import is_key_variable
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -63,14 +63,14 @@ async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
 
 def _list_secrets(project: Project) -> set[str]:
     """Return the stored keys, and the values of variables that have a provider's key or the name of a secret."""
-    environment, own_variables = project.settings.environment, project.providers.child_environment()
+    environment, own_variables = project.settings.environment, project.providers.make_child_environment()
     secrets = {
         value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) or (name not in own_variables and holds_key(name))
+        if _SECRET_NAME.search(name) or (name not in own_variables and is_key_variable(name))
     }
     with suppress(ModelUnavailable):  # the file of keys is unreadable
-        secrets |= project.providers.credentials.secrets()
+        secrets |= project.providers.credentials.list_secrets()
     return secrets | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from codeloop.extend.mcp.cache.definition import RemoteDefinition
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, make_refusal, request_errors
 from codeloop.net.http1 import NetworkError
-from codeloop.net.offline import check_reach
-from codeloop.net.proxy import proxy_for
-from codeloop.net.tls import service_tls_context
+from codeloop.net.offline import require_reachable
+from codeloop.net.proxy import find_proxy
+from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START
 
 if TYPE_CHECKING:
@@ -51,15 +51,17 @@ def _by_host() -> "httpx2.AsyncBaseTransport":
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             url = request.url
             try:
-                check_reach(url.host)
+                require_reachable(url.host)
             except NetworkError as error:
                 raise httpx2.ConnectError(str(error), request=request) from None
             port = url.port or (443 if url.scheme == "https" else 80)
-            proxy = proxy_for(url.scheme, url.host, port, os.environ)
+            proxy = find_proxy(url.scheme, url.host, port, os.environ)
             is_secure = url.scheme == "https" or (proxy or "").startswith("https")
             transport = transports.get((proxy, is_secure))
             if transport is None:
-                transport = httpx2.AsyncHTTPTransport(verify=service_tls_context() if is_secure else False, proxy=proxy)
+                transport = httpx2.AsyncHTTPTransport(
+                    verify=load_service_tls_context() if is_secure else False, proxy=proxy
+                )
                 transports[proxy, is_secure] = transport
             return await transport.handle_async_request(request)
 

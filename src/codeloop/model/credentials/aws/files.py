@@ -1,4 +1,4 @@
-"""The files `~/.aws/config` and `~/.aws/credentials`: profiles and sign-in sessions. Only reads."""
+"""Reads `~/.aws/config` and `~/.aws/credentials`: profiles and sign-in sessions."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,25 +18,25 @@ class AwsFiles(Struct, frozen=True):
     """Sign-in sessions, by name."""
 
 
-def home_of(environment: Mapping[str, str]) -> Path | None:
+def find_aws_folder(environment: Mapping[str, str]) -> Path | None:
     """Return the folder `.aws` of the user; None without a home folder."""
     home = environment.get("HOME") or environment.get("USERPROFILE")
     return Path(home) / ".aws" if home else None
 
 
-def profile_of(environment: Mapping[str, str]) -> str:
+def choose_profile(environment: Mapping[str, str]) -> str:
     """Return the name of the active profile."""
     return environment.get("AWS_PROFILE") or environment.get("AWS_DEFAULT_PROFILE") or "default"
 
 
-def read_files(environment: Mapping[str, str]) -> AwsFiles:
+def read_aws_files(environment: Mapping[str, str]) -> AwsFiles:
     """Return the profiles of both files; a file that is missing or broken has none."""
-    home = home_of(environment)
+    home = find_aws_folder(environment)
     config = environment.get("AWS_CONFIG_FILE") or (home / "config" if home else "")
     credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (home / "credentials" if home else "")
     profiles: dict[str, Section] = {}
     sessions: dict[str, Section] = {}
-    for title, section in _read(config).items():
+    for title, section in _read_sections(config).items():
         match _split_title(title):
             case ["sso-session", name]:
                 sessions[name] = section
@@ -44,7 +44,8 @@ def read_files(environment: Mapping[str, str]) -> AwsFiles:
                 profiles[name] = section
             case _:
                 continue
-    for name, section in _read(credentials).items():
+    # In this file the titles are the profiles' names alone, without the word `profile`.
+    for name, section in _read_sections(credentials).items():
         profiles[name] = {**profiles.get(name, {}), **section}
     return AwsFiles(profiles, sessions)
 
@@ -59,7 +60,7 @@ def _split_title(title: str) -> list[str]:
         return []
 
 
-def _read(path: str | Path) -> dict[str, Section]:
+def _read_sections(path: str | Path) -> dict[str, Section]:
     if not path:
         return {}
     try:
@@ -67,8 +68,10 @@ def _read(path: str | Path) -> dict[str, Section]:
             text = file.read(CLOUD_FILE.value)
     except (OSError, UnicodeDecodeError):
         return {}
-    from configparser import Error, RawConfigParser  # most users have no such file
+    # Imported here, since most users have no such file.
+    from configparser import Error, RawConfigParser
 
+    # These files have no section of defaults; a repeated section or key is no reason to ignore the file.
     parser = RawConfigParser(default_section="", strict=False)
     try:
         parser.read_string(text)

@@ -1,4 +1,4 @@
-"""Amazon's Signature Version 4 of a request. Pure."""
+"""Signs a request to Amazon by Signature Version 4. Pure."""
 
 import hashlib
 import hmac
@@ -7,38 +7,39 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
-from codeloop.net.origin import host_header
+from codeloop.net.hosts import format_host_header
 
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED_HEADERS = frozenset(
     {"accept", "user-agent", "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "transfer-encoding"}
     | {"proxy-authenticate", "proxy-authorization", "x-amzn-trace-id", "traceparent", "tracestate", "baggage"}
 )
-"""Headers that a proxy may change, or that are added later."""
+"""Headers that are not signed, since a proxy may change them, or they are added later."""
 
 
 class AwsKeys(Struct, frozen=True):
     """An access key with its secret; `token` comes with temporary ones, which hold until `expires` (0: for ever)."""
 
-    access: str
-    secret: str
-    token: str = ""
-    expires: float = 0.0
+    access_key: str
+    secret_key: str
+    session_token: str = ""
+    expires_at: float = 0.0
     """Seconds since the epoch."""
 
     def __repr__(self) -> str:
-        """Return the text that may be shown."""
-        return f"AwsKeys({self.access[:4]}…)"
+        """Return a text without secrets."""
+        return f"AwsKeys({self.access_key[:4]}…)"
 
 
-def sign(
+def make_signature_headers(
     keys: AwsKeys, url: str, headers: Mapping[str, str], body: bytes, *, region: str, service: str, moment: str
 ) -> dict[str, str]:
     """Return the headers that authorise a POST of `body` to `url`; `moment` is UTC as `YYYYMMDDTHHMMSSZ`."""
     parts = urlsplit(url)
-    own_headers = {"x-amz-date": moment, **({"x-amz-security-token": keys.token} if keys.token else {})}
+    own_headers = {"x-amz-date": moment, **({"x-amz-security-token": keys.session_token} if keys.session_token else {})}
     signed_headers = {
-        "host": host_header(parts),
+        "host": format_host_header(parts),
         **{name.lower(): value for name, value in headers.items()},
         **own_headers,
     }
@@ -49,8 +50,9 @@ def sign(
     canonical = "\n".join(
         (
             "POST",
-            quote(_normal_path(parts.path), safe="/-_.~"),  # encoded once more than it is sent
-            _query(parts.query),
+            # Encoded once more than it is sent: all services but S3 want that.
+            quote(_normalize_path(parts.path), safe="/-_.~"),
+            _sort_query(parts.query),
             *(f"{name}:{value}" for name, value in signed_headers.items()),
             "",
             names,
@@ -59,15 +61,16 @@ def sign(
     )
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
     text = "\n".join((ALGORITHM, moment, scope, hashlib.sha256(canonical.encode()).hexdigest()))
-    key = f"AWS4{keys.secret}".encode()
+    key = f"AWS4{keys.secret_key}".encode()
+    # The key is bound to day, region and service, so that a leaked one is of little use.
     for step in (moment[:8], region, service, "aws4_request"):
         key = hmac.new(key, step.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-    authorization = f"{ALGORITHM} Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={signature}"
+    authorization = f"{ALGORITHM} Credential={keys.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
     return {**own_headers, "authorization": authorization}
 
 
-def _normal_path(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """Return a path as the service reads it: without `.`, `..` and slashes in a row."""
     segments: list[str] = []
     for part in path.split("/"):
@@ -78,6 +81,6 @@ def _normal_path(path: str) -> str:
     return f"/{'/'.join(segments)}{'/' if segments and path.endswith('/') else ''}"
 
 
-def _query(query: str) -> str:
+def _sort_query(query: str) -> str:
     pairs = [pair.partition("=")[::2] for pair in query.split("&") if pair]
     return "&".join(f"{name}={value}" for name, value in sorted(pairs))

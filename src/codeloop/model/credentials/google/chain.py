@@ -1,16 +1,12 @@
-"""Google's CloudChain."""
+"""Google's `CloudChain`. Apart from `discovery.py`, since the signer that it opens uses that module too."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from codeloop.model.credentials.cloud_chain import CloudChain
-from codeloop.model.credentials.google.discovery import ADVICE, find, settings
-
-if TYPE_CHECKING:
-    from codeloop.model.credentials.cloud_chain import Signer
+from codeloop.model.credentials.cloud_chain import CloudChain, Signer
+from codeloop.model.credentials.google.discovery import ADVICE, describe_credentials, find_settings
 
 
-def open_signer(environment: Mapping[str, str], url: str) -> "Signer":
+def open_signer(environment: Mapping[str, str], url: str) -> Signer:
     """Return the signer of requests. Nothing is read before the first one."""
     del url
     from codeloop.model.credentials.google.tokens import GoogleSigner
@@ -18,4 +14,4 @@ def open_signer(environment: Mapping[str, str], url: str) -> "Signer":
     return GoogleSigner(environment)
 
 
-CHAIN = CloudChain(find, open_signer, settings, ADVICE, takes_key=False)
+CHAIN = CloudChain(describe_credentials, open_signer, find_settings, ADVICE, accepts_key=False)

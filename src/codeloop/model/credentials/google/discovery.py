@@ -1,4 +1,4 @@
-"""Finds Google's application default credentials, and the project and location to use. Sends nothing."""
+"""Finds Google's application default credentials, project and location, in files and variables. Sends nothing."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,18 +7,20 @@ import msgspec
 
 from codeloop.schema.wire import JSON
 
-GLOBAL = "global"
+GLOBAL_LOCATION = "global"
 ADVICE = (
     "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service "
     "account."
 )
+# Their host names differ from those of single regions.
 MULTI_REGIONS = ("us", "eu")
+# Set by emulators and by users; by Cloud Run services; by Cloud Run jobs.
 METADATA_VARIABLES = ("GCE_METADATA_HOST", "K_SERVICE", "CLOUD_RUN_JOB")
-_PRODUCT = Path("/sys/class/dmi/id/product_name")
-"""On a virtual machine of Google's it begins with "Google"."""
+_PRODUCT_NAME_FILE = Path("/sys/class/dmi/id/product_name")
+"""On a virtual machine at Google it begins with "Google"."""
 
 
-def find_file(environment: Mapping[str, str]) -> Path | None:
+def find_credentials_file(environment: Mapping[str, str]) -> Path | None:
     """Return the credentials file: the configured one, else gcloud's; None without one."""
     if path := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
         return Path(path).expanduser()
@@ -31,43 +33,46 @@ def find_file(environment: Mapping[str, str]) -> Path | None:
 
 
 def has_metadata_service(environment: Mapping[str, str]) -> bool:
-    """Return whether this machine is one of Google's, whose metadata service hands out tokens."""
+    """Return whether this machine is at Google, so that its metadata service may be asked for tokens."""
     if any(environment.get(name) for name in METADATA_VARIABLES):
         return True
     try:
-        return _PRODUCT.read_text(encoding="utf-8", errors="replace").startswith("Google")
+        return _PRODUCT_NAME_FILE.read_text(encoding="utf-8", errors="replace").startswith("Google")
     except OSError:
         return False
 
 
-def find(environment: Mapping[str, str]) -> str:
+def describe_credentials(environment: Mapping[str, str]) -> str:
     """Return where the credentials come from, in words for the user; empty if there are none."""
-    if (file := find_file(environment)) is not None:
+    if (file := find_credentials_file(environment)) is not None:
         return str(file)
     return "the metadata service of this machine" if has_metadata_service(environment) else ""
 
 
-def settings(environment: Mapping[str, str]) -> dict[str, str]:
+def find_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return project, location and host of Vertex AI by the variables' names, where the environment lacks them."""
-    project = _first(environment, "GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT") or _project(
-        environment
+    project = _find_first(
+        environment, "GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"
+    ) or _read_project(environment)
+    location = (
+        _find_first(environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")
+        or GLOBAL_LOCATION
     )
-    location = _first(environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION") or GLOBAL
-    host = environment.get("GOOGLE_VERTEX_ENDPOINT") or host_of(location)
+    host = environment.get("GOOGLE_VERTEX_ENDPOINT") or format_host(location)
     values = {"GOOGLE_VERTEX_LOCATION": location, "GOOGLE_VERTEX_ENDPOINT": host}
     return {**values, "GOOGLE_VERTEX_PROJECT": project} if project else values
 
 
-def host_of(location: str) -> str:
+def format_host(location: str) -> str:
     """Return the host of Vertex AI for a location."""
-    if location == GLOBAL:
+    if location == GLOBAL_LOCATION:
         return "aiplatform.googleapis.com"
     if location in MULTI_REGIONS:
         return f"aiplatform.{location}.rep.googleapis.com"
     return f"{location}-aiplatform.googleapis.com"
 
 
-def read_file(path: Path) -> JSON:
+def read_credentials_file(path: Path) -> JSON:
     """Return the content of a credentials file; empty when it can't be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=JSON)
@@ -75,12 +80,12 @@ def read_file(path: Path) -> JSON:
         return {}
 
 
-def _first(environment: Mapping[str, str], *names: str) -> str:
+def _find_first(environment: Mapping[str, str], *names: str) -> str:
     return next((environment[name].strip() for name in names if environment.get(name, "").strip()), "")
 
 
-def _project(environment: Mapping[str, str]) -> str:
+def _read_project(environment: Mapping[str, str]) -> str:
     """Return the project that the credentials file belongs to."""
-    file = find_file(environment)
-    content = read_file(file) if file is not None else {}
+    file = find_credentials_file(environment)
+    content = read_credentials_file(file) if file is not None else {}
     return next((str(content[name]) for name in ("project_id", "quota_project_id") if content.get(name)), "")

@@ -1,4 +1,7 @@
-"""Google's access tokens: by a service account's key, a user's sign-in, another account's role, or this machine's."""
+"""Fetches Google's access tokens, and signs requests with them (`GoogleSigner`).
+
+The sources are a service account's key, a user's sign-in, impersonation, another issuer's token, and this machine.
+"""
 
 import asyncio
 import base64
@@ -10,8 +13,19 @@ from urllib.parse import urlencode
 import msgspec
 
 from codeloop.kit.processes import with_absolute_path
-from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_bytes, read_json
-from codeloop.model.credentials.google.discovery import ADVICE, find_file, has_metadata_service, read_file
+from codeloop.model.credentials.cloud_request import (
+    NoAnswer,
+    parse_json_object,
+    read_file_or_empty,
+    send_metadata_request,
+    send_request,
+)
+from codeloop.model.credentials.google.discovery import (
+    ADVICE,
+    find_credentials_file,
+    has_metadata_service,
+    read_credentials_file,
+)
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS
 from codeloop.schema.wire import JSON
@@ -19,24 +33,24 @@ from codeloop.schema.wire import JSON
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 OAUTH_URL = "https://oauth2.googleapis.com/token"
 METADATA_HOST = "metadata.google.internal"
-GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 REQUESTED_TYPE = "urn:ietf:params:oauth:token-type:access_token"
-LIFE_SECONDS = 3_600
+MAX_LIFETIME_SECONDS = 3_600
 """The longest time that Google lets a signed claim be valid."""
-SIGN_IN = "Sign in again: `gcloud auth application-default login`."
-FORM = {"content-type": "application/x-www-form-urlencoded"}
+SIGN_IN_ADVICE = "Sign in again: `gcloud auth application-default login`."
+FORM_HEADERS = {"content-type": "application/x-www-form-urlencoded"}
 
-Token = tuple[str, float]
-"""A token, and when it expires (seconds since the epoch)."""
+AccessToken = tuple[str, float]
+"""A token, and its expiry (seconds since the epoch)."""
 
 
 class GoogleSigner:
-    """Authorises requests by a token, which is kept until shortly before it expires."""
+    """Signs requests with a token that is cached until shortly before it expires."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._token: Token = ("", 0.0)
+        self._token: AccessToken = ("", 0.0)
         self._lock = asyncio.Lock()
         self._project = ""
 
@@ -46,34 +60,35 @@ class GoogleSigner:
         async with self._lock:
             if time.time() + CLOUD_EARLY.seconds >= self._token[1]:
                 self._token = await self._fetch()
+        # The project that pays for the request, and whose quota counts.
         quota = {"x-goog-user-project": self._project} if self._project else {}
         return {"authorization": f"Bearer {self._token[0]}", **quota}
 
-    async def _fetch(self) -> Token:
-        file = find_file(self._environment)
+    async def _fetch(self) -> AccessToken:
+        file = find_credentials_file(self._environment)
         if file is not None:
-            content = await asyncio.to_thread(read_file, file)
+            content = await asyncio.to_thread(read_credentials_file, file)
             quota = self._environment.get("GOOGLE_CLOUD_QUOTA_PROJECT") or content.get("quota_project_id")
             self._project = str(quota or "")
             return await fetch_token(content, file)
         if has_metadata_service(self._environment):
-            return await _ask_machine(self._environment)
+            return await _fetch_metadata_token(self._environment)
         raise ModelUnavailable(f"There are no Google credentials. {ADVICE}")
 
 
-async def fetch_token(content: JSON, file: Path) -> Token:
+async def fetch_token(content: JSON, file: Path) -> AccessToken:
     """Return a token for the content of a credentials file. Raises `ModelUnavailable`."""
     match content:
         case {"type": "service_account", "client_email": str(), "private_key": str()}:
-            return await _by_service_account(content, file)
+            return await _fetch_service_account_token(content, file)
         case {"type": "authorized_user", "client_id": str(client), "refresh_token": str(refresh)}:
             form = {"client_id": client, "client_secret": str(content.get("client_secret") or "")}
             form |= {"refresh_token": refresh, "grant_type": "refresh_token"}
-            return await _exchange(str(content.get("token_uri") or OAUTH_URL), form, file, SIGN_IN)
+            return await _exchange_grant(str(content.get("token_uri") or OAUTH_URL), form, file, SIGN_IN_ADVICE)
         case {"type": "impersonated_service_account", "service_account_impersonation_url": str(url)}:
-            return await _by_role(url, content, file)
+            return await _fetch_impersonated_token(url, content, file)
         case {"type": "external_account", "audience": str(), "token_url": str(), "credential_source": dict()}:
-            return await _by_federation(content, file)
+            return await _fetch_federated_token(content, file)
         case {"type": str(kind)}:
             raise ModelUnavailable(
                 f"{file} holds Google credentials of the type `{kind}`, which codeloop can't use. "
@@ -83,43 +98,47 @@ async def fetch_token(content: JSON, file: Path) -> Token:
             raise ModelUnavailable(f"{file} holds no Google credentials: it is missing, unreadable or of another form.")
 
 
-async def _by_service_account(content: JSON, file: Path) -> Token:
+async def _fetch_service_account_token(content: JSON, file: Path) -> AccessToken:
     now, url = int(time.time()), str(content.get("token_uri") or OAUTH_URL)
-    claim = {"iss": content["client_email"], "scope": SCOPE, "aud": url, "iat": now, "exp": now + LIFE_SECONDS}
+    claim = {"iss": content["client_email"], "scope": SCOPE, "aud": url, "iat": now, "exp": now + MAX_LIFETIME_SECONDS}
     head: JSON = {"alg": "RS256", "typ": "JWT"}
     if key_id := content.get("private_key_id"):
         head["kid"] = key_id
-    signing_input = b".".join(map(_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim))))
+    signing_input = b".".join(map(_encode_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim))))
     signature = await sign_rs256(signing_input, str(content["private_key"]), file)
-    assertion = (signing_input + b"." + _base64url(signature)).decode()
+    assertion = (signing_input + b"." + _encode_base64url(signature)).decode()
     advice = "Make a new key for the service account, or sign in as yourself."
-    return await _exchange(url, {"grant_type": GRANT, "assertion": assertion}, file, advice)
+    return await _exchange_grant(url, {"grant_type": JWT_GRANT, "assertion": assertion}, file, advice)
 
 
-async def _by_role(url: str, content: JSON, file: Path) -> Token:
+async def _fetch_impersonated_token(url: str, content: JSON, file: Path) -> AccessToken:
     """Return the token of a service account that the credentials inside the file may act as."""
     source: JSON = content.get("source_credentials") or {}
     token, _ = await fetch_token(source, file)
-    return await _act_as(url, token, content.get("delegates") or [], file)
+    return await _impersonate(url, token, content.get("delegates") or [], file)
 
 
-async def _act_as(url: str, token: str, delegates: list[str], file: Path) -> Token:
-    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE_SECONDS}s", "delegates": delegates})
-    answer = await ask("POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body)
+async def _impersonate(url: str, token: str, delegates: list[str], file: Path) -> AccessToken:
+    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{MAX_LIFETIME_SECONDS}s", "delegates": delegates})
+    answer = await send_request(
+        "POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body
+    )
     access_token = answer.json.get("accessToken")
     if answer.status != 200 or not isinstance(access_token, str):
-        raise ModelUnavailable(f"Google does not let the credentials of {file} act as another: {answer.reason()}.")
-    return access_token, time.time() + LIFE_SECONDS
+        raise ModelUnavailable(
+            f"Google does not let the credentials of {file} act as another: {answer.describe_error()}."
+        )
+    return access_token, time.time() + MAX_LIFETIME_SECONDS
 
 
-async def _by_federation(content: JSON, file: Path) -> Token:
+async def _fetch_federated_token(content: JSON, file: Path) -> AccessToken:
     """Exchange a token of another issuer, read from a file or fetched from a URL, for one of Google's."""
     source: JSON = content["credential_source"]
     if isinstance(path := source.get("file"), str):
-        subject_token = await asyncio.to_thread(read_bytes, Path(path))
+        subject_token = await asyncio.to_thread(read_file_or_empty, Path(path))
     elif isinstance(url := source.get("url"), str):
         headers: JSON = source.get("headers") or {}
-        subject_token = (await ask("GET", url, {name: str(value) for name, value in headers.items()})).body
+        subject_token = (await send_request("GET", url, {name: str(value) for name, value in headers.items()})).body
     else:
         raise ModelUnavailable(
             f"{file} names a source of tokens that codeloop can't read: neither a file nor an address. "
@@ -128,51 +147,52 @@ async def _by_federation(content: JSON, file: Path) -> Token:
     form: JSON = source.get("format") or {}
     subject: str = subject_token.decode(errors="replace").strip()
     if form.get("type") == "json":
-        subject = str(read_json(subject_token).get(str(form.get("subject_token_field_name"))) or "")
-    fields = {"grant_type": EXCHANGE, "audience": str(content["audience"]), "scope": SCOPE}
+        subject = str(parse_json_object(subject_token).get(str(form.get("subject_token_field_name"))) or "")
+    fields = {"grant_type": EXCHANGE_GRANT, "audience": str(content["audience"]), "scope": SCOPE}
     fields |= {"requested_token_type": REQUESTED_TYPE, "subject_token": subject}
     fields["subject_token_type"] = str(content.get("subject_token_type") or "")
-    token, end = await _exchange(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
+    token, end = await _exchange_grant(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
     if role := content.get("service_account_impersonation_url"):
-        return await _act_as(str(role), token, [], file)
+        return await _impersonate(str(role), token, [], file)
     return token, end
 
 
-async def _exchange(url: str, form: Mapping[str, str], file: Path, advice: str) -> Token:
-    answer = await ask("POST", url, FORM, urlencode(form).encode())
+async def _exchange_grant(url: str, form: Mapping[str, str], file: Path, advice: str) -> AccessToken:
+    answer = await send_request("POST", url, FORM_HEADERS, urlencode(form).encode())
     data = answer.json
     if answer.status != 200 or not isinstance(token := data.get("access_token"), str):
-        raise ModelUnavailable(f"Google refused the credentials of {file}: {answer.reason()}. {advice}")
-    return token, time.time() + _seconds(data)
+        raise ModelUnavailable(f"Google refused the credentials of {file}: {answer.describe_error()}. {advice}")
+    return token, time.time() + _read_lifetime(data)
 
 
-async def _ask_machine(environment: Mapping[str, str]) -> Token:
+async def _fetch_metadata_token(environment: Mapping[str, str]) -> AccessToken:
     host = environment.get("GCE_METADATA_HOST") or METADATA_HOST
     url = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
     try:
-        answer = await ask_metadata("GET", url, {"metadata-flavor": "Google"})
+        answer = await send_metadata_request("GET", url, {"metadata-flavor": "Google"})
     except NoAnswer as error:
         raise ModelUnavailable(f"The metadata service of this machine ({host}) gives no token: {error}.") from None
     if answer.status != 200 or not isinstance(token := answer.json.get("access_token"), str):
-        raise ModelUnavailable(f"The metadata service of this machine gives no token: {answer.reason()}.")
-    return token, time.time() + _seconds(answer.json)
+        raise ModelUnavailable(f"The metadata service of this machine gives no token: {answer.describe_error()}.")
+    return token, time.time() + _read_lifetime(answer.json)
 
 
-def _seconds(data: JSON) -> float:
+def _read_lifetime(data: JSON) -> float:
     life = data.get("expires_in")
-    return float(life) if isinstance(life, (int, float)) else float(LIFE_SECONDS)
+    return float(life) if isinstance(life, (int, float)) else float(MAX_LIFETIME_SECONDS)
 
 
 async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
     """Sign with RSA and SHA-256: by the library `cryptography`, else by the program `openssl`."""
     try:
+        # Not a dependency: it is large, and only keys of service accounts need it.
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError:
-        return await _sign_by_openssl(data, key, file)
+        return await _sign_with_openssl(data, key, file)
     try:
         private_key = load_pem_private_key(key.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -182,11 +202,12 @@ async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
     return private_key.sign(data, PKCS1v15(), SHA256())
 
 
-async def _sign_by_openssl(data: bytes, key: str, file: Path) -> bytes:
+async def _sign_with_openssl(data: bytes, key: str, file: Path) -> bytes:
     import os
     import tempfile
 
-    with tempfile.NamedTemporaryFile(prefix="codeloop-", suffix=".pem") as key_file:  # readable by the user only
+    # `openssl` reads keys from files only; this one is readable by the user alone.
+    with tempfile.NamedTemporaryFile(prefix="codeloop-", suffix=".pem") as key_file:
         key_file.write(key.encode())
         key_file.flush()
         try:
@@ -214,5 +235,5 @@ async def _sign_by_openssl(data: bytes, key: str, file: Path) -> bytes:
     return signature
 
 
-def _base64url(data: bytes) -> bytes:
+def _encode_base64url(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")

@@ -1,1 +1,1 @@
-"""The adapter for Anthropic messages."""
+"""The adapter for Anthropic's messages protocol, also for Claude on Vertex AI."""

@@ -1,4 +1,7 @@
-"""The body of a request to Anthropic's messages API. Equal messages give equal bytes; only the cache marks move."""
+"""Encodes requests to Anthropic's messages API.
+
+Equal messages give equal bytes, since the service's cache compares from the first byte on; only the cache marks move.
+"""
 
 from typing import Any
 
@@ -18,60 +21,64 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.anthropic.thinking import can_think
-from codeloop.model.quirks import ADAPTIVE_MODELS, Quirks, reads
+from codeloop.model.protocols.anthropic.thinking import can_have_budget
+from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN, Quirks, accepts_attachment
 from codeloop.model.wire.encoding import (
     EncodedMessage,
     EncodingCache,
-    call_id,
+    collect_options,
     encode_message,
-    options_of,
+    merge_body,
+    sanitize_call_id,
+    sanitize_tool_name,
     to_json,
-    tool_name,
-    with_body,
 )
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
 
-METADATA = "anthropic"
+METADATA_KEY = "anthropic"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": data}."""
-MARK, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
+CACHE_MARK, HOUR_CACHE_MARK = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
 """Marks up to which the service caches a request: for five minutes after it was last sent, or for an hour."""
-MARKED_MESSAGES = 2
+# The last mark writes the cache for the next request, the one before finds what the last request wrote.
+MARKED_MESSAGE_COUNT = 2
 """Messages at the end that get a mark: with those of tools and system prompt four, the most that the service takes."""
-EFFORTS = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
+EFFORT_BY_BUDGET = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
 """Least thinking budgets (tokens) -> the effort that replaces them, for models that take no budget."""
-THOUGHT_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
-"""How the blocks begin that can't carry a cache mark."""
+THINKING_BLOCK_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
+"""The beginnings of thinking blocks, which can't carry a cache mark."""
 
 
 class AnthropicBody:
-    """Writes the bodies of requests to one model."""
+    """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks, start: JSON | None = None) -> None:
-        """`start`: what the body begins with; by default the model's name."""
+        """`start`: the first fields of each body; by default the model's name."""
         name = info.api_id or info.id
         self._info = info
         self._quirks = quirks
         self._start: JSON = {"model": name} if start is None else start
-        self._refuses_budget = bool(ADAPTIVE_MODELS.search(name.lower()))
+        self._refuses_budget = bool(ADAPTIVE_MODEL_PATTERN.search(name.lower()))
         self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: options, system prompt and tools first; those of one side in a row are one message."""
+        """Return the JSON body: options, system prompt and tools, then the messages.
+
+        Successive messages of one role become one: the service wants the roles to alternate.
+        """
         messages: list[EncodedMessage] = []
-        for message in self._cache.messages(request):
+        for message in self._cache.encode_messages(request):
             if not message.blocks:
                 continue
             if messages and messages[-1].role == message.role:
                 messages[-1] = encode_message(message.role, messages[-1].blocks + message.blocks)
             else:
                 messages.append(message)
-        if self._quirks.cache_marks:
-            last = messages[-MARKED_MESSAGES:]
-            messages[-MARKED_MESSAGES:] = [
+        if self._quirks.accepts_cache_marks:
+            last = messages[-MARKED_MESSAGE_COUNT:]
+            messages[-MARKED_MESSAGE_COUNT:] = [
                 encode_message(message.role, _add_cache_mark(message.blocks, self._mark(request))) for message in last
             ]
         bodies = b",".join([message.body for message in messages])
@@ -80,6 +87,7 @@ class AnthropicBody:
 
     def _head(self, request: ModelRequest) -> JSON:
         info = self._info
+        # The service requires `max_tokens`.
         ceiling = MODEL_OUTPUT.value
         longest = request.max_tokens or min(info.limits.output or ceiling, ceiling)
         head: JSON = {**self._start, "max_tokens": longest, "stream": True}
@@ -87,7 +95,8 @@ class AnthropicBody:
         thinking: Any = options.get("thinking")
         match thinking:
             case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
-                total, most = budget + longest, info.limits.output  # the answer needs room in addition to it
+                # The budget is part of `max_tokens`: the answer needs room in addition to it.
+                total, most = budget + longest, info.limits.output
                 head["max_tokens"] = min(total, most) if most > budget else total
             # The service takes no temperature together with thinking.
             case {"type": "enabled" | "adaptive"}:
@@ -98,31 +107,31 @@ class AnthropicBody:
                 if request.top_p is not None and not self._refuses_budget:
                     head["top_p"] = request.top_p
         head.update(options)
-        head = with_body({name: value for name, value in head.items() if value is not None}, request)
-        mark: JSON = {"cache_control": self._mark(request)} if self._quirks.cache_marks else {}
+        head = merge_body({name: value for name, value in head.items() if value is not None}, request)
+        mark: JSON = {"cache_control": self._mark(request)} if self._quirks.accepts_cache_marks else {}
         if request.tools:
-            *tools, last = self._cache.tools(request.tools)
+            *tools, last = self._cache.encode_tools(request.tools)
             head["tools"] = [*tools, {**last, **mark}]
         if request.system:
             head["system"] = [{"type": "text", "text": request.system, **mark}]
         return head
 
     def _mark(self, request: ModelRequest) -> dict[str, str]:
-        return HOUR if request.keep_hour and self._quirks.hour_marks else MARK
+        return HOUR_CACHE_MARK if request.wants_hour_cache and self._quirks.accepts_hour_marks else CACHE_MARK
 
     def _options(self, request: ModelRequest) -> JSON:
         """Return the options, with the thinking that the model takes: newer ones refuse a budget and want an effort."""
-        options = options_of(self._info, request, self._quirks)
+        options = collect_options(self._info, request, self._quirks)
         match options.get("thinking"):
             case {"type": "enabled", "budget_tokens": int(budget)} if self._refuses_budget:
                 thinking = {"type": "adaptive", "display": "summarized"}
-                effort: JSON = {"effort": next(name for least, name in EFFORTS if budget >= least)}
+                effort: JSON = {"effort": next(name for least, name in EFFORT_BY_BUDGET if budget >= least)}
                 return {
                     **options,
                     "thinking": thinking,
                     "output_config": {**effort, **options.get("output_config", {})},
                 }
-            case {"type": "enabled"} if not can_think(request, self._info.ref):
+            case {"type": "enabled"} if not can_have_budget(request, self._info.ref):
                 return {name: value for name, value in options.items() if name != "thinking"}
             case _:
                 return options
@@ -142,39 +151,45 @@ class AnthropicBody:
             case UserModelMessage(content=content):
                 blocks = [self._user(piece) for piece in content]
             case ToolModelMessage(content=content):
-                blocks = [_result(piece) for piece in content]
+                blocks = [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
-                blocks = [_assistant(piece, is_same_model=origin == self._info.ref) for piece in content]
+                blocks = [_encode_assistant_piece(piece, is_same_model=origin == self._info.ref) for piece in content]
+                # An answer that was cut while the model thought: the service refuses a message of thinking alone.
                 if all(block is None or "thinking" in block for block in blocks):
                     return []
         return [to_json(block) for block in blocks if block is not None]
 
     def _user(self, piece: TextPiece | ImagePiece) -> JSON | None:
         if isinstance(piece, TextPiece):
-            return _text(piece.text)
+            return _encode_text(piece.text)
         name = piece.filename or "file"
-        if not reads(self._info, self._quirks, piece.mime):
-            return _text(f"[{name} ({piece.mime}) left out: this model can't read it]")
+        if not accepts_attachment(self._info, self._quirks, piece.mime):
+            return _encode_text(f"[{name} ({piece.mime}) left out: this model can't read it]")
         source = {"type": "base64", "media_type": piece.mime, "data": piece.data}
         if piece.mime == "application/pdf":
             return {"type": "document", "source": source, "title": name}
         return {"type": "image", "source": source}
 
 
-def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
+def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
     match piece:
         case TextPiece():
-            return _text(piece.text)
+            return _encode_text(piece.text)
         case CallPiece():
             arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
-            return {"type": "tool_use", "id": call_id(piece.id), "name": tool_name(piece.name), "input": arguments}
+            return {
+                "type": "tool_use",
+                "id": sanitize_call_id(piece.id),
+                "name": sanitize_tool_name(piece.name),
+                "input": arguments,
+            }
         case ReasoningPiece():
-            return _format_thinking(piece) if is_same_model else None
+            return _encode_thinking(piece) if is_same_model else None
 
 
-def _format_thinking(piece: ReasoningPiece) -> JSON | None:
+def _encode_thinking(piece: ReasoningPiece) -> JSON | None:
     """Return thinking as the model sent it; None without a signature, since the service would refuse it."""
-    match piece.metadata.get(METADATA):
+    match piece.metadata.get(METADATA_KEY):
         case {"redacted": str(data)}:
             return {"type": "redacted_thinking", "data": data}
         case {"signature": str(signature)} if signature:
@@ -183,8 +198,8 @@ def _format_thinking(piece: ReasoningPiece) -> JSON | None:
             return None
 
 
-def _result(piece: ResultPiece) -> JSON:
-    block: JSON = {"type": "tool_result", "tool_use_id": call_id(piece.call_id)}
+def _encode_result(piece: ResultPiece) -> JSON:
+    block: JSON = {"type": "tool_result", "tool_use_id": sanitize_call_id(piece.call_id)}
     if piece.output:
         block["content"] = piece.output
     if piece.error:
@@ -192,7 +207,7 @@ def _result(piece: ResultPiece) -> JSON:
     return block
 
 
-def _text(text: str) -> JSON | None:
+def _encode_text(text: str) -> JSON | None:
     """Return a text block; blank ones are refused by the service."""
     return {"type": "text", "text": text} if text.strip() else None
 
@@ -200,7 +215,7 @@ def _text(text: str) -> JSON | None:
 def _add_cache_mark(blocks: list[bytes], mark: dict[str, str]) -> list[bytes]:
     """Put the cache mark on the last block that may carry one."""
     for at in range(len(blocks) - 1, -1, -1):
-        if not blocks[at].startswith(THOUGHT_STARTS):
+        if not blocks[at].startswith(THINKING_BLOCK_STARTS):
             block = b"".join((blocks[at][:-1], b',"cache_control":', to_json(mark), b"}"))
             return [*blocks[:at], block, *blocks[at + 1 :]]
     return blocks

@@ -1,17 +1,17 @@
-"""The events of an Anthropic message, streamed or whole, as ours."""
+"""Reads answers of Anthropic's messages API, streamed or whole, as model events."""
 
 from typing import Any
 
 import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
-from codeloop.model.protocols.anthropic.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.model.protocols.anthropic.request import METADATA_KEY
+from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
-REASONS: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "pause_turn": "stop",
@@ -49,7 +49,7 @@ class AnthropicEvent(msgspec.Struct, gc=False):
 class AnthropicReader(ResponseReader):
     """Reads one answer. Blocks keep the numbers that the service sends."""
 
-    reasons = REASONS
+    finish_reasons = FINISH_REASONS
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,10 +67,10 @@ class AnthropicReader(ResponseReader):
             self._fail({"error": message.error})
             return []
         self._count(message.usage)
-        for index, block in enumerate(items(message.content)):
+        for index, block in enumerate(list_objects(message.content)):
             self._begin(index, block)
-            self._blocks.end(index)
-        self._reason = text(message.stop_reason)
+            self._blocks.end_block(index)
+        self._reason = read_text(message.stop_reason)
         self.has_ended = bool(self._reason)
         return self._blocks.take_events()
 
@@ -78,6 +78,7 @@ class AnthropicReader(ResponseReader):
         try:
             event = self._decode(payload)
         except msgspec.DecodeError as error:
+            # Gateways that also speak OpenAI's protocol end streams with its marker.
             if payload != b"[DONE]":
                 self._fail({"message": f"an event is not what the protocol says: {error}"})
             return
@@ -88,20 +89,20 @@ class AnthropicReader(ResponseReader):
 
     def _add(self, index: int, delta: AnthropicDelta) -> None:
         if delta.text:
-            self._blocks.add_text("text", index, text(delta.text))
+            self._blocks.add_text("text", index, read_text(delta.text))
         elif delta.partial_json:
-            self._blocks.add_arguments(index, text(delta.partial_json))
+            self._blocks.add_arguments(index, read_text(delta.partial_json))
         elif delta.thinking:
-            self._blocks.add_text("reasoning", index, text(delta.thinking))
+            self._blocks.add_text("reasoning", index, read_text(delta.thinking))
         elif delta.signature:
-            self._blocks.add_metadata(index, {METADATA: {"signature": text(delta.signature)}})
+            self._blocks.add_metadata(index, {METADATA_KEY: {"signature": read_text(delta.signature)}})
 
     def _handle(self, event: AnthropicEvent) -> None:
         match event.type:
             case "content_block_start":
                 self._begin(event.index, event.content_block)
             case "content_block_stop":
-                self._blocks.end(event.index)
+                self._blocks.end_block(event.index)
             case "message_start":
                 if is_json_object(event.message):
                     self._count(event.message.get("usage"))
@@ -109,7 +110,7 @@ class AnthropicReader(ResponseReader):
             case "message_delta":
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
-                    self._reason = text(event.delta.stop_reason)
+                    self._reason = read_text(event.delta.stop_reason)
                     self.has_ended = True
             case "message_stop":
                 self.is_done = self.has_ended = True
@@ -123,17 +124,17 @@ class AnthropicReader(ResponseReader):
         self._blocks.flush()
         match block.get("type"):
             case "text":
-                self._blocks.add_text("text", index, text(block.get("text")))
+                self._blocks.add_text("text", index, read_text(block.get("text")))
             case "thinking":
-                self._blocks.add_text("reasoning", index, text(block.get("thinking")))
-                if signature := text(block.get("signature")):
-                    self._blocks.add_metadata(index, {METADATA: {"signature": signature}})
+                self._blocks.add_text("reasoning", index, read_text(block.get("thinking")))
+                if signature := read_text(block.get("signature")):
+                    self._blocks.add_metadata(index, {METADATA_KEY: {"signature": signature}})
             case "redacted_thinking":
-                self._blocks.add_metadata(index, {METADATA: {"redacted": text(block.get("data"))}})
+                self._blocks.add_metadata(index, {METADATA_KEY: {"redacted": read_text(block.get("data"))}})
             case "tool_use":
-                self._blocks.start_call(index, text(block.get("id")), text(block.get("name")))
+                self._blocks.start_call(index, read_text(block.get("id")), read_text(block.get("name")))
                 if arguments := block.get("input"):
-                    self._blocks.add_arguments(index, arguments_text(arguments))
+                    self._blocks.add_arguments(index, format_arguments(arguments))
             case _:
                 return
 
@@ -141,18 +142,22 @@ class AnthropicReader(ResponseReader):
         """Take counts; those of later events are totals and replace earlier ones."""
         if is_json_object(usage):
             self._usage.update({name: value for name, value in usage.items() if value is not None})
-            self.tokens = tokens_of(self._usage)
+            self.tokens = parse_usage(self._usage)
 
 
-def tokens_of(usage: JSON) -> Tokens:
+def parse_usage(usage: JSON) -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. The service's input count excludes cached tokens."""
-    fresh, output = count(usage, "input_tokens"), count(usage, "output_tokens")
-    cache_read, cache_write = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    fresh, output = read_count(usage, "input_tokens"), read_count(usage, "output_tokens")
+    cache_read, cache_write = (
+        read_count(usage, "cache_read_input_tokens"),
+        read_count(usage, "cache_creation_input_tokens"),
+    )
     if not any((fresh, output, cache_read, cache_write)):
         return NO_TOKENS
-    reasoning = count(usage, "output_tokens_details", "thinking_tokens")
+    reasoning = read_count(usage, "output_tokens_details", "thinking_tokens")
     total = fresh + output + cache_read + cache_write
-    hour = min(count(usage, "cache_creation", "ephemeral_1h_input_tokens"), cache_write)
+    hour = min(read_count(usage, "cache_creation", "ephemeral_1h_input_tokens"), cache_write)
     cache = CacheTokens(read=cache_read, write=cache_write, hour_write=hour)
-    tier = "batch" if usage.get("service_tier") == "batch" else ""  # priority is paid for beforehand
+    # `priority` is paid for beforehand: its tokens cost the same.
+    tier = "batch" if usage.get("service_tier") == "batch" else ""
     return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

@@ -7,19 +7,20 @@ from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.protocols.bedrock.event_stream import EventStreamParser
 from codeloop.model.protocols.bedrock.request import BedrockBody
 from codeloop.model.protocols.bedrock.response import BedrockReader
-from codeloop.model.quirks import BEDROCK, Quirks
+from codeloop.model.quirks import BEDROCK_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.http_model import EventParser, HttpModel
 from codeloop.schema.limits import MODEL_ANSWER
 
 
 class BedrockConverse(HttpModel):
-    """One model at one endpoint; `/model/NAME/converse-stream` is added to its base URL."""
+    """A model at an endpoint; `/model/NAME/converse-stream` is added to the base URL."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = BEDROCK) -> None:
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = BEDROCK_QUIRKS) -> None:
         key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         headers = {"accept": "application/vnd.amazon.eventstream", **key}
-        name = quote(info.api_id or info.id, safe="")  # may be an ARN, with slashes and colons
+        # The name may be an ARN, with slashes and colons.
+        name = quote(info.api_id or info.id, safe="")
         super().__init__(info, endpoint, quirks, f"/model/{name}/converse-stream", headers)
         self._body = BedrockBody(info, quirks)
 

@@ -1,4 +1,4 @@
-"""Parser of Amazon's event stream: takes binary messages with checksums, returns JSON events.
+"""A parser of Amazon's event stream encoding: takes binary messages with checksums, returns JSON events.
 
     length (4) | length of the headers (4) | checksum of both (4) | headers | payload | checksum of all (4)
 
@@ -14,9 +14,9 @@ from codeloop.net.sse import EventTooLong
 
 PRELUDE_BYTES = 12
 MIN_MESSAGE_BYTES = PRELUDE_BYTES + 4
-_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Bytes of a header's value by its type; texts (7) and bytes (6) say their own length."""
-_STRING, _BYTES = 7, 6
+_VALUE_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""Sizes in bytes of a header's value by its type; strings (7) and byte arrays (6) begin with their own length."""
+_STRING_TYPE, _BYTES_TYPE = 7, 6
 
 
 class EventStreamParser:
@@ -36,13 +36,14 @@ class EventStreamParser:
         at, messages = 0, list[bytes]()
         while len(data) - at >= MIN_MESSAGE_BYTES:
             size = int.from_bytes(data[at : at + 4], "big")
+            # Before the message is complete: a damaged length would make the parser wait for gigabytes.
             if size > self._max_bytes:
                 raise EventTooLong
             if size < MIN_MESSAGE_BYTES:
                 raise NetworkError("protocol", "a message of its event stream is too short")
             if len(data) - at < size:
                 break
-            messages.append(_read(data[at : at + size]))
+            messages.append(_parse_message(data[at : at + size]))
             at += size
         self._buffer = data[at:]
         if len(self._buffer) > self._max_bytes:
@@ -50,19 +51,20 @@ class EventStreamParser:
         return messages
 
 
-def _read(message: bytes) -> bytes:
+def _parse_message(message: bytes) -> bytes:
     if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
         raise NetworkError("protocol", "a message of its event stream is damaged")
     end = PRELUDE_BYTES + int.from_bytes(message[4:8], "big")
-    headers, payload = _headers(message[PRELUDE_BYTES:end]), message[end:-4] or b"{}"
+    headers, payload = _parse_headers(message[PRELUDE_BYTES:end]), message[end:-4] or b"{}"
     if headers.get(":message-type", "event") == "event":
         return b'{"%b":%b}' % (headers.get(":event-type", "unknown").encode(), payload)
+    # Exceptions are modelled errors with a JSON payload; other errors come in headers alone.
     kind = headers.get(":exception-type") or headers.get(":error-code") or "unknown"
     body = {"message": headers[":error-message"]} if ":error-message" in headers else msgspec.Raw(payload)
     return msgspec.json.encode({"exception": {"type": kind, "body": body}})
 
 
-def _headers(data: bytes) -> dict[str, str]:
+def _parse_headers(data: bytes) -> dict[str, str]:
     """Return the headers whose values are strings."""
     headers, at = dict[str, str](), 0
     while at < len(data):
@@ -70,13 +72,13 @@ def _headers(data: bytes) -> dict[str, str]:
         name = data[at + 1 : at + 1 + length].decode("utf-8", "replace")
         at += 1 + length
         kind, at = data[at] if at < len(data) else -1, at + 1
-        if kind in {_STRING, _BYTES}:
+        if kind in {_STRING_TYPE, _BYTES_TYPE}:
             size = int.from_bytes(data[at : at + 2], "big")
-            if kind == _STRING:
+            if kind == _STRING_TYPE:
                 headers[name] = data[at + 2 : at + 2 + size].decode("utf-8", "replace")
             at += 2 + size
-        elif kind in _SIZES:
-            at += _SIZES[kind]
+        elif kind in _VALUE_SIZES:
+            at += _VALUE_SIZES[kind]
         else:
             raise NetworkError("protocol", "a message of its event stream has a header of an unknown type")
     return headers

@@ -1,16 +1,16 @@
-"""The events of a Converse stream as ours."""
+"""Reads answers of Bedrock's Converse API, streamed or whole, as model events."""
 
 from typing import Any
 
 import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent
-from codeloop.model.protocols.bedrock.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.model.protocols.bedrock.request import METADATA_KEY
+from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 
-REASONS: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "tool-calls",
@@ -21,11 +21,11 @@ BLOCK_REASONS = {
     "guardrail_intervened": "a guardrail of the account stopped it",
     "content_filtered": "its content filter stopped it",
 }
-RETRYABLE_ENDS = {
+RETRYABLE_REASONS = {
     "malformed_model_output": "the model's answer can't be read",
     "malformed_tool_use": "the model made a call that can't be read",
 }
-STATUS = {
+EXCEPTION_STATUSES = {
     "throttlingException": 429,
     "modelTimeoutException": 408,
     "validationException": 400,
@@ -65,7 +65,7 @@ class BedrockEvent(msgspec.Struct, gc=False, rename="camel"):
 class BedrockReader(ResponseReader):
     """Reads one answer. Blocks keep the numbers that the service sends."""
 
-    reasons = REASONS
+    finish_reasons = FINISH_REASONS
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,22 +82,22 @@ class BedrockReader(ResponseReader):
             self._fail(answer)
             return []
         message = output.get("message")
-        for index, block in enumerate(items(message.get("content") if is_json_object(message) else None)):
+        for index, block in enumerate(list_objects(message.get("content") if is_json_object(message) else None)):
             self._read_block(index, block)
-        self.tokens = tokens_of(answer.get("usage"))
-        self._end_answer(text(answer.get("stopReason")))
+        self.tokens = parse_usage(answer.get("usage"))
+        self._end_answer(read_text(answer.get("stopReason")))
         return self._blocks.take_events()
 
     def _read_block(self, index: int, block: Any) -> None:
         if is_json_object(use := block.get("toolUse")):
             self._start_call(index, use)
-            self._blocks.add_arguments(index, arguments_text(use.get("input")))
-            self._blocks.end(index)
+            self._blocks.add_arguments(index, format_arguments(use.get("input")))
+            self._blocks.end_block(index)
         elif is_json_object(reasoning := block.get("reasoningContent")):
             inner = reasoning.get("reasoningText")
             self._add_thinking(index, inner if is_json_object(inner) else reasoning)
         else:
-            self._blocks.add_text("text", index, text(block.get("text")))
+            self._blocks.add_text("text", index, read_text(block.get("text")))
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -110,59 +110,59 @@ class BedrockReader(ResponseReader):
         elif is_json_object(start := event.content_block_start):
             inner = start.get("start")
             if is_json_object(inner) and is_json_object(use := inner.get("toolUse")):
-                self._start_call(count(start, "contentBlockIndex"), use)
+                self._start_call(read_count(start, "contentBlockIndex"), use)
         elif is_json_object(event.content_block_stop):
-            self._blocks.end(count(event.content_block_stop, "contentBlockIndex"))
+            self._blocks.end_block(read_count(event.content_block_stop, "contentBlockIndex"))
         elif is_json_object(event.message_stop):
-            self._end_answer(text(event.message_stop.get("stopReason")))
+            self._end_answer(read_text(event.message_stop.get("stopReason")))
         elif is_json_object(event.metadata):
-            self.tokens = tokens_of(event.metadata.get("usage"))
+            self.tokens = parse_usage(event.metadata.get("usage"))
             # The token counts come last, after the end of the answer.
             self.is_done = self.has_ended
         elif is_json_object(exception := event.exception):
             body = exception.get("body")
-            message = text(body.get("message")) if is_json_object(body) else ""
-            kind = text(exception.get("type"))
-            self._fail({"error": {"code": STATUS.get(kind, 500), "type": kind, "message": message or kind}})
+            message = read_text(body.get("message")) if is_json_object(body) else ""
+            kind = read_text(exception.get("type"))
+            self._fail({"error": {"code": EXCEPTION_STATUSES.get(kind, 500), "type": kind, "message": message or kind}})
 
     def _add(self, bedrock_block_delta: BedrockBlockDelta) -> None:
         index, delta = bedrock_block_delta.content_block_index, bedrock_block_delta.delta
         if delta is None:
             return
         if delta.text is not None:
-            self._blocks.add_text("text", index, text(delta.text))
+            self._blocks.add_text("text", index, read_text(delta.text))
         elif is_json_object(delta.tool_use):
-            self._blocks.add_arguments(index, text(delta.tool_use.get("input")))
+            self._blocks.add_arguments(index, read_text(delta.tool_use.get("input")))
         elif is_json_object(delta.reasoning_content):
             self._add_thinking(index, delta.reasoning_content)
 
     def _add_thinking(self, index: int, reasoning: dict[str, Any]) -> None:
-        if words := text(reasoning.get("text")):
+        if words := read_text(reasoning.get("text")):
             self._blocks.add_text("reasoning", index, words)
-        if signature := text(reasoning.get("signature")):
-            self._blocks.add_metadata(index, {METADATA: {"signature": signature}})
-        if redacted_content := text(reasoning.get("redactedContent")):
-            self._blocks.add_metadata(index, {METADATA: {"redacted": redacted_content}})
+        if signature := read_text(reasoning.get("signature")):
+            self._blocks.add_metadata(index, {METADATA_KEY: {"signature": signature}})
+        if redacted_content := read_text(reasoning.get("redactedContent")):
+            self._blocks.add_metadata(index, {METADATA_KEY: {"redacted": redacted_content}})
 
     def _start_call(self, index: int, use: dict[str, Any]) -> None:
-        self._blocks.start_call(index, text(use.get("toolUseId")), text(use.get("name")))
+        self._blocks.start_call(index, read_text(use.get("toolUseId")), read_text(use.get("name")))
 
     def _end_answer(self, reason: str) -> None:
         if reason in BLOCK_REASONS:
             message = f"Bedrock stopped the answer: {BLOCK_REASONS[reason]} ({reason})"
             self._fail({"error": {"code": "content_filter", "message": message}})
-        elif reason in RETRYABLE_ENDS and not self._blocks.calls.has_ready_call:
-            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_ENDS[reason]} ({reason})"}})
+        elif reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
+            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
         else:
             self._reason, self.has_ended = reason, True
 
 
-def tokens_of(usage: Any) -> Tokens:
+def parse_usage(usage: Any) -> Tokens:
     """Return the counts of a `usage` object. The input count excludes cached tokens."""
     if not is_json_object(usage):
         return NO_TOKENS
-    fresh, output = count(usage, "inputTokens"), count(usage, "outputTokens")
-    cache_read, cache_write = count(usage, "cacheReadInputTokens"), count(usage, "cacheWriteInputTokens")
+    fresh, output = read_count(usage, "inputTokens"), read_count(usage, "outputTokens")
+    cache_read, cache_write = read_count(usage, "cacheReadInputTokens"), read_count(usage, "cacheWriteInputTokens")
     total = fresh + output + cache_read + cache_write
     return Tokens(
         input=fresh, output=output, reasoning=0, cache=CacheTokens(read=cache_read, write=cache_write), total=total

@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.protocols.chat_completions.request import OpenAIBody
 from codeloop.model.protocols.chat_completions.response import OpenAIReader
-from codeloop.model.quirks import COMPATIBLE, Quirks
+from codeloop.model.quirks import COMPATIBLE_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.http_model import HttpModel
 
 
 class OpenAIChat(HttpModel):
-    """One model at one endpoint; `/chat/completions` is added to its base URL, which mostly ends in /v1."""
+    """A model at an endpoint; `/chat/completions` is added to the base URL, which mostly ends in /v1."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = COMPATIBLE) -> None:
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = COMPATIBLE_QUIRKS) -> None:
         key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         super().__init__(info, endpoint, quirks, "/chat/completions", key)
         self._body = OpenAIBody(info, quirks)

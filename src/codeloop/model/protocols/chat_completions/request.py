@@ -1,4 +1,8 @@
-"""A request in OpenAI's chat completions form. Equal messages give equal bytes, and what never changes comes first."""
+"""Encodes requests to OpenAI's chat completions API and the many services like it.
+
+Equal messages give equal bytes, and the fields that never change come first: caches of services and local servers
+compare from the first byte on.
+"""
 
 from typing import Any
 
@@ -18,21 +22,28 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
+from codeloop.model.quirks import Quirks, accepts_attachment
+from codeloop.model.wire.encoding import (
+    EncodingCache,
+    collect_options,
+    merge_body,
+    sanitize_call_id,
+    sanitize_tool_name,
+    to_json,
+)
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
 
-METADATA = "openai"
-"""The key of ReasoningPiece.metadata that holds what must go back unchanged: {"reasoning_details": [...]}."""
+METADATA_KEY = "openai"
+"""The key of ReasoningPiece.metadata: {"reasoning_details": [...]}, which must go back unchanged (OpenRouter)."""
 
-ANSWER_START = b'{"role":"assistant"'
-"""How every encoded answer of a model begins."""
-MARKED_TURNS = 2
-"""Messages at the end that get a cache mark."""
+ASSISTANT_MESSAGE_START = b'{"role":"assistant"'
+"""The beginning of every encoded message of the model."""
+MARKED_MESSAGE_COUNT = 2
+"""Messages at the end that get a cache mark, for Claude through a gateway; see the adapter for Anthropic."""
 LIMIT_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
-"""Fields that say how long an answer may be; services refuse both in one request."""
+"""Fields that limit the length of an answer; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
 """An underestimate: a limit that does not fit next to the request would get it refused."""
 MIN_ANSWER_TOKENS = 1_024
@@ -40,31 +51,31 @@ MIN_ANSWER_TOKENS = 1_024
 
 
 class OpenAIBody:
-    """Writes the bodies of requests to one model."""
+    """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
         name = (info.api_id or info.id).lower()
-        self._marks = any(matches(name, pattern) for pattern in quirks.marked_models)
+        self._marks = any(matches(name, pattern) for pattern in quirks.cache_marked_models)
         self._cache = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then the messages."""
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        messages = [*system, *filter(None, self._cache.messages(request))]
+        messages = [*system, *filter(None, self._cache.encode_messages(request))]
         if self._marks:
             messages = _add_cache_marks(messages, len(system))
         head = to_json(self._head(request, self._find_limit(request, messages)))
         return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
 
     def _find_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
-        """Return the tokens that the answer may have; None: as the service decides.
+        """Return the maximum of tokens for the answer; None: the service decides.
 
-        A limit is sent where the user or the configuration names one, and to services that would cut answers short.
+        A limit is sent if the user or the configuration sets one, and to services that cut answers short without one.
         """
         limits = self._info.limits
-        short = min(limits.output or MODEL_OUTPUT.value, MODEL_OUTPUT.value) if self._quirks.short_answers else 0
+        short = min(limits.output or MODEL_OUTPUT.value, MODEL_OUTPUT.value) if self._quirks.truncates_answers else 0
         limit = request.max_tokens or self._info.answer_limit or short
         if request.max_tokens or not limit or not limits.context:
             return limit or None
@@ -72,30 +83,30 @@ class OpenAIBody:
         images = sum(
             len(each.data) for message in request.messages for each in message.content if isinstance(each, ImagePiece)
         )
-        size = sum(map(len, messages)) + len(to_json(self._cache.tools(request.tools)))
+        size = sum(map(len, messages)) + len(to_json(self._cache.encode_tools(request.tools)))
         room = limits.context - (size - images) // BYTES_PER_TOKEN
         return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
     def _head(self, request: ModelRequest, limit: int | None) -> JSON:
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
-        if quirks.usage_option:
+        if quirks.accepts_usage_option:
             head["stream_options"] = {"include_usage": True}
-        options = options_of(self._info, request, quirks)
+        options = collect_options(self._info, request, quirks)
         if limit is not None and LIMIT_FIELDS.isdisjoint(options):
             head[quirks.max_tokens_field] = limit
-        if request.temperature is not None and self._info.temperature and quirks.sampling:
+        if request.temperature is not None and self._info.temperature and quirks.accepts_sampling:
             head["temperature"] = request.temperature
-        if request.top_p is not None and quirks.sampling:
+        if request.top_p is not None and quirks.accepts_sampling:
             head["top_p"] = request.top_p
         if quirks.session_field and request.session_id:
             head[quirks.session_field] = request.session_id
         if request.tools and quirks.parallel_tool_calls is not None:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
         head.update(options)
-        head = with_body({name: value for name, value in head.items() if value is not None}, request)
+        head = merge_body({name: value for name, value in head.items() if value is not None}, request)
         if request.tools:
-            head["tools"] = self._cache.tools(request.tools)
+            head["tools"] = self._cache.encode_tools(request.tools)
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:
@@ -127,7 +138,7 @@ class OpenAIBody:
         if isinstance(piece, TextPiece):
             return {"type": "text", "text": piece.text}
         name = piece.filename or "file"
-        if not reads(self._info, self._quirks, piece.mime):
+        if not accepts_attachment(self._info, self._quirks, piece.mime):
             return {"type": "text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
         url = f"data:{piece.mime};base64,{piece.data}"
         if piece.mime == "application/pdf":
@@ -147,7 +158,7 @@ class OpenAIBody:
                 {
                     "id": self._id(piece.id),
                     "type": "function",
-                    "function": {"name": tool_name(piece.name), "arguments": piece.arguments},
+                    "function": {"name": sanitize_tool_name(piece.name), "arguments": piece.arguments},
                 }
                 for piece in calls
             ]
@@ -156,7 +167,7 @@ class OpenAIBody:
     def _reasoning(self, thoughts: list[ReasoningPiece], *, is_same_model: bool) -> JSON:
         """Return thinking in the field that the model expects; signed details only go to the model that made them."""
         field = self._info.reasoning_field or self._quirks.reasoning_field
-        details = [item for piece in thoughts for item in _details(piece)] if is_same_model else []
+        details = [item for piece in thoughts for item in _list_reasoning_details(piece)] if is_same_model else []
         data: JSON = {"reasoning_details": details} if details else {}
         if field and field != "reasoning_details":
             data[field] = "\n".join(piece.text for piece in thoughts if piece.text)
@@ -164,13 +175,13 @@ class OpenAIBody:
 
     def _id(self, name: str) -> str:
         length = self._quirks.call_id_length
-        return call_id(name, length) if length else name
+        return sanitize_call_id(name, length) if length else name
 
 
 def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
     """Mark the system prompt and the last prompts or results, up to which the service then caches the request."""
-    prompts = [at for at, message in enumerate(messages) if not message.startswith(ANSWER_START)]
-    positions = {*range(system), *prompts[-MARKED_TURNS:]}
+    prompts = [at for at, message in enumerate(messages) if not message.startswith(ASSISTANT_MESSAGE_START)]
+    positions = {*range(system), *prompts[-MARKED_MESSAGE_COUNT:]}
     return [_add_cache_mark(message) if at in positions else message for at, message in enumerate(messages)]
 
 
@@ -185,8 +196,8 @@ def _add_cache_mark(messages: bytes) -> bytes:
     return b",".join(map(to_json, [*before, {**last, "content": parts}]))
 
 
-def _details(piece: ReasoningPiece) -> list[Any]:
-    match piece.metadata.get(METADATA):
+def _list_reasoning_details(piece: ReasoningPiece) -> list[Any]:
+    match piece.metadata.get(METADATA_KEY):
         case {"reasoning_details": [*details]}:
             return details
         case _:

@@ -1,17 +1,18 @@
-"""The events of an OpenAI chat completion, streamed or whole, as ours."""
+"""Reads answers of the chat completions API, streamed or whole, as model events."""
 
 from typing import Any
 
 import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
-from codeloop.model.protocols.chat_completions.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text, tier_of
-from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.model.protocols.chat_completions.request import METADATA_KEY
+from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text, read_tier
+from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
-REASONS: dict[str, FinishReason] = {
+# The reasons of OpenAI, and of services that took over those of another protocol.
+FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
     "end_turn": "stop",
@@ -28,7 +29,11 @@ REASONS: dict[str, FinishReason] = {
 
 
 class CompletionMessage(msgspec.Struct, gc=False):
-    """A delta, or the message of an answer that did not stream. Services disagree on types: each is looked at."""
+    """A delta, or the message of an answer that did not stream.
+
+    Services name the thinking `reasoning_content` (DeepSeek), `reasoning` (OpenRouter, Ollama) or `reasoning_text`
+    (GitHub Copilot), and disagree on types, so each value is checked where it is read.
+    """
 
     content: Any = None
     refusal: Any = None
@@ -40,7 +45,7 @@ class CompletionMessage(msgspec.Struct, gc=False):
 
 
 class CompletionChoice(msgspec.Struct, gc=False):
-    """One of the answers; only the first is asked for."""
+    """One of the alternative answers; only one is requested."""
 
     delta: CompletionMessage | None = None
     message: CompletionMessage | None = None
@@ -62,7 +67,7 @@ class CompletionChunk(msgspec.Struct, gc=False):
 class OpenAIReader(ResponseReader):
     """Reads one answer. Text, reasoning and calls that follow one another are blocks numbered from 0."""
 
-    reasons = REASONS
+    finish_reasons = FINISH_REASONS
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,10 +96,9 @@ class OpenAIReader(ResponseReader):
             self._fail({"message": f"an event is not what the protocol says: {error}"})
             return
         if chunk.choices:
-            # Only one answer was asked for.
             self._choice(chunk.choices[0])
         if chunk.usage is not None:
-            self.tokens = tokens_of(chunk.usage, tier_of(chunk.service_tier))
+            self.tokens = parse_usage(chunk.usage, read_tier(chunk.service_tier))
         if chunk.error is not None:
             self._fail({"error": chunk.error})
         # Some services report an error inside a 200 as a plain `message` or `detail`.
@@ -127,10 +131,11 @@ class OpenAIReader(ResponseReader):
                 self._open_block("text")
             self._blocks.pieces.append(content)
             return
-        for item in items(content):
+        # Mistral sends content as a list of parts when its model thinks.
+        for item in list_objects(content):
             match item:
                 case {"type": "thinking", "thinking": [*parts]}:
-                    self._think("".join(text(part.get("text")) for part in items(parts)), None)
+                    self._think("".join(read_text(part.get("text")) for part in list_objects(parts)), None)
                 case {"text": str(words)}:
                     self._say(words)
                 case _:
@@ -141,10 +146,10 @@ class OpenAIReader(ResponseReader):
             self._open_block("reasoning")
         if isinstance(thought, str):
             self._blocks.pieces.append(thought)
-        for detail in items(details):
+        for detail in list_objects(details):
             if not thought:
-                self._blocks.pieces.append(text(detail.get("text")) or text(detail.get("summary")))
-            merge_detail(self._details, detail)
+                self._blocks.pieces.append(read_text(detail.get("text")) or read_text(detail.get("summary")))
+            merge_reasoning_detail(self._details, detail)
 
     def _open_block(self, kind: str) -> None:
         self._blocks.flush()
@@ -160,20 +165,24 @@ class OpenAIReader(ResponseReader):
         if self._blocks.kind != "reasoning":
             self._blocks.kind = "reasoning"
             self._blocks.number += 1
-        self._blocks.events.append(ReasoningDelta("", self._blocks.number, {METADATA: {"reasoning_details": details}}))
+        self._blocks.events.append(
+            ReasoningDelta("", self._blocks.number, {METADATA_KEY: {"reasoning_details": details}})
+        )
 
     def _call(self, pieces: Any) -> None:
         if self._blocks.kind != "call":
             self._open_block("call")
-        for piece in items(pieces):
+        for piece in list_objects(pieces):
             function = piece.get("function")
             name, arguments = "", ""
             if is_json_object(function):
-                name, arguments = text(function.get("name")), arguments_text(function.get("arguments"))
-            self._blocks.events += self._blocks.calls.take(piece.get("index"), text(piece.get("id")), name, arguments)
+                name, arguments = read_text(function.get("name")), format_arguments(function.get("arguments"))
+            self._blocks.events += self._blocks.calls.add_piece(
+                piece.get("index"), read_text(piece.get("id")), name, arguments
+            )
 
 
-def merge_detail(details: list[JSON], piece: JSON) -> None:
+def merge_reasoning_detail(details: list[JSON], piece: JSON) -> None:
     """Add a streamed piece of `reasoning_details` to the entry it continues, or as a new entry."""
     last = details[-1] if details else {}
     field = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(piece.get("type")))
@@ -182,23 +191,23 @@ def merge_detail(details: list[JSON], piece: JSON) -> None:
     if not field or not same or last.get("signature"):
         details.append(dict(piece))
         return
-    joined_text = text(last.get(field)) + text(piece.get(field))
+    joined_text = read_text(last.get(field)) + read_text(piece.get(field))
     last.update({name: value for name, value in piece.items() if value is not None})
     last[field] = joined_text
 
 
-def tokens_of(usage: Any, tier: str = "") -> Tokens:
+def parse_usage(usage: Any, tier: str = "") -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
     if not is_json_object(usage):
         return NO_TOKENS
-    prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    cache_read = count(usage, "prompt_tokens_details", "cached_tokens")
+    prompt, output = read_count(usage, "prompt_tokens"), read_count(usage, "completion_tokens")
+    cache_read = read_count(usage, "prompt_tokens_details", "cached_tokens")
     # Fields of services that lack `prompt_tokens_details`, such as DeepSeek.
-    cache_read = cache_read or count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
-    cache_write = count(usage, "prompt_tokens_details", "cache_write_tokens")
-    reasoning = count(usage, "completion_tokens_details", "reasoning_tokens")
+    cache_read = cache_read or read_count(usage, "prompt_cache_hit_tokens") or read_count(usage, "cached_tokens")
+    cache_write = read_count(usage, "prompt_tokens_details", "cache_write_tokens")
+    reasoning = read_count(usage, "completion_tokens_details", "reasoning_tokens")
     # Some services leave reasoning out of `completion_tokens`: their total shows it.
-    if reasoning and count(usage, "total_tokens") == prompt + output + reasoning:
+    if reasoning and read_count(usage, "total_tokens") == prompt + output + reasoning:
         output += reasoning
     fresh = max(prompt - cache_read - cache_write, 0)
     total = fresh + output + cache_read + cache_write

@@ -1,1 +1,1 @@
-"""The adapters for Google's generateContent and Interactions, also for Gemini on Vertex AI."""
+"""The adapter for Google's generateContent, also for Gemini on Vertex AI."""

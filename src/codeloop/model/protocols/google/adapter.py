@@ -6,17 +6,18 @@ from urllib.parse import quote
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.protocols.google.request import GoogleBody
 from codeloop.model.protocols.google.response import GoogleReader
-from codeloop.model.quirks import GOOGLE, Quirks
+from codeloop.model.quirks import GOOGLE_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.http_model import HttpModel
 
 
 class GoogleGenerateContent(HttpModel):
-    """One model at one endpoint; `/models/NAME:streamGenerateContent` is added to its base URL."""
+    """A model at an endpoint; `/models/NAME:streamGenerateContent` is added to the base URL."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = GOOGLE) -> None:
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = GOOGLE_QUIRKS) -> None:
         name = quote(info.api_id or info.id, safe="@")
         key = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
+        # Without `alt=sse` the service streams one large JSON array.
         super().__init__(info, endpoint, quirks, f"/models/{name}:streamGenerateContent?alt=sse", key)
         self._body = GoogleBody(info, quirks)
 

@@ -1,4 +1,8 @@
-"""A request in Google's generateContent form. Equal messages give equal bytes, and what never changes comes first."""
+"""Encodes requests to Google's generateContent API.
+
+Equal messages give equal bytes, and the fields that never change come first: the service's cache compares from the
+first byte on.
+"""
 
 import re
 from typing import Any
@@ -19,44 +23,44 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.google.schema import adapt_parameters
-from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
+from codeloop.model.protocols.google.schema import convert_parameters
+from codeloop.model.quirks import Quirks, accepts_attachment
+from codeloop.model.wire.encoding import EncodingCache, collect_options, merge_body, sanitize_tool_name, to_json
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.schema.wire import JSON
 
-METADATA = "google"
+METADATA_KEY = "google"
 """The key of ReasoningPiece.metadata: {"signature": text, "part": "text" | "empty" | "call" | "thought"}.
 
 `part`: the part that the signature came with. "call" has the call's id in "call"; "text" is the text before it; "empty"
 is a part of its own without text; "thought" is the thought itself.
 """
-SKIP_SIGNATURE = "skip_thought_signature_validator"
+PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"
 """Google's placeholder for the signature of a call that this model did not make."""
 MODELS_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemini-[12]\.|gemma")
-"""Models that do not insist on signatures."""
+"""Models before Gemini 3, which accept calls without a signature."""
 BODY_FIELDS = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
 """Options that are fields of the body; all others are fields of its `generationConfig`."""
 
 
 class GoogleBody:
-    """Writes the bodies of requests to one model."""
+    """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
         self._needs_signatures = not MODELS_WITHOUT_SIGNATURES.search(info.api_id or info.id)
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _tool)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options first, then a content for each message."""
         head = to_json(self._head(request))
-        contents = b",".join(filter(None, self._cache.messages(request)))
+        contents = b",".join(filter(None, self._cache.encode_messages(request)))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"contents":[', contents, b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
-        options = options_of(self._info, request, self._quirks)
+        options = collect_options(self._info, request, self._quirks)
         generation: JSON = {}
         if request.max_tokens is not None:
             generation["maxOutputTokens"] = request.max_tokens
@@ -74,16 +78,17 @@ class GoogleBody:
         if self._info.reasoning and isinstance(thinking, dict):
             generation["thinkingConfig"] = {"includeThoughts": True, **thinking}
         head: JSON = {}
-        if not fields.get("cachedContent"):  # the service takes neither of them twice
+        # A cache at the service holds system prompt and tools already; the service refuses both in addition to one.
+        if not fields.get("cachedContent"):
             if request.system:
                 head["systemInstruction"] = {"parts": [{"text": request.system}]}
             if request.tools:
-                head["tools"] = [{"functionDeclarations": self._cache.tools(request.tools)}]
+                head["tools"] = [{"functionDeclarations": self._cache.encode_tools(request.tools)}]
         head.update(fields)
         config = {name: value for name, value in generation.items() if value is not None}
         if config:
             head["generationConfig"] = config
-        return with_body(head, request)
+        return merge_body(head, request)
 
     def _encode_message(self, message: ModelMessage) -> bytes:
         """Return the content of one message; b"" when nothing of it can be sent."""
@@ -91,7 +96,7 @@ class GoogleBody:
             case UserModelMessage(content=content):
                 parts = [self._user(piece) for piece in content]
             case ToolModelMessage(content=content):
-                parts = [_result(piece) for piece in content]
+                parts = [_encode_result(piece) for piece in content]
             case AssistantModelMessage():
                 parts = self._assistant(message)
         role = "model" if isinstance(message, AssistantModelMessage) else "user"
@@ -100,12 +105,12 @@ class GoogleBody:
     def _user(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):
             return {"text": piece.text}
-        if not reads(self._info, self._quirks, piece.mime):
+        if not accepts_attachment(self._info, self._quirks, piece.mime):
             return {"text": f"[{piece.filename or 'file'} ({piece.mime}) left out: this model can't read it]"}
         return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
 
     def _assistant(self, message: AssistantModelMessage) -> list[JSON]:
-        """Return the parts of an answer: each signature goes back with the part that it came with."""
+        """Return the parts of an answer, each with the signature that it came with: the service checks them."""
         is_same_model = message.origin == self._info.ref
         parts: list[JSON] = []
         signatures: dict[str, str] = {}
@@ -120,10 +125,10 @@ class GoogleBody:
                 case ReasoningPiece():
                     pass
                 case CallPiece():
-                    part = _call(piece)
+                    part = _encode_call(piece)
                     # Of calls made together only the first one has a signature, and needs one.
                     signature = signatures.get(piece.id) or (
-                        SKIP_SIGNATURE if self._needs_signatures and is_first else ""
+                        PLACEHOLDER_SIGNATURE if self._needs_signatures and is_first else ""
                     )
                     is_first = False
                     parts.append({**part, "thoughtSignature": signature} if signature else part)
@@ -132,7 +137,7 @@ class GoogleBody:
 
 def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[str, str]) -> None:
     """Put a signature back where it came from; that of a call goes into `signatures`, by the call's id."""
-    match piece.metadata.get(METADATA):
+    match piece.metadata.get(METADATA_KEY):
         case {"signature": str(signature), "part": "call", "call": str(call)}:
             signatures[call] = signature
         case {"signature": str(signature), "part": "thought"}:
@@ -145,17 +150,17 @@ def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[st
             pass
 
 
-def _call(piece: CallPiece) -> JSON:
+def _encode_call(piece: CallPiece) -> JSON:
     arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
-    return {"functionCall": {"id": piece.id, "name": tool_name(piece.name), "args": arguments}}
+    return {"functionCall": {"id": piece.id, "name": sanitize_tool_name(piece.name), "args": arguments}}
 
 
-def _result(piece: ResultPiece) -> JSON:
+def _encode_result(piece: ResultPiece) -> JSON:
     response = {"error" if piece.error else "output": piece.output}
-    return {"functionResponse": {"id": piece.call_id, "name": tool_name(piece.name), "response": response}}
+    return {"functionResponse": {"id": piece.call_id, "name": sanitize_tool_name(piece.name), "response": response}}
 
 
-def _tool(spec: ToolSpec) -> JSON:
+def _encode_tool(spec: ToolSpec) -> JSON:
     declaration: JSON = {"name": spec.name, "description": spec.description}
-    parameters = adapt_parameters(spec.parameters)
+    parameters = convert_parameters(spec.parameters)
     return {**declaration, "parameters": parameters} if parameters is not None else declaration

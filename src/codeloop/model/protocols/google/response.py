@@ -1,17 +1,17 @@
-"""The chunks of a generateContent answer, streamed or whole, as our events."""
+"""Reads answers of Google's generateContent API, streamed or whole, as model events."""
 
 from typing import Any
 
 import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
-from codeloop.model.protocols.google.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, text
-from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.model.protocols.google.request import METADATA_KEY
+from codeloop.model.wire.response import ResponseReader, is_json_object, read_count, read_text
+from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
-REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
+FINISH_REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
 BLOCK_REASONS = {
     "SAFETY": "its safety filter found the content harmful",
     "RECITATION": "it would have repeated a text that others own",
@@ -24,7 +24,7 @@ BLOCK_REASONS = {
     "IMAGE_SAFETY": "its safety filter found an image harmful",
 }
 """Why Google stopped an answer or did not begin it, by `finishReason` or `blockReason`."""
-RETRYABLE_ENDS = {
+RETRYABLE_REASONS = {
     "MALFORMED_FUNCTION_CALL": "the model made a call that can't be read",
     "MALFORMED_RESPONSE": "the model's answer can't be read",
     "UNEXPECTED_TOOL_CALL": "the model called a tool that was not offered",
@@ -75,7 +75,7 @@ class GoogleChunk(msgspec.Struct, gc=False, rename="camel"):
 class GoogleReader(ResponseReader):
     """Reads one answer. A change between text and thought begins a new block; so does a part with a signature."""
 
-    reasons = REASONS
+    finish_reasons = FINISH_REASONS
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class GoogleReader(ResponseReader):
             self._fail({"error": chunk.error})
             return
         if chunk.usage_metadata is not None:
-            self.tokens = tokens_of(chunk.usage_metadata)
+            self.tokens = parse_usage(chunk.usage_metadata)
             if not self._has_counts:
                 self._has_counts = True
                 self._blocks.events.append(UsageUpdate(self.tokens))
@@ -117,16 +117,16 @@ class GoogleReader(ResponseReader):
                 for part in candidate.content.parts:
                     self._read_part(part)
             if candidate.finish_reason:
-                self._finish(text(candidate.finish_reason), text(candidate.finish_message))
-        elif is_json_object(chunk.prompt_feedback) and (reason := text(chunk.prompt_feedback.get("blockReason"))):
-            self._block_answer(reason, text(chunk.prompt_feedback.get("blockReasonMessage")))
+                self._finish(read_text(candidate.finish_reason), read_text(candidate.finish_message))
+        elif is_json_object(chunk.prompt_feedback) and (reason := read_text(chunk.prompt_feedback.get("blockReason"))):
+            self._block_answer(reason, read_text(chunk.prompt_feedback.get("blockReasonMessage")))
 
     def _read_part(self, part: GooglePart) -> None:
-        signature = text(part.thought_signature)
+        signature = read_text(part.thought_signature)
         if part.function_call is not None:
             self._call(part.function_call, signature)
             return
-        words = text(part.text)
+        words = read_text(part.text)
         kind = "reasoning" if part.thought else "text"
         if words:
             if kind != self._blocks.kind or signature or self._blocks.number != self._number:
@@ -141,13 +141,13 @@ class GoogleReader(ResponseReader):
 
     def _call(self, function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
-        call, events = self._blocks.calls.open(text(function_call.id), text(function_call.name))
+        call, events = self._blocks.calls.open_call(read_text(function_call.id), read_text(function_call.name))
         if signature:
             self._sign({"signature": signature, "part": "call", "call": call.id}, is_new=True)
         self._number += 1
         self._blocks.events += events
-        self._blocks.events += self._blocks.calls.add(call, arguments_text(function_call.args) or "{}")
-        self._blocks.events += self._blocks.calls.complete(call)
+        self._blocks.events += self._blocks.calls.add_arguments(call, format_arguments(function_call.args) or "{}")
+        self._blocks.events += self._blocks.calls.complete_call(call)
 
     def _open_block(self, kind: str) -> None:
         self._blocks.flush()
@@ -158,12 +158,12 @@ class GoogleReader(ResponseReader):
         """Emit a signature; it is stored in the order in which it came, so the text after it begins a new block."""
         if is_new:
             self._number += 1
-        self._blocks.add_metadata(self._number, {METADATA: metadata})
+        self._blocks.add_metadata(self._number, {METADATA_KEY: metadata})
         self._number += 1
 
     def _finish(self, reason: str, detail: str) -> None:
-        if reason in RETRYABLE_ENDS and not self._blocks.calls.has_ready_call:
-            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_ENDS[reason]} ({detail or reason})"}})
+        if reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
+            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})"}})
         elif reason in BLOCK_REASONS or reason == "MISSING_THOUGHT_SIGNATURE":
             self._block_answer(reason, detail)
         else:
@@ -176,17 +176,17 @@ class GoogleReader(ResponseReader):
         self._fail({"error": {"code": "content_filter", "message": message}})
 
 
-def tokens_of(usage: Any) -> Tokens:
+def parse_usage(usage: Any) -> Tokens:
     """Return the counts of `usageMetadata`. The prompt's count includes cached tokens, the answer's no thoughts."""
     if not is_json_object(usage):
         return NO_TOKENS
-    prompt = count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount")
-    cache_read, thoughts = count(usage, "cachedContentTokenCount"), count(usage, "thoughtsTokenCount")
-    output = count(usage, "candidatesTokenCount") + thoughts
+    prompt = read_count(usage, "promptTokenCount") + read_count(usage, "toolUsePromptTokenCount")
+    cache_read, thoughts = read_count(usage, "cachedContentTokenCount"), read_count(usage, "thoughtsTokenCount")
+    output = read_count(usage, "candidatesTokenCount") + thoughts
     return Tokens(
         input=max(prompt - cache_read, 0),
         output=output,
         reasoning=thoughts,
         cache=CacheTokens(read=cache_read, write=0),
-        total=count(usage, "totalTokenCount") or prompt + output,
+        total=read_count(usage, "totalTokenCount") or prompt + output,
     )

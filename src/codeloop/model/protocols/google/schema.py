@@ -1,4 +1,4 @@
-"""The schema of a tool's parameters in the subset of OpenAPI that Gemini's function declarations take. Pure."""
+"""Converts the JSON Schema of a tool's parameters to the subset of OpenAPI that Gemini's functions accept. Pure."""
 
 from typing import Any
 
@@ -6,35 +6,37 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.model.wire.tool_schema import flatten_root
 from codeloop.schema.wire import JSON
 
-PLAIN = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
+COPIED_KEYWORDS = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
 """Keywords that are copied as they are."""
-BOUNDS = ("minimum", "maximum")
-FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
+BOUND_KEYWORDS = ("minimum", "maximum")
+SUPPORTED_FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
 MAX_DEPTH = 24
-"""Levels of a schema that are sent. A recursive schema ends where it first refers to itself."""
+"""Levels of a schema that are sent; deeper ones become plain objects. A recursive schema ends where it repeats."""
 
 
-def adapt_parameters(schema: JSON) -> JSON | None:
+def convert_parameters(schema: JSON) -> JSON | None:
     """Return the schema of an object in Gemini's subset; None for one without properties, which is refused.
 
     References are resolved, unions become `anyOf` or `nullable`, a constant becomes an `enum` of one value.
     What the subset can't express is omitted; calls are still checked against it.
     """
-    converted = _Converter(schema).convert(flatten_root(schema), (), 0)
+    converted = _SchemaConverter(schema).convert(flatten_root(schema), (), 0)
+    # The service refuses an object without properties: such a tool has no parameters.
     return converted if converted.get("properties") else None
 
 
-class _Converter:
+class _SchemaConverter:
     def __init__(self, root: JSON) -> None:
         self._root = root
 
     def convert(self, value: Any, references: tuple[str, ...], depth: int) -> JSON:
         """Return one schema; `references` are the references that lead to it."""
         node, references, is_resolved = self._resolve(value, references)
+        # The subset has no references, so a recursive schema has to end somewhere: as an object of any shape.
         if not is_resolved or depth > MAX_DEPTH:
             return {"type": "object", **({"description": node["description"]} if "description" in node else {})}
         node = self._merge_all(node, references)
-        branches = _branches(node)
+        branches = _list_branches(node)
         if branches is not None:
             return self._union(node, branches, references, depth)
         return self._convert_single(node, references, depth)
@@ -79,6 +81,7 @@ class _Converter:
         non_null = [branch for branch, what in zip(branches, members, strict=True) if not _is_null(what)]
         nullable: JSON = {"nullable": True} if len(non_null) < len(branches) else {}
         notes = {key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)}
+        # How some generators write an enum: a union of constants.
         values = [what.get("const") for what in members if "const" in what]
         if len(values) == len(branches) and all(isinstance(value, str) and value for value in values):
             return {"type": "string", "enum": list(dict.fromkeys(values)), **notes}
@@ -86,24 +89,25 @@ class _Converter:
         distinct = [option for at, option in enumerate(options) if option not in options[:at]]
         if not distinct:
             return {"type": "string", **notes, **nullable}
+        # `int | None` and the like: not a union for Gemini, but a nullable type.
         if len(distinct) == 1:
             return {**distinct[0], **notes, **nullable}
         return {"anyOf": distinct, **notes, **nullable}
 
     def _convert_single(self, node: JSON, references: tuple[str, ...], depth: int) -> JSON:
-        kind = _kind(node)
+        kind = _infer_type(node)
         data: JSON = {"type": kind}
-        data.update({key: node[key] for key in PLAIN if key in node})
+        data.update({key: node[key] for key in COPIED_KEYWORDS if key in node})
         if node.get("nullable") is True:
             data["nullable"] = True
-        if isinstance(node.get("format"), str) and node["format"] in FORMATS:
+        if isinstance(node.get("format"), str) and node["format"] in SUPPORTED_FORMATS:
             data["format"] = node["format"]
         match kind:
             case "string":
-                _add_values(data, node)
+                _add_enum(data, node)
             case "integer" | "number":
                 _add_bounds(data, node, is_integer=kind == "integer")
-                _add_values(data, node)
+                _add_enum(data, node)
             case "array":
                 items = node.get("items", node.get("prefixItems"))
                 data["items"] = self.convert({"anyOf": items} if is_list(items) else items, references, depth + 1)
@@ -123,7 +127,7 @@ class _Converter:
             data["required"] = required
 
 
-def _branches(node: JSON) -> list[Any] | None:
+def _list_branches(node: JSON) -> list[Any] | None:
     """Return the members of a union, however it is written; None: it is none."""
     for key in ("anyOf", "oneOf"):
         if is_list(members := node.get(key)) and members:
@@ -136,7 +140,7 @@ def _branches(node: JSON) -> list[Any] | None:
     return [{**common, "type": kind} for kind in kinds]
 
 
-def _kind(node: JSON) -> str:
+def _infer_type(node: JSON) -> str:
     """Return the type of a schema, or the one that its other keywords mean."""
     types = node.get("type")
     if isinstance(types, str):
@@ -154,7 +158,7 @@ def _is_null(node: JSON) -> bool:
     return node.get("type") == "null" or ("const" in node and node["const"] is None)
 
 
-def _add_values(data: JSON, node: JSON) -> None:
+def _add_enum(data: JSON, node: JSON) -> None:
     """Add the allowed values: as `enum` if they are texts, which is all that it can list; else in the description."""
     values = [node["const"]] if "const" in node else node.get("enum")
     if not is_list(values):
@@ -170,7 +174,7 @@ def _add_values(data: JSON, node: JSON) -> None:
 
 
 def _add_bounds(data: JSON, node: JSON, *, is_integer: bool) -> None:
-    for key in BOUNDS:
+    for key in BOUND_KEYWORDS:
         if isinstance(node.get(key), (int, float)):
             data[key] = node[key]
     # The subset has no exclusive bounds; for integers the next number means the same.

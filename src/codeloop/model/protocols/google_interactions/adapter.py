@@ -5,20 +5,20 @@ from collections.abc import AsyncGenerator
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.protocols.google_interactions.request import InteractionBody
 from codeloop.model.protocols.google_interactions.response import InteractionReader
-from codeloop.model.quirks import INTERACTIONS, Quirks
+from codeloop.model.quirks import INTERACTIONS_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.http_model import HttpModel
 
-REVISION = "2026-05-20"
+API_REVISION = "2026-05-20"
 """The dated version of the API whose requests and events are implemented here."""
 
 
 class GoogleInteractions(HttpModel):
-    """One model at one endpoint; `/interactions` is added to its base URL."""
+    """A model at an endpoint; `/interactions` is added to the base URL."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS) -> None:
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS_QUIRKS) -> None:
         key = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
-        super().__init__(info, endpoint, quirks, "/interactions", {"api-revision": REVISION, **key})
+        super().__init__(info, endpoint, quirks, "/interactions", {"api-revision": API_REVISION, **key})
         self._body = InteractionBody(info, quirks)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:

@@ -1,4 +1,7 @@
-"""The body of a request to Google's Interactions API, with the whole conversation: the service stores nothing."""
+"""Encodes requests to Google's Interactions API.
+
+Each request has the whole conversation: the service could store it, but is told not to (`store`).
+"""
 
 from typing import Any
 
@@ -18,20 +21,20 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
+from codeloop.model.quirks import Quirks, accepts_attachment
+from codeloop.model.wire.encoding import EncodingCache, collect_options, merge_body, sanitize_tool_name, to_json
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
-METADATA = "google-interactions"
+METADATA_KEY = "google-interactions"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought."""
 BODY_FIELDS = frozenset({"response_format", "safety_settings", "service_tier", "labels", "generation_config", "store"})
 """Options that are fields of the body; all others are fields of its `generation_config`."""
 
 
 class InteractionBody:
-    """Writes the bodies of requests to one model."""
+    """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
@@ -39,9 +42,9 @@ class InteractionBody:
         self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: what never changes first, then the steps of each message."""
+        """Return the JSON body: the fields that never change, then the steps of each message."""
         head = to_json(self._head(request))
-        steps = b",".join(filter(None, self._cache.messages(request)))
+        steps = b",".join(filter(None, self._cache.encode_messages(request)))
         return b"".join((head[:-1], b',"input":[', steps, b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
@@ -49,7 +52,7 @@ class InteractionBody:
         if request.system:
             head["system_instruction"] = request.system
         if request.tools:
-            head["tools"] = self._cache.tools(request.tools)
+            head["tools"] = self._cache.encode_tools(request.tools)
         generation: JSON = {}
         if request.max_tokens is not None:
             generation["max_output_tokens"] = request.max_tokens
@@ -59,13 +62,13 @@ class InteractionBody:
             generation["top_p"] = request.top_p
         if self._info.reasoning:
             generation["thinking_summaries"] = "auto"
-        for name, value in options_of(self._info, request, self._quirks).items():
+        for name, value in collect_options(self._info, request, self._quirks).items():
             (head if name in BODY_FIELDS else generation)[name] = value
         generation.update(head.pop("generation_config", {}))
         config = {name: value for name, value in generation.items() if value is not None}
         if config:
             head["generation_config"] = config
-        return with_body(head, request)
+        return merge_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
         parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
@@ -77,32 +80,37 @@ class InteractionBody:
             case UserModelMessage(content=content):
                 steps: list[JSON] = [{"type": "user_input", "content": [self._user(piece) for piece in content]}]
             case ToolModelMessage(content=content):
-                steps = [_result(piece) for piece in content]
+                steps = [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
                 is_same_model = origin == self._info.ref
-                items = (_assistant(piece, is_same_model=is_same_model) for piece in content)
+                items = (_encode_assistant_piece(piece, is_same_model=is_same_model) for piece in content)
                 steps = [step for step in items if step is not None]
         return b",".join(map(to_json, steps))
 
     def _user(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):
             return {"type": "text", "text": piece.text}
-        if not reads(self._info, self._quirks, piece.mime):
+        if not accepts_attachment(self._info, self._quirks, piece.mime):
             name = piece.filename or "file"
             return {"type": "text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
         kind = "document" if piece.mime == "application/pdf" else "image"
         return {"type": kind, "data": piece.data, "mime_type": piece.mime}
 
 
-def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
+def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
     match piece:
         case TextPiece(text=text):
             return {"type": "model_output", "content": [{"type": "text", "text": text}]} if text.strip() else None
         case CallPiece():
             arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
-            return {"type": "function_call", "id": piece.id, "name": tool_name(piece.name), "arguments": arguments}
+            return {
+                "type": "function_call",
+                "id": piece.id,
+                "name": sanitize_tool_name(piece.name),
+                "arguments": arguments,
+            }
         case ReasoningPiece(text=text, metadata=metadata):
-            match metadata.get(METADATA):
+            match metadata.get(METADATA_KEY):
                 case {"signature": str(signature)} if is_same_model:
                     summary: JSON = {"summary": [{"type": "text", "text": text}]} if text else {}
                     return {"type": "thought", "signature": signature, **summary}
@@ -110,7 +118,7 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: 
                     return None
 
 
-def _result(piece: ResultPiece) -> JSON:
-    step: JSON = {"type": "function_result", "call_id": piece.call_id, "name": tool_name(piece.name)}
+def _encode_result(piece: ResultPiece) -> JSON:
+    step: JSON = {"type": "function_result", "call_id": piece.call_id, "name": sanitize_tool_name(piece.name)}
     step["result"] = piece.output
     return {**step, "is_error": True} if piece.error else step

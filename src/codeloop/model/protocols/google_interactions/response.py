@@ -5,19 +5,19 @@ from typing import Any
 import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
-from codeloop.model.protocols.google_interactions.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.model.protocols.google_interactions.request import METADATA_KEY
+from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 
-REASONS: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "completed": "stop",
     "requires_action": "tool-calls",
     "incomplete": "length",
     "budget_exceeded": "length",
     "requires_continuation": "length",
 }
-FAILURES = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
+FAILURE_MESSAGES = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
 
 
 class StepDelta(msgspec.Struct, gc=False):
@@ -47,7 +47,7 @@ class InteractionEvent(msgspec.Struct, gc=False):
 class InteractionReader(ResponseReader):
     """Reads one answer. Blocks have the numbers of the service's steps."""
 
-    reasons = REASONS
+    finish_reasons = FINISH_REASONS
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,9 +63,9 @@ class InteractionReader(ResponseReader):
         if answer.error is not None:
             self._fail({"error": answer.error})
             return []
-        for index, step in enumerate(items(answer.steps)):
+        for index, step in enumerate(list_objects(answer.steps)):
             self._begin(index, step)
-            self._blocks.end(index)
+            self._blocks.end_block(index)
         self._complete({"status": answer.status, "usage": answer.usage})
         return self._blocks.take_events()
 
@@ -73,6 +73,7 @@ class InteractionReader(ResponseReader):
         try:
             event = self._decode(payload)
         except msgspec.MsgspecError as error:
+            # The marker that ends streams of chat completions is no event; some gateways send it here too.
             if payload != b"[DONE]":
                 self._fail({"message": f"an event is not what the protocol says: {error}"})
             return
@@ -83,13 +84,13 @@ class InteractionReader(ResponseReader):
             case "step.start":
                 self._begin(event.index, event.step)
             case "step.stop":
-                self._blocks.end(event.index)
+                self._blocks.end_block(event.index)
             case "interaction.completed":
                 self._complete(event.interaction)
                 self.is_done = self.has_ended
             case "interaction.status_update":
                 if event.usage is not None:
-                    self.tokens = tokens_of(event.usage)
+                    self.tokens = parse_usage(event.usage)
                     self._blocks.events.append(UsageUpdate(self.tokens))
             case _:
                 if event.error is not None:
@@ -101,64 +102,66 @@ class InteractionReader(ResponseReader):
         self._blocks.flush()
         match step.get("type"):
             case "function_call":
-                self._blocks.start_call(index, text(step.get("id")), text(step.get("name")))
+                self._blocks.start_call(index, read_text(step.get("id")), read_text(step.get("name")))
                 if arguments := step.get("arguments"):
-                    self._blocks.add_arguments(index, arguments_text(arguments))
+                    self._blocks.add_arguments(index, format_arguments(arguments))
             case "model_output":
                 self._blocks.add_text("text", index, _join_texts(step.get("content")))
             case "thought":
                 self._blocks.add_text(
-                    "reasoning", index, "".join(text(each.get("text")) for each in items(step.get("summary")))
+                    "reasoning",
+                    index,
+                    "".join(read_text(each.get("text")) for each in list_objects(step.get("summary"))),
                 )
-                self._sign(index, text(step.get("signature")))
+                self._sign(index, read_text(step.get("signature")))
             case _:
                 return
 
     def _add(self, index: int, delta: StepDelta) -> None:
         match delta.type:
             case "text":
-                self._blocks.add_text("text", index, text(delta.text))
+                self._blocks.add_text("text", index, read_text(delta.text))
             case "arguments_delta":
-                self._blocks.add_arguments(index, text(delta.arguments))
+                self._blocks.add_arguments(index, read_text(delta.arguments))
             case "thought_summary":
                 words = delta.content.get("text") if is_json_object(delta.content) else delta.text
-                self._blocks.add_text("reasoning", index, text(words))
+                self._blocks.add_text("reasoning", index, read_text(words))
             case "thought_signature":
-                self._sign(index, text(delta.signature))
+                self._sign(index, read_text(delta.signature))
             case _:
                 return
 
     def _sign(self, index: int, signature: str) -> None:
         if signature:
-            self._blocks.add_metadata(index, {METADATA: {"signature": signature}})
+            self._blocks.add_metadata(index, {METADATA_KEY: {"signature": signature}})
 
     def _complete(self, interaction: Any) -> None:
         if not is_json_object(interaction):
             return
         if interaction.get("usage") is not None:
-            self.tokens = tokens_of(interaction.get("usage"))
-        status = text(interaction.get("status"))
-        if status in FAILURES:
-            self._fail({"error": {"code": 500, "message": FAILURES[status]}})
+            self.tokens = parse_usage(interaction.get("usage"))
+        status = read_text(interaction.get("status"))
+        if status in FAILURE_MESSAGES:
+            self._fail({"error": {"code": 500, "message": FAILURE_MESSAGES[status]}})
         elif status != "in_progress":
             self._reason, self.has_ended = status, bool(status)
 
 
 def _join_texts(parts: Any) -> str:
-    return "".join(text(each.get("text")) for each in items(parts))
+    return "".join(read_text(each.get("text")) for each in list_objects(parts))
 
 
-def tokens_of(usage: Any) -> Tokens:
+def parse_usage(usage: Any) -> Tokens:
     """Return the counts of an interaction's `usage`: its input includes cached tokens, its output no thoughts."""
     if not is_json_object(usage):
         return NO_TOKENS
-    input_tokens = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
-    cache_read, thoughts = count(usage, "total_cached_tokens"), count(usage, "total_thought_tokens")
-    output = count(usage, "total_output_tokens") + thoughts
+    input_tokens = read_count(usage, "total_input_tokens") + read_count(usage, "total_tool_use_tokens")
+    cache_read, thoughts = read_count(usage, "total_cached_tokens"), read_count(usage, "total_thought_tokens")
+    output = read_count(usage, "total_output_tokens") + thoughts
     return Tokens(
         input=max(input_tokens - cache_read, 0),
         output=output,
         reasoning=thoughts,
         cache=CacheTokens(read=cache_read, write=0),
-        total=count(usage, "total_tokens") or input_tokens + output,
+        total=read_count(usage, "total_tokens") or input_tokens + output,
     )

@@ -1,1 +1,1 @@
-"""OpenAI's Responses protocol."""
+"""The adapter for OpenAI's Responses protocol."""

@@ -5,33 +5,44 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.protocols.responses.request import INCLUDE, PHASE, SUMMARY, THINKING, ResponsesBody
+from codeloop.model.protocols.responses.request import (
+    INCLUDE_FEATURE,
+    PHASE_FEATURE,
+    SUMMARY_FEATURE,
+    THINKING_FEATURE,
+    ResponsesBody,
+)
 from codeloop.model.protocols.responses.response import ResponsesReader
-from codeloop.model.quirks import OPENAI, Quirks
+from codeloop.model.quirks import OPENAI_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.http_model import HttpModel
 from codeloop.schema.errors import APIError
 
-REFUSALS = (
-    (r"reasoning[. ]summar(?:y|ies)", SUMMARY),
-    (r"invalid_encrypted_content|encrypted content.{0,60}(?:could not|cannot|can't|failed)", THINKING),
-    (r"item with id .?rs_\w+.{0,20}not found|item '?rs_\w+'? of type 'reasoning'", THINKING),
-    (r"encrypted.?content.{0,40}not supported", INCLUDE),
-    (r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase", PHASE),
+REFUSAL_PATTERNS = (
+    (r"reasoning[. ]summar(?:y|ies)", SUMMARY_FEATURE),
+    (r"invalid_encrypted_content|encrypted content.{0,60}(?:could not|cannot|can't|failed)", THINKING_FEATURE),
+    (r"item with id .?rs_\w+.{0,20}not found|item '?rs_\w+'? of type 'reasoning'", THINKING_FEATURE),
+    (r"encrypted.?content.{0,40}not supported", INCLUDE_FEATURE),
+    (r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase", PHASE_FEATURE),
 )
-"""Text of a 400 -> the optional feature that was refused; this request and all that follow are sent without it."""
+"""Patterns of a 400's text -> the optional feature that was refused.
+
+This request and all that follow are sent without it: accounts without a verified organization get no summaries, and
+many gateways support a part of the protocol only.
+"""
 
 
 class OpenAIResponses(HttpModel):
-    """One model at one endpoint; `/responses` is added to its base URL, which mostly ends in /v1."""
+    """A model at an endpoint; `/responses` is added to the base URL, which mostly ends in /v1."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = OPENAI) -> None:
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = OPENAI_QUIRKS) -> None:
         key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         super().__init__(info, endpoint, quirks, "/responses", key)
         self._body = ResponsesBody(info, quirks)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield its events until Finished. Closing the generator drops the connection."""
+        # Ends, since each feature can be omitted only once.
         while True:
             body = self._body.encode(request)
             async with aclosing(self._exchange(self._request_headers(request), body, ResponsesReader())) as events:
@@ -47,5 +58,7 @@ class OpenAIResponses(HttpModel):
         if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
             return False
         message = f"{end.error.data.message} {end.error.data.response_body or ''}"
-        feature = next((feature for pattern, feature in REFUSALS if re.search(pattern, message, re.IGNORECASE)), None)
+        feature = next(
+            (feature for pattern, feature in REFUSAL_PATTERNS if re.search(pattern, message, re.IGNORECASE)), None
+        )
         return feature is not None and self._body.omit(feature)

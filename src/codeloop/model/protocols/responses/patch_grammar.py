@@ -1,4 +1,4 @@
-"""The patch tool as a tool that takes plain text by a grammar, which some models were trained to call."""
+"""The patch tool as a free-form tool, whose argument is plain text of a grammar: models of OpenAI are trained on it."""
 
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.wire import JSON
@@ -7,7 +7,7 @@ PATCH_TOOL = "apply_patch"
 PATCH_ARGUMENT = "patchText"
 """The one argument of the tool, which holds the text."""
 
-GRAMMAR = r"""start: "*** Begin Patch" NEWLINE section+ "*** End Patch" NEWLINE?
+PATCH_GRAMMAR = r"""start: "*** Begin Patch" NEWLINE section+ "*** End Patch" NEWLINE?
 
 section: added | deleted | updated
 
@@ -28,14 +28,14 @@ same: " " LINE? NEWLINE
 LINE: /[^\r\n]+/
 NEWLINE: /\r?\n/
 """
-"""In the syntax of Lark: the envelope that `workspace/edit/patch_parser.py` reads."""
+"""The patches that `workspace/edit/patch_parser.py` reads, in the syntax of Lark."""
 
 
-def patch_tool(spec: ToolSpec) -> JSON:
-    """Return the tool in the form of one that is called with text, not with arguments."""
+def encode_patch_tool(spec: ToolSpec) -> JSON:
+    """Return the tool's declaration as one that is called with text in place of JSON arguments."""
     return {
         "type": "custom",
         "name": spec.name,
         "description": spec.description,
-        "format": {"type": "grammar", "syntax": "lark", "definition": GRAMMAR},
+        "format": {"type": "grammar", "syntax": "lark", "definition": PATCH_GRAMMAR},
     }

@@ -1,4 +1,7 @@
-"""The body of a request to OpenAI's Responses API, with the whole conversation: the service stores nothing."""
+"""Encodes requests to OpenAI's Responses API.
+
+Each request has the whole conversation: the service could store it, but is told not to (`store`).
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,14 +23,21 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, patch_tool
-from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
+from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, encode_patch_tool
+from codeloop.model.quirks import Quirks, accepts_attachment
+from codeloop.model.wire.encoding import (
+    EncodingCache,
+    collect_options,
+    merge_body,
+    sanitize_call_id,
+    sanitize_tool_name,
+    to_json,
+)
 from codeloop.model.wire.response import is_json_object
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
-METADATA = "responses"
+METADATA_KEY = "responses"
 """The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking, {"phase": text} of text."""
 MAX_CALL_ID_LENGTH = 64
 """The characters that the service accepts in a call's id."""
@@ -37,13 +47,13 @@ NESTED_OPTIONS = {
     "verbosity": ("text", "verbosity"),
     "max_tokens": ("", "max_output_tokens"),
 }
-"""Options, by their names in chat completions -> the object and the field of this protocol."""
-SUMMARY, INCLUDE, THINKING, PHASE = "summary", "include", "thinking", "phase"
+"""Options by their names in chat completions -> the object (empty: the body) and the field of this protocol."""
+SUMMARY_FEATURE, INCLUDE_FEATURE, THINKING_FEATURE, PHASE_FEATURE = "summary", "include", "thinking", "phase"
 """Features that a request can omit; see `ResponsesBody.omissions`."""
 
 
 class ResponsesBody:
-    """Writes the bodies of requests to one model.
+    """Encodes the bodies of requests to one model.
 
     `omissions`: the features that the service has rejected; no further request contains them.
     """
@@ -53,7 +63,7 @@ class ResponsesBody:
         self._info = info
         self._quirks = quirks
         name = info.api_id or info.id
-        self._takes_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar)
+        self._takes_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar_models)
         self._cache = EncodingCache(self._encode_message, self._tool)
 
     def omit(self, feature: str) -> bool:
@@ -69,13 +79,14 @@ class ResponsesBody:
         """Return the JSON body: options and tools first, then the system prompt and the items of each message."""
         head = to_json(self._head(request))
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        items = b",".join([*system, *filter(None, self._cache.messages(request))])
+        items = b",".join([*system, *filter(None, self._cache.encode_messages(request))])
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
         info, quirks = self._info, self._quirks
         head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
-        if info.reasoning and INCLUDE not in self.omissions:
+        if info.reasoning and INCLUDE_FEATURE not in self.omissions:
+            # The service stores nothing, so its thinking comes encrypted and is sent back with later requests.
             head["include"] = ["reasoning.encrypted_content"]
         if request.max_tokens is not None:
             head["max_output_tokens"] = request.max_tokens
@@ -87,17 +98,19 @@ class ResponsesBody:
             head[quirks.session_field] = request.session_id
         if request.tools and quirks.parallel_tool_calls is not None:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
-        if info.reasoning and quirks.reasoning_summary and SUMMARY not in self.omissions:
+        if info.reasoning and quirks.reasoning_summary and SUMMARY_FEATURE not in self.omissions:
             head["reasoning"] = {"summary": quirks.reasoning_summary}
-        for name, value in options_of(info, request, quirks).items():
+        for name, value in collect_options(info, request, quirks).items():
             _put_option(head, name, value)
         if request.tools:
-            head["tools"] = self._cache.tools(request.tools)
-        return _translate(with_body({name: value for name, value in head.items() if value is not None}, request))
+            head["tools"] = self._cache.encode_tools(request.tools)
+        return _translate_chat_fields(
+            merge_body({name: value for name, value in head.items() if value is not None}, request)
+        )
 
     def _tool(self, spec: ToolSpec) -> JSON:
         if spec.name == PATCH_TOOL and self._takes_patches:
-            return patch_tool(spec)
+            return encode_patch_tool(spec)
         parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {
             "type": "function",
@@ -122,7 +135,7 @@ class ResponsesBody:
         if isinstance(piece, TextPiece):
             return {"type": "input_text", "text": piece.text}
         name = piece.filename or "file"
-        if not reads(self._info, self._quirks, piece.mime):
+        if not accepts_attachment(self._info, self._quirks, piece.mime):
             return {"type": "input_text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
         url = f"data:{piece.mime};base64,{piece.data}"
         if piece.mime == "application/pdf":
@@ -136,7 +149,11 @@ class ResponsesBody:
         for piece in message.content:
             match piece:
                 case ReasoningPiece():
-                    data = self._encode_thought(piece) if is_same_model and THINKING not in self.omissions else None
+                    data = (
+                        self._encode_thought(piece)
+                        if is_same_model and THINKING_FEATURE not in self.omissions
+                        else None
+                    )
                     thoughts += [data] if data else []
                     continue
                 case TextPiece():
@@ -152,7 +169,7 @@ class ResponsesBody:
 
         Such an item would refer to the service's storage, and nothing is stored there (`store` is false).
         """
-        match piece.metadata.get(METADATA):
+        match piece.metadata.get(METADATA_KEY):
             case {"id": str(name), "encrypted_content": str(content)} if content:
                 summary = [{"type": "summary_text", "text": piece.text}] if piece.text else []
                 return {"type": "reasoning", "id": name, "summary": summary, "encrypted_content": content}
@@ -162,15 +179,15 @@ class ResponsesBody:
     def _message(self, piece: TextPiece, *, is_same_model: bool) -> JSON:
         item: JSON = {"type": "message", "role": "assistant"}
         item["content"] = [{"type": "output_text", "text": piece.text}]
-        match piece.metadata.get(METADATA):
-            case {"phase": str(phase)} if is_same_model and PHASE not in self.omissions:
+        match piece.metadata.get(METADATA_KEY):
+            case {"phase": str(phase)} if is_same_model and PHASE_FEATURE not in self.omissions:
                 item["phase"] = phase
             case _:
                 pass
         return item
 
     def _call(self, piece: CallPiece) -> JSON:
-        name, call = tool_name(piece.name), _id(piece.id)
+        name, call = sanitize_tool_name(piece.name), _encode_call_id(piece.id)
         patch = self._patch(piece)
         if patch is not None:
             return {"type": "custom_tool_call", "call_id": call, "name": name, "input": patch}
@@ -179,7 +196,7 @@ class ResponsesBody:
     def _result(self, piece: ResultPiece) -> JSON:
         is_patch = piece.name == PATCH_TOOL and self._takes_patches
         kind = "custom_tool_call_output" if is_patch else "function_call_output"
-        return {"type": kind, "call_id": _id(piece.call_id), "output": piece.output}
+        return {"type": kind, "call_id": _encode_call_id(piece.call_id), "output": piece.output}
 
     def _patch(self, piece: CallPiece) -> str | None:
         """Return the patch of a call that is sent as free-form text; None: the call is sent with JSON arguments."""
@@ -201,7 +218,7 @@ def _put_option(head: JSON, name: str, value: Any) -> None:
         head[field] = value
 
 
-def _translate(head: JSON) -> JSON:
+def _translate_chat_fields(head: JSON) -> JSON:
     """Move `response_format` and `tool_choice` of chat completions to their fields in this protocol."""
     match head.get("response_format"):
         case {"type": "json_schema", "json_schema": {} as schema}:
@@ -217,5 +234,5 @@ def _translate(head: JSON) -> JSON:
     return head
 
 
-def _id(name: str) -> str:
-    return call_id(name) if len(name) <= MAX_CALL_ID_LENGTH else call_id(name, MAX_CALL_ID_LENGTH)
+def _encode_call_id(name: str) -> str:
+    return sanitize_call_id(name) if len(name) <= MAX_CALL_ID_LENGTH else sanitize_call_id(name, MAX_CALL_ID_LENGTH)

@@ -1,4 +1,4 @@
-"""The events of an answer in OpenAI's Responses form, streamed or whole, as ours."""
+"""Reads answers of OpenAI's Responses API, streamed or whole, as model events."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT
-from codeloop.model.protocols.responses.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text, tier_of
-from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.model.protocols.responses.request import METADATA_KEY
+from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text, read_tier
+from codeloop.model.wire.tool_calls import OpenCall, format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
-REASONS: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "completed": "stop",
     "max_output_tokens": "length",
     "max_tokens": "length",
     "content_filter": "content-filter",
 }
-BETWEEN_SUMMARIES = "\n\n"
+SUMMARY_SEPARATOR = "\n\n"
 
 
 class ResponsesEvent(msgspec.Struct, gc=False):
@@ -39,7 +39,7 @@ class ResponsesEvent(msgspec.Struct, gc=False):
     incomplete_details: Any = None
 
 
-class OpenItem(msgspec.Struct):
+class OpenOutputItem(msgspec.Struct):
     """An output item that has begun. `has_text`: a part of it was streamed."""
 
     kind: str
@@ -51,12 +51,12 @@ class OpenItem(msgspec.Struct):
 class ResponsesReader(ResponseReader):
     """Reads one answer. Blocks have the numbers of the output items."""
 
-    reasons = REASONS
+    finish_reasons = FINISH_REASONS
 
     def __init__(self) -> None:
         super().__init__()
         self._decode = msgspec.json.Decoder(ResponsesEvent).decode
-        self._open: dict[int, OpenItem] = {}
+        self._open: dict[int, OpenOutputItem] = {}
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the response itself."""
@@ -72,14 +72,15 @@ class ResponsesReader(ResponseReader):
         try:
             event = self._decode(payload)
         except msgspec.DecodeError as error:
+            # The marker that ends streams of chat completions is no event; some gateways send it here too.
             if payload != b"[DONE]":
                 self._fail({"message": f"an event is not what the protocol says: {error}"})
             return
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
-                self._say("text", event.output_index, text(event.delta))
+                self._say("text", event.output_index, read_text(event.delta))
             case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
-                self._add_arguments(event.output_index, text(event.delta))
+                self._add_arguments(event.output_index, read_text(event.delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._think(event)
             case "response.output_item.added":
@@ -99,19 +100,19 @@ class ResponsesReader(ResponseReader):
         if not is_json_object(response):
             self._fail({"message": "the last event holds no response"})
             return
-        self.tokens = tokens_of(response.get("usage"), tier_of(response.get("service_tier")))
+        self.tokens = parse_usage(response.get("usage"), read_tier(response.get("service_tier")))
         if is_json_object(error := response.get("error")):
             self._fail({"error": error})
             return
-        # An answer that did not stream, and some services: items come only here.
+        # The items come only here in an answer that did not stream, and from some services also in one that did.
         if not self._open:
-            for index, item in enumerate(items(response.get("output"))):
+            for index, item in enumerate(list_objects(response.get("output"))):
                 self._begin(index, item)
                 self._end(index, item)
         self._blocks.flush()
         details = response.get("incomplete_details")
         reason = details.get("reason") if is_json_object(details) else None
-        self._reason = text(reason or response.get("status"))
+        self._reason = read_text(reason or response.get("status"))
         if self._reason in {"failed", "cancelled"}:
             self._fail({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
         self.is_done = self.has_ended = True
@@ -119,15 +120,17 @@ class ResponsesReader(ResponseReader):
     def _begin(self, index: int, item: Any) -> None:
         if not is_json_object(item):
             return
-        kind = text(item.get("type"))
-        open_item = self._open[index] = OpenItem(kind)
+        kind = read_text(item.get("type"))
+        open_item = self._open[index] = OpenOutputItem(kind)
         if kind in {"function_call", "custom_tool_call"}:
             self._blocks.flush()
-            open_item.call, events = self._blocks.calls.open(text(item.get("call_id")), text(item.get("name")))
+            open_item.call, events = self._blocks.calls.open_call(
+                read_text(item.get("call_id")), read_text(item.get("name"))
+            )
             self._blocks.events += events
             if kind == "custom_tool_call":
                 # The plain text of a free-form call becomes the one argument of the tool, as JSON.
-                self._blocks.events += self._blocks.calls.add(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
+                self._blocks.events += self._blocks.calls.add_arguments(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
 
     def _end(self, index: int, item: Any) -> None:
         """End an item; its full content is used only if no part of it was streamed."""
@@ -144,33 +147,36 @@ class ResponsesReader(ResponseReader):
             case _:
                 return
 
-    def _end_message(self, index: int, open_item: OpenItem, item: JSON) -> None:
+    def _end_message(self, index: int, open_item: OpenOutputItem, item: JSON) -> None:
         if not open_item.has_text:
-            for part in items(item.get("content")):
-                self._say("text", index, text(part.get("text")) or text(part.get("refusal")))
-        if phase := text(item.get("phase")):
+            for part in list_objects(item.get("content")):
+                self._say("text", index, read_text(part.get("text")) or read_text(part.get("refusal")))
+        if phase := read_text(item.get("phase")):
             self._blocks.flush()
-            self._blocks.events.append(TextDelta("", index, {METADATA: {"phase": phase}}))
+            self._blocks.events.append(TextDelta("", index, {METADATA_KEY: {"phase": phase}}))
 
-    def _end_thought(self, index: int, open_item: OpenItem, item: JSON) -> None:
+    def _end_thought(self, index: int, open_item: OpenOutputItem, item: JSON) -> None:
         if not open_item.has_text:
-            parts = [text(part.get("text")) for part in items(item.get("summary")) or items(item.get("content"))]
-            self._say("reasoning", index, BETWEEN_SUMMARIES.join(filter(None, parts)))
-        if content := text(item.get("encrypted_content")):
+            parts = [
+                read_text(part.get("text"))
+                for part in list_objects(item.get("summary")) or list_objects(item.get("content"))
+            ]
+            self._say("reasoning", index, SUMMARY_SEPARATOR.join(filter(None, parts)))
+        if content := read_text(item.get("encrypted_content")):
             self._blocks.flush()
-            reasoning = {"id": text(item.get("id")), "encrypted_content": content}
-            self._blocks.events.append(ReasoningDelta("", index, {METADATA: reasoning}))
+            reasoning = {"id": read_text(item.get("id")), "encrypted_content": content}
+            self._blocks.events.append(ReasoningDelta("", index, {METADATA_KEY: reasoning}))
 
-    def _end_call(self, index: int, open_item: OpenItem, item: JSON) -> None:
+    def _end_call(self, index: int, open_item: OpenOutputItem, item: JSON) -> None:
         if open_item.call is None:
             return
         if not open_item.has_text:
-            self._add_arguments(index, arguments_text(item.get("arguments")) or text(item.get("input")))
+            self._add_arguments(index, format_arguments(item.get("arguments")) or read_text(item.get("input")))
         if item.get("status") == "incomplete":
             return
         if open_item.kind == "custom_tool_call":
-            self._blocks.events += self._blocks.calls.add(open_item.call, '"}')
-        self._blocks.events += self._blocks.calls.complete(open_item.call)
+            self._blocks.events += self._blocks.calls.add_arguments(open_item.call, '"}')
+        self._blocks.events += self._blocks.calls.complete_call(open_item.call)
 
     def _add_arguments(self, index: int, more: str) -> None:
         open_item = self._open.get(index)
@@ -180,14 +186,14 @@ class ResponsesReader(ResponseReader):
         if open_item.kind == "custom_tool_call":
             # Escaped for the JSON string that `_begin` opened.
             more = msgspec.json.encode(more).decode()[1:-1]
-        self._blocks.events += self._blocks.calls.add(open_item.call, more)
+        self._blocks.events += self._blocks.calls.add_arguments(open_item.call, more)
 
     def _think(self, event: ResponsesEvent) -> None:
-        open_item = self._open.setdefault(event.output_index, OpenItem("reasoning"))
+        open_item = self._open.setdefault(event.output_index, OpenOutputItem("reasoning"))
         if isinstance(event.summary_index, int) and event.summary_index > open_item.summary:
             open_item.summary = event.summary_index
-            self._say("reasoning", event.output_index, BETWEEN_SUMMARIES)
-        self._say("reasoning", event.output_index, text(event.delta))
+            self._say("reasoning", event.output_index, SUMMARY_SEPARATOR)
+        self._say("reasoning", event.output_index, read_text(event.delta))
 
     def _say(self, kind: str, index: int, words: str) -> None:
         if not words:
@@ -200,14 +206,14 @@ class ResponsesReader(ResponseReader):
         self._blocks.pieces.append(words)
 
 
-def tokens_of(usage: Any, tier: str = "") -> Tokens:
+def parse_usage(usage: Any, tier: str = "") -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
     if not is_json_object(usage):
         return NO_TOKENS
-    prompt, output = count(usage, "input_tokens"), count(usage, "output_tokens")
-    cache_read = count(usage, "input_tokens_details", "cached_tokens")
-    cache_write = count(usage, "input_tokens_details", "cache_write_tokens")
-    reasoning = count(usage, "output_tokens_details", "reasoning_tokens")
+    prompt, output = read_count(usage, "input_tokens"), read_count(usage, "output_tokens")
+    cache_read = read_count(usage, "input_tokens_details", "cached_tokens")
+    cache_write = read_count(usage, "input_tokens_details", "cache_write_tokens")
+    reasoning = read_count(usage, "output_tokens_details", "reasoning_tokens")
     fresh = max(prompt - cache_read - cache_write, 0)
     total = fresh + output + cache_read + cache_write
     cache = CacheTokens(read=cache_read, write=cache_write)

@@ -6,8 +6,8 @@ from ipaddress import IPv6Address, ip_address
 
 from msgspec import Struct
 
-from codeloop.net.address import why_not_public
-from codeloop.net.origin import add_brackets, is_loopback
+from codeloop.net.address import classify_non_public
+from codeloop.net.hosts import add_brackets, is_loopback
 
 PORTS = frozenset({80, 443})
 
@@ -89,7 +89,7 @@ class HostRule(Struct, frozen=True):
 
     def why_refused(self, address: str) -> str | None:
         """Return why the target's name must not lead to an address; None when it may."""
-        what = why_not_public(address)
+        what = classify_non_public(address)
         if what in _PLACEHOLDER_RANGES or (self.own and not self.below and what in _PRIVATE):
             return None
         return what

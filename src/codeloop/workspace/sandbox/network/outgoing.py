@@ -9,9 +9,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.net.address import look_up, same
-from codeloop.net.proxy import proxy_for
-from codeloop.net.tls import tls_context
+from codeloop.net.address import keep_address, resolve_host
+from codeloop.net.proxy import find_proxy
+from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import PROXY_CONNECT, WEB_ADDRESSES
 from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, HostRule
 from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest
@@ -34,13 +34,13 @@ class OutgoingConnections(Struct, frozen=True):
     """Connects to targets. `environment` names the user's own proxies; only tests replace resolving and dialling."""
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
-    resolve: Callable[[str, int], Awaitable[Sequence[str]]] = look_up
-    dial: Callable[[str, int], tuple[str, int]] = same
+    resolve: Callable[[str, int], Awaitable[Sequence[str]]] = resolve_host
+    dial: Callable[[str, int], tuple[str, int]] = keep_address
 
     async def connect(self, request: ProxyRequest, rule: HostRule) -> Stream:
         """Connect for a request, and send its head; a tunnel has none. Raises Blocked and Unreachable."""
         target, scheme = request.target, "https" if request.is_tunnel else "http"
-        through = proxy_for(scheme, target.host, target.port, self.environment)
+        through = find_proxy(scheme, target.host, target.port, self.environment)
         addresses = await self._addresses(target, rule, through is not None)
         if through is not None:
             return await self._connect_by_proxy(urlsplit(through), request)
@@ -79,7 +79,7 @@ class OutgoingConnections(Struct, frozen=True):
         try:
             if proxy.scheme not in _SCHEMES:
                 raise ValueError(f"the scheme {proxy.scheme} is not known")
-            tls = tls_context() if proxy.scheme == "https" else None
+            tls = load_tls_context() if proxy.scheme == "https" else None
             server = await _open(proxy.hostname or "", proxy.port or _SCHEMES[proxy.scheme], tls)
             is_asked = False  # also when the task is cancelled, the connection has to be closed
             try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from codeloop.net.origin import add_brackets
+from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import PROXY_HEADERS, PROXY_HELLO
 from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, escape_text, read_host_port
 

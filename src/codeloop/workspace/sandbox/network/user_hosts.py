@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from codeloop.kit.small_files import read_start
-from codeloop.net.origin import add_brackets
+from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.workspace.sandbox.network.hosts import read_hosts
 

@@ -1,4 +1,7 @@
-"""Packs the data of models.dev into a catalog file; the layout is in `codeloop.model.catalog.catalog`."""
+"""Packs the data of models.dev into a catalog file, whose layout is described in `catalog.py`.
+
+`refresh.py` packs fetched data with it, `scripts/build_catalog.py` the catalog that ships.
+"""
 
 import zlib
 from collections.abc import Iterator
@@ -8,29 +11,29 @@ import msgspec
 
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.model.catalog.catalog import (
-    ATTACHMENT,
-    MAGIC,
+    ATTACHMENT_FLAG,
+    FILE_MAGIC,
     MODALITIES,
-    REASONING,
-    TEMPERATURE,
-    TOOLS,
-    Index,
+    REASONING_FLAG,
+    TEMPERATURE_FLAG,
+    TOOLS_FLAG,
+    CatalogIndex,
     ModelRow,
     ProviderRow,
 )
 from codeloop.schema.wire import JSON
 
 LONG_REQUEST_TOKENS = 200_000
-"""The prices of `context_over_200k` apply to longer requests."""
+"""The prices of `context_over_200k`, the older form of price tiers, apply to longer requests."""
 
 
-class _Limit(msgspec.Struct):
+class _SourceLimit(msgspec.Struct):
     context: float = 0
     output: float = 0
     input: float = 0
 
 
-class _Cost(msgspec.Struct):
+class _SourceCost(msgspec.Struct):
     input: float = 0
     output: float = 0
     cache_read: float = 0
@@ -40,7 +43,7 @@ class _Cost(msgspec.Struct):
     tiers: Any = None
 
     def list_prices(self) -> tuple[tuple[float, ...], ...]:
-        """Make the rows of `ModelRow.prices`: of all requests, then of longer ones, the shortest first."""
+        """Return the rows of `ModelRow.prices`: for all requests, then for longer ones, the shortest first."""
         own = _list_prices(msgspec.to_builtins(self))
         own_tiers = [
             (each["tier"].get("size"), each)
@@ -55,7 +58,7 @@ class _Cost(msgspec.Struct):
 
 
 def _list_prices(cost: JSON) -> tuple[float, ...]:
-    """Return input, output, cache read, cache write, and reasoning if it has another price than output.
+    """Return the prices of input, output, cache read, cache write, and of reasoning if it differs from output.
 
     Empty without a price of input or output.
     """
@@ -66,12 +69,12 @@ def _list_prices(cost: JSON) -> tuple[float, ...]:
     return (first, output, cost.get("cache_read") or 0, cost.get("cache_write") or 0, *own)
 
 
-class _Modalities(msgspec.Struct):
+class _SourceModalities(msgspec.Struct):
     input: list[str] = []
     output: list[str] = []
 
 
-class _OwnProtocol(msgspec.Struct):
+class _SourceModelProvider(msgspec.Struct):
     npm: str = ""
 
 
@@ -88,15 +91,15 @@ class SourceModel(msgspec.Struct):
     temperature: bool = False
     release_date: str = ""
     status: str = ""
-    modalities: _Modalities = msgspec.field(default_factory=_Modalities)
-    cost: _Cost | None = None
-    limit: _Limit = msgspec.field(default_factory=_Limit)
+    modalities: _SourceModalities = msgspec.field(default_factory=_SourceModalities)
+    cost: _SourceCost | None = None
+    limit: _SourceLimit = msgspec.field(default_factory=_SourceLimit)
     interleaved: bool | JSON = False
-    provider: _OwnProtocol = msgspec.field(default_factory=_OwnProtocol)
+    provider: _SourceModelProvider = msgspec.field(default_factory=_SourceModelProvider)
 
     @property
     def calls_tools(self) -> bool:
-        """Whether it calls tools, in either form of `tool_call`."""
+        """Whether the model calls tools, by either form of `tool_call`."""
         return bool(self.tool_call.get("supported") if isinstance(self.tool_call, dict) else self.tool_call)
 
 
@@ -111,34 +114,36 @@ class SourceProvider(msgspec.Struct):
     models: dict[str, SourceModel] = {}
 
 
-def read_source(data: bytes) -> dict[str, SourceProvider]:
+def parse_source(data: bytes) -> dict[str, SourceProvider]:
     """Decode a models.dev document. Raises `msgspec.MsgspecError` when it is of another shape."""
     return msgspec.json.decode(data, type=dict[str, SourceProvider])
 
 
-def pack(providers: dict[str, SourceProvider], built: str) -> bytes:
+def pack_catalog(providers: dict[str, SourceProvider], built: str) -> bytes:
     """Return a catalog file: all providers, and their models that can call tools. `built` is an ISO date."""
-    *_, data = pack_in_steps(providers, built)
+    *_, data = iterate_packing(providers, built)
     return data or b""
 
 
-def pack_in_steps(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
-    """As `pack`, but yields None after each provider (a few milliseconds), so that an event loop can run in between.
+def iterate_packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
+    """Pack a catalog file step by step: yield None after each provider (a few milliseconds), at the end the file.
 
-    The last item is the file.
+    An event loop can run other tasks between the steps.
     """
     rows: list[ProviderRow] = []
-    blobs: list[bytes] = []  # of each provider: its models, compressed
+    # By provider: its models, compressed on their own, since a run needs those of one provider.
+    blobs: list[bytes] = []
     offset = 0
     for provider in providers.values():
+        # Ids are shown in terminals, where a control character could do harm; they can't be changed as names can.
         if not provider.id.isprintable():
             continue
         models = [
-            _make_row(model, provider.npm)
+            _make_model_row(model, provider.npm)
             for model in provider.models.values()
             if model.calls_tools and model.id.isprintable()
         ]
-        blob = zlib.compress(_json(models), 9)
+        blob = zlib.compress(_encode_json(models), 9)
         rows.append(
             ProviderRow(
                 id=provider.id,
@@ -154,16 +159,16 @@ def pack_in_steps(providers: dict[str, SourceProvider], built: str) -> Iterator[
         blobs.append(blob)
         offset += len(blob)
         yield None
-    index = zlib.compress(_json(Index(built=built, providers=tuple(rows))), 9)
-    yield b"".join([MAGIC, len(index).to_bytes(4, "big"), index, *blobs])
+    index = zlib.compress(_encode_json(CatalogIndex(built=built, providers=tuple(rows))), 9)
+    yield b"".join([FILE_MAGIC, len(index).to_bytes(4, "big"), index, *blobs])
 
 
-def _make_row(model: SourceModel, provider_npm: str) -> ModelRow:
+def _make_model_row(model: SourceModel, provider_npm: str) -> ModelRow:
     flags = (
-        (TOOLS if model.calls_tools else 0)
-        | (REASONING if model.reasoning else 0)
-        | (TEMPERATURE if model.temperature else 0)
-        | (ATTACHMENT if model.attachment else 0)
+        (TOOLS_FLAG if model.calls_tools else 0)
+        | (REASONING_FLAG if model.reasoning else 0)
+        | (TEMPERATURE_FLAG if model.temperature else 0)
+        | (ATTACHMENT_FLAG if model.attachment else 0)
     )
     field = model.interleaved.get("field", "") if isinstance(model.interleaved, dict) else ""
     cost, limit = model.cost, model.limit
@@ -175,7 +180,7 @@ def _make_row(model: SourceModel, provider_npm: str) -> ModelRow:
         limits=(int(limit.context), int(limit.output), int(limit.input)),
         prices=cost.list_prices() if cost else (),
         flags=flags,
-        reads=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
+        modality_bits=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
         reasoning_field=field if isinstance(field, str) else "",
         status="" if model.status == "active" else model.status,
         release_date=model.release_date,
@@ -187,17 +192,17 @@ def _strip_controls(name: str) -> str:
     return "".join(char for char in name if char.isprintable())
 
 
-def _json(value: object) -> bytes:
-    """Encode as JSON, with 3.0 as 3: that is shorter, and is read back as the same float."""
-    return msgspec.json.encode(_shorten_number(msgspec.to_builtins(value)))
+def _encode_json(value: object) -> bytes:
+    """Encode as JSON, with 3.0 as 3: shorter, and decoded as the same float."""
+    return msgspec.json.encode(_shorten_numbers(msgspec.to_builtins(value)))
 
 
-def _shorten_number(value: object) -> object:
+def _shorten_numbers(value: object) -> object:
     match value:
         case float() if value.is_integer():
             return int(value)
         case list() | tuple():
             items: list[object] = [*value]
-            return [_shorten_number(item) for item in items]
+            return [_shorten_numbers(item) for item in items]
         case _:
             return value

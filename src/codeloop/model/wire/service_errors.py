@@ -1,4 +1,7 @@
-"""Converts failures of services and networks to the errors stored in messages, without keys."""
+"""Converts failures of services and networks to the errors stored in messages, without keys.
+
+Each message says what happened and what the user can do next; `http_model.py` makes them.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,10 +10,10 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct
 
-from codeloop.model.catalog.vendors import NEEDS_DEPLOYMENT
+from codeloop.model.base_url import guess_base_url, redact_url
+from codeloop.model.catalog.vendors import DEPLOYMENT_PROVIDERS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.cloud_chain import KeySigner
-from codeloop.model.origin import displayable_url, likely_base
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
     extract_message,
@@ -18,11 +21,11 @@ from codeloop.model.wire.error_patterns import (
     find_request_id,
     find_retry_after,
     find_status,
+    is_key_refusal,
     is_missing_model,
     is_out_of_credit,
     is_overflow,
     is_wrong_path,
-    refuses_key,
 )
 from codeloop.net.http1 import NetworkError
 from codeloop.schema.errors import (
@@ -36,11 +39,11 @@ from codeloop.schema.errors import (
 )
 from codeloop.schema.limits import MODEL_ERROR_BODY
 
-RETRYABLE = frozenset({408, 409, 425, 429, 529})
-"""HTTP statuses after which another attempt may succeed, besides all from 500 on."""
-USEFUL_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
-USEFUL_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
-"""Response headers that are stored with an error: these, and all that begin so."""
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 529})
+"""HTTP statuses below 500 after which another attempt may succeed; from 500 on it always may."""
+STORED_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
+STORED_HEADER_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+"""Response headers that are stored with an error: these, and all with one of these prefixes."""
 
 
 class ServiceErrors(Struct, frozen=True):
@@ -121,21 +124,22 @@ class ServiceErrors(Struct, frozen=True):
             what = f"The conversation is longer than {self.info.ref} can read ({reason})."
             message = f"{what} Compact it with /compact, or start a new session."
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
-        lacks_credit, address = is_out_of_credit(status, payload, text), displayable_url(self.endpoint.base_url)
-        headers = {**find_retry_after(payload), **headers}  # Google names the wait in the body; a header counts more
-        is_key, is_missing = refuses_key(status, text), is_missing_model(status, payload, text, self._model)
+        lacks_credit, address = is_out_of_credit(status, payload, text), redact_url(self.endpoint.base_url)
+        # Google names the wait in the body; a header is more precise.
+        headers = {**find_retry_after(payload), **headers}
+        is_key, is_missing = is_key_refusal(status, text), is_missing_model(status, payload, text, self._model)
         # A 401 or 403 with a remedy of its own, such as a model that has to be enabled, is not about the key.
         if (is_key or status in {401, 403}) and not lacks_credit and (is_key or not remedy):
             message = self._describe_key_error(status, code, reason)
             return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
         if lacks_credit:
-            account = self.endpoint.hints.account() if self.endpoint.hints else ""
+            account = self.endpoint.hints.describe_account() if self.endpoint.hints else ""
             message = (
                 f"{provider} has no credit left ({code}: {reason}).{account} Add credit there, or choose another model."
             )
         elif remedy and status not in {404, 429}:
             message = f"{provider} refused the request ({code}: {reason}). {remedy}"
-        elif is_missing and provider in NEEDS_DEPLOYMENT:
+        elif is_missing and provider in DEPLOYMENT_PROVIDERS:
             message = (
                 f"{provider} has no deployment {self._model} at {address} ({code}: {reason}). "
                 f"Deploy it there, or name one that is deployed: `codeloop auth login {provider} --deployment NAME`, "
@@ -159,7 +163,7 @@ class ServiceErrors(Struct, frozen=True):
         else:
             message = f"{provider} refused the request ({code}: {reason})."
         kind = "credit" if lacks_credit else "model" if is_missing else ""
-        retryable = not lacks_credit and (status is None or status in RETRYABLE or status >= 500)
+        retryable = not lacks_credit and (status is None or status in RETRYABLE_STATUSES or status >= 500)
         return APIError(
             data=APIErrorData(
                 message=message,
@@ -174,19 +178,20 @@ class ServiceErrors(Struct, frozen=True):
     def _describe_key_error(self, status: int | None, code: str, message: str) -> str:
         provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
         has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
-        is_wrong = status in {400, 401} or refuses_key(status, message)
+        # Google answers 400 to a wrong key.
+        is_wrong = status in {400, 401} or is_key_refusal(status, message)
         verdict = "refused the key" if is_wrong else "does not allow this request with the key"
         is_signed = self.endpoint.client is not None or self.endpoint.signer is not None
         what = verdict if has_key or is_signed else "wants a key"
         hints = self.endpoint.hints
-        remedy = hints.key() if hints else f"Run `codeloop auth login {provider}`."
+        remedy = hints.describe_key() if hints else f"Run `codeloop auth login {provider}`."
         return f"{provider} {what} ({code}: {message}). {remedy}"
 
     def _advise_address(self) -> str:
         """Return advice on the base URL: the one that is probably meant, or the setting to check."""
         provider, hints = self.info.provider_id, self.endpoint.hints
-        setting = hints.url() if hints else f"provider.{provider}.options.baseURL"
-        better = likely_base(displayable_url(self.endpoint.base_url))
+        setting = hints.describe_url_setting() if hints else f"provider.{provider}.options.baseURL"
+        better = guess_base_url(redact_url(self.endpoint.base_url))
         if better is None:
             return f"Check the base URL of {provider}: {setting}."
         return f"Its base URL is probably {better}: correct {setting}."
@@ -196,7 +201,7 @@ class ServiceErrors(Struct, frozen=True):
         return self.info.api_id or self.info.id
 
     def _hide_key(self, text: str) -> str:
-        """Remove the key, which some services repeat in their errors."""
+        """Replace the key and other secrets of the request, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
         values = (value for _, value in query)
         signer = self.endpoint.signer
@@ -215,7 +220,7 @@ class ServiceErrors(Struct, frozen=True):
         return text
 
     def _url(self) -> str:
-        return self._hide_key(displayable_url(self.endpoint.base_url) + self.path)
+        return self._hide_key(redact_url(self.endpoint.base_url) + self.path)
 
 
 def _parse_json(text: str) -> Any:
@@ -233,6 +238,8 @@ def _format_host(url: str) -> str:
 
 def _select_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
     selection = {
-        name: value for name, value in headers.items() if name in USEFUL_HEADERS or name.startswith(USEFUL_PREFIXES)
+        name: value
+        for name, value in headers.items()
+        if name in STORED_HEADERS or name.startswith(STORED_HEADER_PREFIXES)
     }
     return selection or None

@@ -9,9 +9,9 @@ import pytest
 
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import concurrency_of
+from codeloop.model.provider import read_concurrency
 from codeloop.model.retry import RetryingModel
-from codeloop.model.wire.concurrency import QueuedModel
+from codeloop.model.wire.queued_model import QueuedModel
 from tests.model.test_providers import World
 from tests.support.answers import Answer
 from tests.support.models import ask, no_proxies
@@ -57,7 +57,7 @@ async def test_the_configuration_bounds_the_requests_of_all_models_of_a_provider
         options = {"baseURL": server.url, "concurrency": 1}
         world.config = {"provider": {"mine": {"options": options, "models": {"a": {}, "b": {}}}}}
         providers = world.providers()
-        models = [providers.open("mine/a"), providers.open("mine/b"), providers.open("mine/a")]
+        models = [providers.open_model("mine/a"), providers.open_model("mine/b"), providers.open_model("mine/a")]
         got = await asyncio.gather(*(ask(model) for model in models))
         assert [each.text for each in got] == ["one two three four"] * 3
         times = sorted(request.at for request in server.requests)
@@ -69,4 +69,4 @@ def test_what_is_no_number_of_requests_is_named(tmp_path: Path, said: object) ->
     world = World(tmp_path)
     world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:9", "concurrency": said}}}}
     with pytest.raises(ModelUnavailable, match=r"provider\.mine\.options\.concurrency is"):
-        concurrency_of(world.row("mine"))
+        read_concurrency(world.row("mine"))

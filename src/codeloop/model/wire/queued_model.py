@@ -1,4 +1,4 @@
-"""A model wrapper that limits a provider's concurrent requests."""
+"""A model wrapper that limits a provider's concurrent requests (`options.concurrency`); `Providers` applies it."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from codeloop.model.chat import ChatModel, ModelEvent, ModelInfo, ModelRequest
 
 
 class QueuedModel:
-    """Holds one of the provider's `slots` during each request."""
+    """Passes requests on to a model, and holds one of the provider's `slots` during each of them."""
 
     def __init__(self, inner: ChatModel, slots: asyncio.Semaphore) -> None:
         self._inner = inner
@@ -16,7 +16,7 @@ class QueuedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The wrapped model's metadata."""
         return self._inner.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

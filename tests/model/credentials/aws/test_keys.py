@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.aws.discovery import find, region_of, settings
-from codeloop.model.credentials.aws.signature import AwsKeys, sign
-from codeloop.model.credentials.aws.signer import AwsSigner
-from codeloop.model.credentials.aws.sources import fetch_keys
+from codeloop.model.credentials.aws.discovery import describe_credentials, find_settings, parse_region
+from codeloop.model.credentials.aws.keys import AwsSigner, fetch_keys
+from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.errors import ModelUnavailable
 from tests.support.cloud import CloudRequest, Reply, serve_cloud
 from tests.support.models import no_proxies
@@ -42,9 +41,9 @@ def check_signature(asked: CloudRequest, keys: AwsKeys, url: str) -> None:
     own = {"authorization", "x-amz-date", "x-amz-security-token"}
     headers = {name: asked.headers[name] for name in names[1].split(";") if name not in own}
     moment = asked.headers["x-amz-date"]
-    made = sign(keys, url, headers, asked.body, region="eu-west-1", service="sts", moment=moment)
+    made = make_signature_headers(keys, url, headers, asked.body, region="eu-west-1", service="sts", moment=moment)
     assert made["authorization"] == header
-    assert asked.headers.get("x-amz-security-token", "") == keys.token
+    assert asked.headers.get("x-amz-security-token", "") == keys.session_token
 
 
 async def test_variables_come_before_files(tmp_path: Path) -> None:
@@ -52,7 +51,7 @@ async def test_variables_come_before_files(tmp_path: Path) -> None:
     said = {"AWS_ACCESS_KEY_ID": "V", "AWS_SECRET_ACCESS_KEY": "v", "AWS_SESSION_TOKEN": "t"}
     assert await fetch_keys({**files, **said}, "x") == AwsKeys("V", "v", "t")
     assert await fetch_keys(files, "x") == AwsKeys("F", "f")
-    assert find(files) == "the AWS profile default"
+    assert describe_credentials(files) == "the AWS profile default"
 
 
 async def test_a_profile_may_have_blanks_in_its_name_and_its_keys_in_either_file(tmp_path: Path) -> None:
@@ -63,7 +62,7 @@ async def test_a_profile_may_have_blanks_in_its_name_and_its_keys_in_either_file
     )
     assert await fetch_keys({**files, "AWS_PROFILE": "my work"}, "x") == AwsKeys("W", "w%x")
     assert await fetch_keys({**files, "AWS_PROFILE": "other"}, "x") == AwsKeys("O", "o")
-    assert settings({**files, "AWS_PROFILE": "my work"})["AWS_REGION"] == "eu-1"
+    assert find_settings({**files, "AWS_PROFILE": "my work"})["AWS_REGION"] == "eu-1"
 
 
 async def test_a_profile_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ async def test_a_profile_that_is_not_there_is_named(tmp_path: Path) -> None:
 async def test_temporary_keys_of_a_file_are_read_again_after_a_while(tmp_path: Path) -> None:
     text = "[default]\naws_access_key_id = F\naws_secret_access_key = f\naws_session_token = {}"
     found = await fetch_keys(home(tmp_path, credentials=text.format("t1")), "x")
-    assert (found.token, 300 < found.expires - time.time() < 600) == ("t1", True)
+    assert (found.session_token, 300 < found.expires_at - time.time() < 600) == ("t1", True)
 
 
 async def test_roles_are_taken_one_after_the_other_with_the_keys_of_the_one_before(tmp_path: Path) -> None:
@@ -103,8 +102,8 @@ role_session_name = me
     async with serve_cloud(answer) as server:
         files = home(tmp_path, config, AWS_PROFILE="top", AWS_ENDPOINT_URL_STS=server.url)
         found = await fetch_keys(files, "eu-west-1")
-    assert (found.access, found.secret, found.token) == ("ASIA2", "a/b&c", "tok+en==")
-    assert found.expires == pytest.approx(4_070_908_800)
+    assert (found.access_key, found.secret_key, found.session_token) == ("ASIA2", "a/b&c", "tok+en==")
+    assert found.expires_at == pytest.approx(4_070_908_800)
     first, last = (asked.form for asked in server.asked)
     assert (first["RoleArn"], last["RoleArn"]) == ("arn:aws:iam::1:role/middle", "arn:aws:iam::1:role/top")
     assert (last["ExternalId"], last["DurationSeconds"], last["RoleSessionName"]) == ("ext+1", "1800", "me")
@@ -119,7 +118,7 @@ async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(tmp
 
     async with serve_cloud(answer) as server:
         found = await fetch_keys(home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1")
-    assert found.access == "ASIA9"
+    assert found.access_key == "ASIA9"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,7 @@ async def test_a_web_identity_is_exchanged_unsigned(tmp_path: Path) -> None:
         found = await fetch_keys({**home(tmp_path), **named, "AWS_ENDPOINT_URL_STS": server.url}, "eu-west-1")
         config = f"[default]\nrole_arn = arn:r\nweb_identity_token_file = {tmp_path / 'token'}"
         again = await fetch_keys(home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1")
-    assert found.access == again.access == "ASIA7"
+    assert found.access_key == again.access_key == "ASIA7"
 
 
 async def test_a_program_prints_keys(tmp_path: Path) -> None:
@@ -192,7 +191,7 @@ def metadata(asked: CloudRequest) -> Reply:
 async def test_an_instance_gives_keys_by_the_second_version_only(tmp_path: Path) -> None:
     async with serve_cloud(metadata) as server:
         where = {"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{server.url}/"}
-        assert find(where) == "the role of this instance"
+        assert describe_credentials(where) == "the role of this instance"
         assert await fetch_keys(where, "x") == AwsKeys("I", "i", "t", 4_070_908_800.0)
         source = home(tmp_path, "[default]\nrole_arn=r\ncredential_source=Ec2InstanceMetadata")
         with pytest.raises(ModelUnavailable, match="AWS gives no keys for the role"):
@@ -239,7 +238,7 @@ async def test_a_containers_token_goes_to_no_other_host(tmp_path: Path) -> None:
     ],
 )
 def test_the_region_stands_in_the_address(host: str, region: str) -> None:
-    assert region_of(host) == region
+    assert parse_region(host) == region
 
 
 async def test_keys_are_fetched_again_shortly_before_they_expire(tmp_path: Path) -> None:

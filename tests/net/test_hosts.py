@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.net.origin import add_brackets, is_local_name, is_loopback
+from codeloop.net.hosts import add_brackets, is_local_host, is_loopback
 
 OURS = ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1", "[::1]", "::1%lo", "::ffff:127.0.0.1"]
 OTHERS = [
@@ -24,17 +24,17 @@ OTHERS = [
 @pytest.mark.parametrize("host", OURS)
 def test_this_machine_is_known_by_its_address_and_name(host: str) -> None:
     assert is_loopback(host)
-    assert is_local_name(host)
+    assert is_local_host(host)
 
 
 @pytest.mark.parametrize("host", OTHERS)
 def test_what_only_looks_like_it_is_another_machine(host: str) -> None:
     assert not is_loopback(host)
-    assert not is_local_name(host)
+    assert not is_local_host(host)
 
 
 def test_a_name_below_localhost_is_local_but_no_key_is_sent_to_it_in_clear() -> None:
-    assert is_local_name("app.LOCALHOST")
+    assert is_local_host("app.LOCALHOST")
     assert not is_loopback("app.localhost")
 
 

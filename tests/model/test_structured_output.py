@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import ModelInfo, ToolSpec
-from codeloop.model.quirks import ANTHROPIC, COMPATIBLE, OPENAI, quirks_of
-from codeloop.model.structured import NAME, call_fields, native_fields, shape_of
+from codeloop.model.quirks import ANTHROPIC_QUIRKS, COMPATIBLE_QUIRKS, OPENAI_QUIRKS, find_quirks
+from codeloop.model.structured_output import NAME, make_answer_shape, make_forced_call_fields, make_format_fields
 from codeloop.schema.wire import JSON
 from tests.cli.program import KEY, Desk, call, serving
 from tests.support.answers import Answer
@@ -29,14 +29,14 @@ def closed(**properties: Any) -> JSON:
 
 
 def openai_schema(schema: JSON) -> tuple[Any, bool]:
-    fields = native_fields(GPT, OPENAI, shape_of(schema))
+    fields = make_format_fields(GPT, OPENAI_QUIRKS, make_answer_shape(schema))
     assert fields is not None
     described = fields["response_format"]["json_schema"]
     return described["schema"], described["strict"]
 
 
 def anthropic_schema(schema: JSON) -> Any:
-    fields = native_fields(CLAUDE, ANTHROPIC, shape_of(schema))
+    fields = make_format_fields(CLAUDE, ANTHROPIC_QUIRKS, make_answer_shape(schema))
     return fields and fields["output_config"]["format"]["schema"]
 
 
@@ -92,42 +92,44 @@ def test_what_both_services_keep_to_is_sent_with_closed_objects(schema: JSON, se
 def test_other_schemas_are_advice_or_go_to_the_tool(schema: JSON, openai: bool, anthropic: bool) -> None:
     sent, strict = openai_schema(schema)
     assert strict is openai
-    assert strict or sent == shape_of(schema).schema
+    assert strict or sent == make_answer_shape(schema).schema
     assert (anthropic_schema(schema) is not None) is anthropic
 
 
 def test_references_to_the_top_follow_it_into_the_result() -> None:
     tree = {"anyOf": [TEXT, {"type": "array", "items": {"$ref": "#"}}]}
-    inner = shape_of(tree).schema["properties"]["result"]
+    inner = make_answer_shape(tree).schema["properties"]["result"]
     assert inner["anyOf"][1]["items"] == {"$ref": "#/properties/result"}
-    assert shape_of(tree).value({"result": ["a"]}) == ["a"]
-    assert shape_of(tree).value(["a"]) == ["a"]
+    assert make_answer_shape(tree).unwrap({"result": ["a"]}) == ["a"]
+    assert make_answer_shape(tree).unwrap(["a"]) == ["a"]
 
 
 def test_models_and_services_without_a_format_get_the_tool() -> None:
-    shape = shape_of(closed(a=TEXT))
+    shape = make_answer_shape(closed(a=TEXT))
     for provider, model in (("openai", "gpt-4"), ("anthropic", "claude-3-5-haiku"), ("groq", "x"), ("somebody", "m")):
         info = ModelInfo(provider_id=provider, id=model, name="M")
-        assert native_fields(info, quirks_of(info), shape) is None, model
-    assert native_fields(GPT, quirks_of(GPT), shape)
-    assert native_fields(CLAUDE, quirks_of(CLAUDE), shape)
+        assert make_format_fields(info, find_quirks(info), shape) is None, model
+    assert make_format_fields(GPT, find_quirks(GPT), shape)
+    assert make_format_fields(CLAUDE, find_quirks(CLAUDE), shape)
 
 
 def test_a_call_is_forced_where_that_can_be_said() -> None:
-    assert call_fields(GPT, OPENAI, {}) == {"tool_choice": "required"}
-    assert call_fields(CLAUDE, ANTHROPIC, {}) == {"tool_choice": {"type": "any"}}
-    assert call_fields(CLAUDE, ANTHROPIC, {"thinking": {"type": "adaptive"}}) == {}
-    assert call_fields(GPT, COMPATIBLE, {"toolChoice": "auto"}) == {}
+    assert make_forced_call_fields(GPT, OPENAI_QUIRKS, {}) == {"tool_choice": "required"}
+    assert make_forced_call_fields(CLAUDE, ANTHROPIC_QUIRKS, {}) == {"tool_choice": {"type": "any"}}
+    assert make_forced_call_fields(CLAUDE, ANTHROPIC_QUIRKS, {"thinking": {"type": "adaptive"}}) == {}
+    assert make_forced_call_fields(GPT, COMPATIBLE_QUIRKS, {"toolChoice": "auto"}) == {}
     deepseek = ModelInfo(provider_id="deepseek", id="d", name="D")
-    assert call_fields(deepseek, quirks_of(deepseek), {}) == {}
+    assert make_forced_call_fields(deepseek, find_quirks(deepseek), {}) == {}
 
 
 async def test_the_bodies_are_exactly_these(openai: Any, anthropic: Any, asking: Any) -> None:
-    shape = shape_of({"properties": {"a": TEXT}, "required": ["a"]})
+    shape = make_answer_shape({"properties": {"a": TEXT}, "required": ["a"]})
     async with ModelServer([Answer(text='{"a":"b"}')] * 2) as server:
-        await asking(openai(server, info=GPT), tools=(TOOL,), body=native_fields(GPT, OPENAI, shape))
+        await asking(openai(server, info=GPT), tools=(TOOL,), body=make_format_fields(GPT, OPENAI_QUIRKS, shape))
         effort = {"output_config": {"effort": "low"}}
-        await asking(anthropic(server, info=CLAUDE), options=effort, body=native_fields(CLAUDE, ANTHROPIC, shape))
+        await asking(
+            anthropic(server, info=CLAUDE), options=effort, body=make_format_fields(CLAUDE, ANTHROPIC_QUIRKS, shape)
+        )
         first, second = server.requests
     said = (
         '"schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}'

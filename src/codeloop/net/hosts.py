@@ -1,4 +1,4 @@
-"""Which hosts are this machine, and how hosts are written in URLs. Pure."""
+"""Tells whether a host is this machine, and formats hosts for URLs and headers. Pure."""
 
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult
@@ -19,12 +19,13 @@ def is_loopback(host: str) -> bool:
         address = ip_address(plain)
     except ValueError:
         return False
+    # `::ffff:127.0.0.1` is loopback too, but Python calls it so only since 3.13.
     ipv4 = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (ipv4 or address).is_loopback
 
 
-def is_local_name(host: str) -> bool:
-    """Return whether a host is `is_loopback`, or a name below `localhost`, which no proxy can reach either."""
+def is_local_host(host: str) -> bool:
+    """Return whether a host is this machine, by `is_loopback` or by a name below `localhost` (RFC 6761)."""
     return is_loopback(host) or host.lower().endswith(".localhost")
 
 
@@ -33,7 +34,10 @@ def add_brackets(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def host_header(url: SplitResult) -> str:
-    """Return the Host header of requests to a URL: lower case, without a user's name and without the usual port."""
+def format_host_header(url: SplitResult) -> str:
+    """Return the Host header of requests to a URL: lower case, without user name and default port.
+
+    Signatures of Amazon are computed over it, so what is signed and what is sent come from this one function.
+    """
     host = add_brackets(url.hostname or "")
     return host if url.port in {None, DEFAULT_PORTS.get(url.scheme)} else f"{host}:{url.port}"

@@ -1,0 +1,135 @@
+"""Reads the context length that a local server gives a model, by default often less than the model supports."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from codeloop.model.catalog.local_servers import request_json
+from codeloop.model.wire.response import is_json_object, list_objects, read_count, read_text
+from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
+
+ADVISED_CONTEXT_TOKENS = 32_768
+"""The context, in tokens, that users are advised to give a model that supports it."""
+
+
+class LocalContext(NamedTuple):
+    """The context that a model is loaded with, and its maximum; 0: unknown. `remedy`: how to increase it."""
+
+    loaded_tokens: int = 0
+    max_tokens: int = 0
+    remedy: str = ""
+
+
+ContextReader = Callable[[str, str], Awaitable[LocalContext]]
+"""Takes the base URL of the server and the name of the model."""
+
+
+async def _read_ollama(url: str, model: str) -> LocalContext:
+    """Ask Ollama, which silently cuts the beginning off long requests; only a loaded model has a length."""
+    root = get_server_root(url)
+    answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
+    details = answer.get("model_info")
+    lengths = [name for name in details if name.endswith(".context_length")] if is_json_object(details) else []
+    most = max((read_count(answer, "model_info", name) for name in lengths), default=0)
+    loaded = await read_loaded_context(root, model)
+    if not loaded and answer:
+        # Without a prompt this only loads the model.
+        await request_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)
+        loaded = await read_loaded_context(root, model)
+    window = _choose_advised_context(most)
+    remedy = (
+        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={window} ollama serve` "
+        "(in its app: Settings, Context length)."
+    )
+    return LocalContext(loaded, most if loaded else 0, remedy)
+
+
+async def read_loaded_context(root: str, model: str) -> int:
+    """Return the tokens of context that Ollama has loaded a model with; 0: it is not loaded."""
+    running = await request_json(f"{root}/api/ps", None, LOCAL_ASK.seconds)
+    # Ollama adds the tag to a name without one.
+    names = {model, f"{model}:latest"}
+    rows = (
+        each
+        for each in list_objects(running.get("models"))
+        if {read_text(each.get("name")), read_text(each.get("model"))} & names
+    )
+    return next((read_count(each, "context_length") for each in rows), 0)
+
+
+async def _read_lmstudio(url: str, model: str) -> LocalContext:
+    answer = await request_json(f"{get_server_root(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
+    most = read_count(answer, "max_context_length")
+    remedy = f"Load it with a longer context: `lms load {model} --context-length {_choose_advised_context(most)}`."
+    return LocalContext(read_count(answer, "loaded_context_length"), most, remedy)
+
+
+async def _read_llama_cpp(url: str, model: str) -> LocalContext:
+    # llama-server serves one model.
+    del model
+    answer = await request_json(f"{get_server_root(url)}/props", None, LOCAL_ASK.seconds)
+    loaded = read_count(answer, "default_generation_settings", "n_ctx") or read_count(answer, "n_ctx")
+    return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ADVISED_CONTEXT_TOKENS}`.")
+
+
+async def _read_from_model_list(url: str, model: str) -> LocalContext:
+    """Read the context from the list of models, where vLLM and SGLang say it."""
+    answer = await request_json(f"{url}/models", None, LOCAL_ASK.seconds)
+    lengths = (
+        read_count(each, "max_model_len") for each in list_objects(answer.get("data")) if each.get("id") == model
+    )
+    remedy = (
+        f"Start the server with a longer context: `--max-model-len {ADVISED_CONTEXT_TOKENS}` (vLLM), "
+        f"`--context-length {ADVISED_CONTEXT_TOKENS}` (SGLang)."
+    )
+    return LocalContext(next(lengths, 0), 0, remedy)
+
+
+async def _read_docker(url: str, model: str) -> LocalContext:
+    """Return the remedy only: Docker Model Runner does not say its context, and refuses longer requests by itself."""
+    del url
+    return LocalContext(
+        0, 0, f"Configure a longer context: `docker model configure --context-size {ADVISED_CONTEXT_TOKENS} {model}`."
+    )
+
+
+CONTEXT_READERS: dict[str, ContextReader] = {
+    "ollama": _read_ollama,
+    "lmstudio": _read_lmstudio,
+    "llama.cpp": _read_llama_cpp,
+    "vllm": _read_from_model_list,
+    "sglang": _read_from_model_list,
+    "docker-model-runner": _read_docker,
+}
+"""By provider id."""
+SERVERS_BY_PORT = {11434: "ollama", 1234: "lmstudio"}
+"""Default ports, by which servers are recognised that have another name in the configuration."""
+
+
+def find_context_reader(provider_id: str, url: str) -> ContextReader | None:
+    """Return the reader for a provider's local server; None: unknown server."""
+    return CONTEXT_READERS.get(identify_server(provider_id, url))
+
+
+def identify_server(provider_id: str, url: str) -> str:
+    """Return which server a provider is, as a key of READERS; empty: unknown.
+
+    Names of the user's own are recognised too, such as `llamacpp`, `lm-studio` or `vllm-coder`.
+    """
+    letters = _strip_punctuation(provider_id)
+    by_name = next((name for name in CONTEXT_READERS if _strip_punctuation(name) in letters), "")
+    return by_name or SERVERS_BY_PORT.get(urlsplit(url).port or 0, "")
+
+
+def _strip_punctuation(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def get_server_root(url: str) -> str:
+    """Return the scheme and host of a base URL, under which a server has its own API."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _choose_advised_context(most: int) -> int:
+    return min(most, ADVISED_CONTEXT_TOKENS) if most else ADVISED_CONTEXT_TOKENS

@@ -1,0 +1,295 @@
+"""Records the answers of models (`--record`) as JSON Lines, one `ScriptedAnswer` a line; `replay.py` plays them.
+
+A recording contains no key and no path of the project: the working directory and root become placeholders. Text and
+arguments are stored complete, with the number of pieces that they came in and the time that took.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import msgspec
+
+from codeloop.model.chat import (
+    AssistantModelMessage,
+    CallDelta,
+    CallPiece,
+    CallReady,
+    CallStarted,
+    ChatModel,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelMessage,
+    ModelRequest,
+    ReasoningDelta,
+    RetryScheduled,
+    TextDelta,
+    ToolModelMessage,
+    UsageUpdate,
+    UserModelMessage,
+)
+from codeloop.model.testing.script import (
+    NO_PATHS,
+    CallBlock,
+    ProjectPaths,
+    ReasoningBlock,
+    RecordedRequest,
+    RequestKind,
+    RetryBlock,
+    ScriptedAnswer,
+    ScriptedBlock,
+    ScriptedCall,
+    TextBlock,
+    TokenCount,
+    replace_paths,
+)
+from codeloop.model.testing.scripted_model import classify_request
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.message import Tokens
+from codeloop.schema.wire import JSON
+
+
+class RecordingModel:
+    """Passes on the events of `model`, and appends each answer to a file when it has ended.
+
+    A stream that is closed before its end is recorded as far as it came, with the reason `cut`. When the file can't be
+    written, recording ends and the answer goes on; `problem` says why.
+    """
+
+    def __init__(self, model: ChatModel, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
+        self._model = model
+        self._path = path
+        self._paths = paths
+        self._memory = RequestDigester()
+        self.problem = ""
+
+    @property
+    def info(self) -> ModelInfo:
+        """The recorded model's metadata."""
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Yield the model's events, and record them."""
+        present = self._memory.digest_request(request, self._paths)
+        fold = EventFold()
+        events = self._model.stream(request)
+        try:
+            async for event in events:
+                fold.add_event(event)
+                yield event
+        finally:
+            self._write(fold.make_answer(classify_request(request), present))
+            await events.aclose()
+
+    def _write(self, answer: ScriptedAnswer) -> None:
+        if self.problem:
+            return
+        try:
+            line = msgspec.json.encode(_mask_answer(answer, self._paths)) + b"\n"
+            # Only for the user: a recording holds the conversation.
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(line)
+        except (OSError, UnicodeEncodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            self.problem = f"The recording {self._path} is incomplete: {reason}."
+
+
+class AnswerRecorder:
+    """Records the answers of several models in one file. Raises CodeloopError when it can't be written."""
+
+    def __init__(self, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
+        self._path = path
+        self._paths = paths
+        self._models: list[RecordingModel] = []
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise CodeloopError(
+                f"The recording {path} can't be written: {error.strerror}. Choose another file."
+            ) from error
+
+    def wrap(self, model: ChatModel) -> RecordingModel:
+        """Return a model that passes on the events of `model` and records its answers."""
+        self._models.append(recording := RecordingModel(model, self._path, self._paths))
+        return recording
+
+    def list_problems(self) -> list[str]:
+        """Return why the recording is incomplete: at most one reason, since all models write to the same file."""
+        return [model.problem for model in self._models if model.problem][:1]
+
+
+class EventFold:
+    """Collects the events of one stream to a `ScriptedAnswer`; time is measured from its creation."""
+
+    def __init__(self) -> None:
+        self._blocks: list[ScriptedBlock] = []
+        self._open: dict[str, int] = {}
+        self._block = -1
+        self._last = time.monotonic()
+        self._end = Finished("cut")
+
+    def add_event(self, event: ModelEvent) -> None:
+        """Add the next event."""
+        ms = self._measure_gap()
+        match event:
+            case TextDelta(text=text, block=block):
+                self._extend(TextBlock(text, ms=ms), block)
+            case ReasoningDelta(text=text, block=block, metadata=metadata):
+                self._extend(ReasoningBlock(text, metadata, ms=ms), block)
+            case CallStarted(id=call_id, name=name):
+                self._open[call_id] = len(self._blocks)
+                self._append(CallBlock(ScriptedCall(name, "", call_id, complete=False), deltas=0, ms=ms))
+            case CallDelta(id=call_id, text=text):
+                self._grow(call_id, text, ms)
+            case CallReady():
+                self._close(event, ms)
+            case RetryScheduled(attempt=attempt, message=message):
+                self._append(RetryBlock(attempt, message, ms))
+            case UsageUpdate(tokens=tokens):
+                self._end = Finished("cut", tokens)
+            case Finished():
+                self._end = event
+
+    def make_answer(self, kind: RequestKind, recorded_request: RecordedRequest) -> ScriptedAnswer:
+        """Return the collected answer to a request; without a `Finished` it was `cut`."""
+        end = self._end
+        return ScriptedAnswer(
+            kind=kind,
+            content=tuple(self._blocks),
+            finish=end.reason,
+            tokens=_count_tokens(end.tokens),
+            error=end.error,
+            request=recorded_request,
+        )
+
+    def _measure_gap(self) -> int:
+        now = time.monotonic()
+        ms = int((now - self._last) * 1000)
+        # Not `now`: the rest of the millisecond counts with the next gap, or many short gaps would be lost.
+        self._last += ms / 1000
+        return ms
+
+    def _append(self, block: ScriptedBlock) -> None:
+        self._block = -1
+        self._blocks.append(block)
+
+    def _extend(self, piece: TextBlock | ReasoningBlock, number: int) -> None:
+        last = self._blocks[-1] if self._blocks and self._block == number else None
+        match last, piece:
+            case (TextBlock(), TextBlock()) | (ReasoningBlock(), ReasoningBlock()):
+                more: dict[str, object] = {
+                    "text": last.text + piece.text, "deltas": last.deltas + 1, "ms": last.ms + piece.ms
+                }  # fmt: skip
+                if isinstance(last, ReasoningBlock) and isinstance(piece, ReasoningBlock):
+                    more["metadata"] = {**last.metadata, **piece.metadata}
+                self._blocks[-1] = msgspec.structs.replace(last, **more)
+            case _:
+                self._append(piece)
+                self._block = number
+
+    def _grow(self, call_id: str, text: str, ms: int) -> None:
+        index = self._open.get(call_id)
+        block = self._blocks[index] if index is not None else None
+        if index is None or not isinstance(block, CallBlock):
+            return
+        call = msgspec.structs.replace(block.call, arguments=f"{block.call.arguments}{text}")
+        self._blocks[index] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
+
+    def _close(self, event: CallReady, ms: int) -> None:
+        call = ScriptedCall(event.name, _parse_arguments(event.arguments), event.id)
+        index = self._open.pop(event.id, None)
+        if index is None:
+            self._append(CallBlock(call, ms=ms))
+            return
+        block = self._blocks[index]
+        self._blocks[index] = CallBlock(
+            call, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
+        )
+
+
+class RequestDigester:
+    """Digests requests for a recording, which stores only what is new since the last request of the same kind."""
+
+    def __init__(self) -> None:
+        self._messages: dict[RequestKind, int] = {}
+
+    def digest_request(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
+        """Return what a recording stores of a request: digests, and the shape of the messages that are new in it."""
+        kind = classify_request(request)
+        before = self._messages.get(kind)
+        self._messages[kind] = len(request.messages)
+        new = (
+            request.messages[before:]
+            if before is not None and before <= len(request.messages)
+            else request.messages[-1:]
+        )
+        return RecordedRequest(
+            digest=_digest(_mask_paths(repr(new), paths)),
+            system=_digest(request.system),
+            messages=tuple(_describe_message(message) for message in new),
+            tools=tuple(tool.name for tool in request.tools),
+        )
+
+
+def _describe_message(message: ModelMessage) -> str:
+    match message:
+        case UserModelMessage():
+            return "a prompt"
+        case AssistantModelMessage(content=content):
+            calls = [piece.name for piece in content if isinstance(piece, CallPiece)]
+            return f"calls of {' and '.join(calls)}" if calls else "an answer"
+        case ToolModelMessage(content=content):
+            return f"{len(content)} results"
+
+
+def _mask_paths(text: str, paths: ProjectPaths) -> str:
+    """Replace the project's paths by placeholders, so that the text is the same in every directory."""
+    for path, word in ((paths.directory, "{directory}"), (paths.root, "{root}")):
+        text = text.replace(path, word) if len(path) > 1 else text
+    return text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _mask_answer(answer: ScriptedAnswer, paths: ProjectPaths) -> ScriptedAnswer:
+    """Replace the project's paths by placeholders that do not occur in the answer otherwise."""
+    text = msgspec.json.encode(answer).decode()
+    directory = _find_free_placeholder("directory", text)
+    root = _find_free_placeholder("root", text)
+    words = {paths.root: root, paths.directory: directory}
+    plain = replace_paths(answer, {path: word for path, word in words.items() if len(path) > 1})
+    return msgspec.structs.replace(plain, directory=directory, root=root)
+
+
+def _find_free_placeholder(name: str, text: str) -> str:
+    word, number = f"{{{name}}}", 1
+    while word in text:
+        number += 1
+        word = f"{{{name}-{number}}}"
+    return word
+
+
+def _parse_arguments(arguments: str) -> JSON | str:
+    """Parse arguments if they are a JSON object that survives encoding; else return the text."""
+    try:
+        value = msgspec.json.decode(arguments, type=JSON)
+    except (msgspec.DecodeError, UnicodeError):
+        return arguments
+    # Large numbers change when they are encoded again: then the text is kept.
+    return value if msgspec.json.decode(msgspec.json.encode(value)) == value else arguments
+
+
+def _count_tokens(tokens: Tokens) -> TokenCount:
+    return TokenCount(
+        input=tokens.input,
+        output=tokens.output,
+        reasoning=tokens.reasoning,
+        cache_read=tokens.cache.read,
+        cache_write=tokens.cache.write,
+    )
