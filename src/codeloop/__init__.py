@@ -15,7 +15,7 @@ from codeloop.kit.lazy import load
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_NAMES_BY_MODULE = {
     "library.project": ("AgentProject",),
     "library.session": ("AgentSession", "SaidMessage"),
     "library.events": (
@@ -33,7 +33,7 @@ _HOMES = {
     "schema.message": ("Tokens",),
 }
 """Which modules hold the names of the library."""
-_PLACES = {name: (module, name) for module, names in _HOMES.items() for name in names} | {
+_TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() for name in names} | {
     "open": ("library.opening", "open_directory"),
     "connect": ("library.opening", "connect_to"),
     "sync": ("sync", "__name__"),
@@ -44,12 +44,12 @@ def __getattr__(name: str) -> object:
     """Return a name of the library, loaded now; `import *` asks for `__all__`."""
     if name == "__all__":
         return __dir__()
-    if name not in _PLACES:
+    if name not in _TARGETS:
         raise AttributeError(f"module 'codeloop' has no attribute {name!r}")
-    value = load(":".join(_PLACES[name]))
+    value = load(":".join(_TARGETS[name]))
     return globals().setdefault(name, value)  # a module is an attribute of its package already
 
 
 def __dir__() -> list[str]:
     """Return the public names, sorted."""
-    return sorted(("__version__", *_PLACES))
+    return sorted(("__version__", *_TARGETS))

@@ -22,8 +22,8 @@ def test_the_file_of_parameters_says_what_the_tools_take() -> None:
 
 @pytest.mark.parametrize("row", builtin_tools(), ids=lambda row: row.name)
 def test_a_row_says_what_its_tool_says(row: BuiltinTool) -> None:
-    assert row.loaded.name == row.name
-    assert (row.spec, row.permission) == (row.loaded.spec, row.loaded.permission)
+    assert row.implementation.name == row.name
+    assert (row.spec, row.permission) == (row.implementation.spec, row.implementation.permission)
 
 
 @pytest.mark.parametrize(

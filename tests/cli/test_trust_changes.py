@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.paths import find_paths
-from codeloop.config.trust.store import trust
+from codeloop.config.trust.store import trust_directory
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.live_events import ToastShown
 from tests.cli.program import Desk, bash, result, serving, steps
@@ -185,7 +185,7 @@ def test_what_the_person_makes_with_codeloop_stays_trusted(tmp_path: Path) -> No
 async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/codeloop.json").write_text('{"permission": {"edit": "deny"}}')
-    trust(find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}), tmp_path / "work")
+    trust_directory(find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}), tmp_path / "work")
     answers = [calls(call("list")), ScriptedAnswer(text="Done.")]
     async with rig(tmp_path, answers, permission={"*": "allow", "edit": {"<protected>": "allow"}}) as it:
         told: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.load import Loaded, load
+from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot
 
@@ -45,9 +45,9 @@ class World:
         trusted: bool = True,
         environment: Mapping[str, str] | None = None,
         **given: Any,
-    ) -> Loaded:
+    ) -> LoadedConfig:
         """Load the configuration as seen from a folder of the project."""
-        return load(self.place(directory), self.paths, environment=environment or {}, trusted=trusted, **given)
+        return load_config(self.place(directory), self.paths, environment=environment or {}, trusted=trusted, **given)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.edit_file import NotEditable, add_to_list, edit_text, remove_from_list, with_value
+from codeloop.config.edit_file import NotEditable, add_to_list, edit_text, remove_from_list, set_value
 from codeloop.kit.jsonc import parse
 
 
@@ -72,24 +72,24 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("before", "after"), ENTRIES)
 def test_an_entry_is_set_where_its_section_stands(before: str | None, after: str) -> None:
-    assert with_value(before or "", ("mcp", "x"), X) == after
+    assert set_value(before or "", ("mcp", "x"), X) == after
     assert parse(after).value["mcp"]["x"] == X
 
 
 def test_an_entry_is_taken_out_of_its_section() -> None:
-    assert with_value('{\n  // mine\n  "mcp": {"x": {}, "y": {}}\n}', ("mcp", "x"), None) == (
+    assert set_value('{\n  // mine\n  "mcp": {"x": {}, "y": {}}\n}', ("mcp", "x"), None) == (
         '{\n  // mine\n  "mcp": { "y": {}}\n}'
     )
-    assert with_value('{"mcp": {"x": {}}}', ("mcp", "x"), None) == '{"mcp": {}}'
-    assert with_value('{"model": "a/b"}', ("mcp", "x"), None) == '{"model": "a/b"}'
+    assert set_value('{"mcp": {"x": {}}}', ("mcp", "x"), None) == '{"mcp": {}}'
+    assert set_value('{"model": "a/b"}', ("mcp", "x"), None) == '{"model": "a/b"}'
 
 
 @pytest.mark.parametrize("text", ["[]", '{"mcp": []}', '{"mcp": "x"}'])
 def test_what_is_no_section_is_left_alone(text: str) -> None:
     with pytest.raises(NotEditable):
-        with_value(text, ("mcp", "x"), X)
+        set_value(text, ("mcp", "x"), X)
     with pytest.raises(NotEditable):
-        with_value(text, ("mcp", "x"), None)
+        set_value(text, ("mcp", "x"), None)
 
 
 def test_a_change_keeps_comments() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config import instructions as module
-from codeloop.config.instructions import Instructions, instruction_files, read_instructions
+from codeloop.config.instructions import Instructions, list_instruction_files, read_instructions
 from codeloop.schema.config import Config
 from tests.config.conftest import World
 
@@ -21,13 +21,13 @@ def texts(found: Instructions) -> list[str]:
 
 def test_nothing_there_is_nothing_read(world: World) -> None:
     assert read(world) == Instructions((), ())
-    assert instruction_files(world.place(), world.paths, Config(), trusted=False) == ()
+    assert list_instruction_files(world.place(), world.paths, Config(), trusted=False) == ()
 
 
 def test_the_global_file_is_the_first_of_three(world: World) -> None:
-    world.write(world.paths.claude / "CLAUDE.md", "claude")
+    world.write(world.paths.claude_home / "CLAUDE.md", "claude")
     assert texts(read(world)) == ["claude"]
-    world.write(world.paths.reference / "AGENTS.md", "reference")
+    world.write(world.paths.opencode_config / "AGENTS.md", "reference")
     assert texts(read(world)) == ["reference"]
     world.write(world.paths.config / "AGENTS.md", "own")
     assert texts(read(world)) == ["own"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.config.load import _Merge, _merge_values
-from codeloop.config.normalise import Values
+from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import Layer, Origin, format_keys
 from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
@@ -46,7 +46,7 @@ def test_later_layers_win_in_the_documented_order(world: World) -> None:
     def setting(name: str) -> dict[str, Any]:
         return {"username": name, "provider": {name: {"name": name}}}
 
-    reference, config = world.paths.reference, world.paths.config
+    reference, config = world.paths.opencode_config, world.paths.config
     files = [
         *(reference / "config.json", reference / "opencode.json", reference / "opencode.jsonc"),
         *(config / "codeloop.json", config / "codeloop.jsonc"),
@@ -349,7 +349,7 @@ def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, 
     layers = [Layer(str(n), str(n), Path("/"), Document(json.dumps(tree), tree)) for n, tree in enumerate(trees)]
     merged = _Merge()
     for layer in layers:
-        _merge_values(merged, merged.values, Values(layer, layer.raw), layer.raw, ())
+        _merge_values(merged, merged.values, NormalisedValues(layer, layer.raw), layer.raw, ())
 
     def leaves(value: Any, keys: tuple[str, ...]) -> set[tuple[str, ...]]:
         if isinstance(value, dict) and value:

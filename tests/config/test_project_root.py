@@ -201,6 +201,6 @@ def test_work_trees_of_one_project_share_no_folder_for_outputs(tmp_path: Path, p
     places = [place(tmp_path / name, paths) for name in "abcd"]
     assert places[0].project_id == places[1].project_id
     assert places[2].project_id == places[3].project_id == "global"
-    assert len({each.scratch(tmp_path / "home") for each in places}) == 4
+    assert len({each.get_scratch_folder(tmp_path / "home") for each in places}) == 4
     long = ProjectRoot(Path("/" + "ü/" * 300 + "x"), Path("/"), "global", None)
-    assert len(os.fsencode(long.scratch(tmp_path).name)) <= 255
+    assert len(os.fsencode(long.get_scratch_folder(tmp_path).name)) <= 255

@@ -163,8 +163,8 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
     assert len(text.encode()) <= SKILL_LISTING.value
     assert "\u200b" not in text
     assert [line for line in text.splitlines() if line.startswith("- s39")]
-    assert skill_tool(skills).describe is not None
-    everything = skill_tool(skills).describe
+    assert skill_tool(skills).build_description is not None
+    everything = skill_tool(skills).build_description
     assert everything is not None
     assert everything((PermissionRule(permission="skill", pattern="*", action="deny"),)) is None
 

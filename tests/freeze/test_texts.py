@@ -7,14 +7,14 @@ import pytest
 
 from codeloop.cli.output.markdown import Markdown
 from codeloop.client.permission_text import EVERYTHING, Asking, in_words
-from codeloop.config.trust.restrict import restrict
+from codeloop.config.trust.restrict import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
 from codeloop.kit.text import terminal_output
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule
-from codeloop.tool.web.charset import decode
+from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.git.ignore_patterns import parse
 from codeloop.workspace.project_checks import project_checks
 from codeloop.workspace.search.file_index import find_names, index_names
@@ -45,7 +45,7 @@ def headed(head: str) -> object:
 
 def restricted(patterns: list[str]) -> object:
     rules = [PermissionRule(permission="bash", pattern=pattern, action="ask") for pattern in patterns]
-    return restrict(make_base_rules("auto", Path("/tmp/scratch")), rules)
+    return restrict_rules(make_base_rules("auto", Path("/tmp/scratch")), rules)
 
 
 def styled(text: str) -> str:
@@ -110,8 +110,8 @@ TEXTS: dict[str, Callable[[], object]] = {
     "a title of controls": lambda: terminal_text.one_line("\x00 " * 4_000_000, 80),
     "events without an end": lambda: received(*[b"data: x\n"] * 20_000),
     "events without anything": lambda: received(*[b"\n"] * 20_000),
-    "a page's declaration": lambda: decode(b"<meta " * 80_000),
-    "a header's charset": lambda: decode(b"x", "charset = " * 6_000),
+    "a page's declaration": lambda: decode_page(b"<meta " * 80_000),
+    "a header's charset": lambda: decode_page(b"x", "charset = " * 6_000),
     "a search for names": lambda: find_names(NAMES, "a" * 300 + "b", None, 100),
 }
 

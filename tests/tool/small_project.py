@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.app.toolbox import toolbox_of
-from codeloop.tool.tool import ToolFailure, for_model
+from codeloop.tool.tool import ToolFailure, format_for_model
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
-from codeloop.tool.truncate import truncate
+from codeloop.tool.truncate import truncate_output
 from tests.tool.context import TestContext, make_context
 
 BOX = toolbox_of()
@@ -38,5 +38,5 @@ async def answer(ctx: TestContext, tool: str, given: dict[str, Any] | str, box: 
     try:
         result = await prepared.run(ctx)
     except ToolFailure as error:
-        return for_model(error), False
-    return truncate(result, ctx.workspace.scratch, prepared.tool.traits.keep).output, True
+        return format_for_model(error), False
+    return truncate_output(result, ctx.workspace.scratch, prepared.tool.traits.keep).output, True

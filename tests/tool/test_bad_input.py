@@ -14,7 +14,7 @@ import pytest
 from codeloop.app.toolbox import toolbox_of
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
-from codeloop.tool.tool import ToolFailure, ToolResult, for_model
+from codeloop.tool.tool import ToolFailure, ToolResult, format_for_model
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall
 from tests.tool.context import TestContext, make_context
 
@@ -156,7 +156,7 @@ def test_a_wrong_type_is_named_with_what_is_expected(spot: Spot) -> None:
             continue  # one text stands for a list of it, or for a todo
         found = refused(spot.tool, sent(changed(good(SCHEMAS[spot.tool]), spot.path, wrong)))
         assert f"{spot.shown}: " in str(found).replace("?:", ":"), "what it takes is shown"
-        if not found.unusable:  # a number that JSON readers do not take is said of the whole
+        if not found.is_unusable:  # a number that JSON readers do not take is said of the whole
             assert f".{spot.shown}" in found.reason.partition("It takes")[0], "the parameter is named"
 
 
@@ -182,7 +182,7 @@ def test_what_is_missing_or_null_is_named_when_it_is_required_and_else_left_out(
 )  # fmt: skip
 def test_what_is_no_object_is_refused_with_what_is_expected(name: str, arguments: str) -> None:
     found = refused(name, arguments)
-    assert found.unusable
+    assert found.is_unusable
     assert "not a JSON object" in found.reason
     assert all(f"{key}: " in found.reason.replace("?:", ":") for key in SCHEMAS[name].get("properties", {}))
 
@@ -230,7 +230,7 @@ async def outcome(name: str, value: Any, ctx: TestContext) -> ToolResult | str:
     try:
         return await found.tool.run(found.params, ctx)
     except (ToolFailure, Denied, Rejected) as error:
-        return for_model(error)
+        return format_for_model(error)
 
 
 RUNNABLE = [spot for spot in SPOTS if spot.tool not in NEEDS_A_PERSON | NEEDS_A_NETWORK and spot.tool != "todowrite"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.app.toolbox import toolbox_of
-from codeloop.tool.json_schema import parameters_schema
+from codeloop.tool.json_schema import make_parameters_schema
 from codeloop.tool.toolbox import AnyTool
 
 
@@ -40,7 +40,7 @@ def walk(node: Any) -> Any:
 
 
 def test_a_struct_becomes_one_inlined_object() -> None:
-    schema = parameters_schema(Params)
+    schema = make_parameters_schema(Params)
     assert schema["type"] == "object"
     assert schema["required"] == ["filePath", "kinds"]
     properties = schema["properties"]
@@ -52,14 +52,14 @@ def test_a_struct_becomes_one_inlined_object() -> None:
 
 
 def test_a_parameter_may_be_named_like_a_word_of_the_schema() -> None:
-    inner = parameters_schema(Params)["properties"]["kinds"]["items"]
+    inner = make_parameters_schema(Params)["properties"]["kinds"]["items"]
     assert inner["properties"] == {"title": {"type": "string"}, "default": {"type": "integer"}}
     assert inner["required"] == ["title"]
 
 
 def test_nothing_to_require_is_not_said() -> None:
-    assert "required" not in parameters_schema(Empty)
-    assert parameters_schema(Empty)["type"] == "object"
+    assert "required" not in make_parameters_schema(Empty)
+    assert make_parameters_schema(Empty)["type"] == "object"
 
 
 @pytest.mark.parametrize("tool", toolbox_of().tools, ids=lambda tool: tool.name)

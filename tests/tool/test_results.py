@@ -250,5 +250,5 @@ async def test_a_model_reads_exactly_this(tmp_path: Path, tool: str) -> None:
 
 
 def test_every_tool_has_its_golden_file() -> None:
-    tools = set(BOX.by_name) | {"websearch", "codesearch", "skill"}
+    tools = set(BOX.tools_by_name) | {"websearch", "codesearch", "skill"}
     assert tools == set(CALLS) | ANSWERED == {file.stem for file in RESULTS.glob("*.txt")}

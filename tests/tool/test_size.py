@@ -64,5 +64,5 @@ async def test_the_order_of_the_tools_never_changes_inside_a_session(tmp_path: P
     async with rig(tmp_path, []) as room:
         engine = room.project.engine
         rulesets, *_ = engine.rulesets(room.session_id, engine.agent("build"))
-        first, second = (engine.toolbox.specs("m", *rulesets) for _ in range(2))
+        first, second = (engine.toolbox.list_specs("m", *rulesets) for _ in range(2))
         assert msgspec.json.encode(first) == msgspec.json.encode(second)

@@ -14,11 +14,11 @@ from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, T
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.tool.superseded_outputs import (
-    ASKED_AGAIN,
-    CHANGED,
-    READ_AGAIN,
-    RUN_AGAIN,
-    UNCHANGED,
+    CALLED_AGAIN_NOTE,
+    CHANGED_NOTE,
+    READ_AGAIN_NOTE,
+    RUN_AGAIN_NOTE,
+    UNCHANGED_KEY,
     CacheAge,
     find_superseded,
 )
@@ -68,27 +68,30 @@ BASH = {"command": "pytest -q"}
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
-        ([read(1, "/w/a"), read(2, "/w/a")], {1: READ_AGAIN.format(path="a")}),
-        ([read(1, "/w/a", 5, 9), read(2, "/w/a", 1, 50)], {1: READ_AGAIN.format(path="a")}),
+        ([read(1, "/w/a"), read(2, "/w/a")], {1: READ_AGAIN_NOTE.format(path="a")}),
+        ([read(1, "/w/a", 5, 9), read(2, "/w/a", 1, 50)], {1: READ_AGAIN_NOTE.format(path="a")}),
         ([read(1, "/w/a", 1, 50), read(2, "/w/a", 5, 9)], {}),
         ([read(1, "/w/a"), read(2, "/w/b")], {}),
-        ([read(1, "/w/a"), read(2, "/w/a", **{UNCHANGED: True})], {}),
+        ([read(1, "/w/a"), read(2, "/w/a", **{UNCHANGED_KEY: True})], {}),
         ([read(1, "/w/a"), read(2, "/w/a", outputPath="/t")], {}),
-        ([read(1, "/w/a"), part(2, "edit", filePath="a")], {1: CHANGED.format(path="a")}),
-        ([read(1, "/w/a"), part(2, "write", filePath="/w/./a")], {1: CHANGED.format(path="a")}),
-        ([read(1, "/w/a"), part(2, "apply_patch", patchText="*** Update File: a\n@@")], {1: CHANGED.format(path="a")}),
+        ([read(1, "/w/a"), part(2, "edit", filePath="a")], {1: CHANGED_NOTE.format(path="a")}),
+        ([read(1, "/w/a"), part(2, "write", filePath="/w/./a")], {1: CHANGED_NOTE.format(path="a")}),
+        (
+            [read(1, "/w/a"), part(2, "apply_patch", patchText="*** Update File: a\n@@")],
+            {1: CHANGED_NOTE.format(path="a")},
+        ),
         ([part(1, "edit", filePath="a"), read(2, "/w/a")], {}),
-        ([part(1, "bash", **BASH), part(2, "bash", **BASH)], {1: RUN_AGAIN}),
+        ([part(1, "bash", **BASH), part(2, "bash", **BASH)], {1: RUN_AGAIN_NOTE}),
         ([part(1, "bash", **BASH), part(2, "bash", command="cd b"), part(3, "bash", **BASH)], {}),
-        ([part(1, "bash", command="cd /w && ls"), part(2, "bash", command="cd /w && ls")], {1: RUN_AGAIN}),
+        ([part(1, "bash", command="cd /w && ls"), part(2, "bash", command="cd /w && ls")], {1: RUN_AGAIN_NOTE}),
         ([part(1, "bash", command="cd b && ls"), part(2, "bash", command="cd b && ls")], {}),
         ([part(1, "bash", **BASH), part(2, "bash", **BASH, workdir="b")], {}),
         ([part(1, "bash", **BASH, run_in_background=True), part(2, "bash", **BASH, run_in_background=True)], {}),
-        ([part(1, "grep", pattern="x"), part(2, "grep", pattern="x")], {1: ASKED_AGAIN}),
+        ([part(1, "grep", pattern="x"), part(2, "grep", pattern="x")], {1: CALLED_AGAIN_NOTE}),
         ([part(1, "grep", pattern="x"), part(2, "grep", pattern="x", path="b")], {}),
         ([part(1, "task", prompt="x"), part(2, "task", prompt="x")], {}),
         ([part(1, "bash", "short", **BASH), part(2, "bash", **BASH)], {}),
-        ([read(1, "/o/a\n[x]"), read(2, "/o/a\n[x]")], {1: READ_AGAIN.format(path="/o/a [x]")}),
+        ([read(1, "/o/a\n[x]"), read(2, "/o/a\n[x]")], {1: READ_AGAIN_NOTE.format(path="/o/a [x]")}),
     ],
 )  # fmt: skip
 def test_only_what_a_later_call_gave_again_is_superseded(calls: list[ToolPart], expected: dict[int, str]) -> None:
@@ -109,16 +112,16 @@ def sent(entries: list[Entry], now: int, cache: RequestCache | None = None) -> l
 def test_outputs_stay_while_the_cache_is_warm_and_go_once_it_is_cold_for_good() -> None:
     entries = [step(1, part(1, "bash", **BASH)), step(2, part(2, "bash", **BASH))]
     assert sent(entries, 2 + LIFE) == [LONG, LONG]
-    assert sent(entries, 3 + LIFE) == [RUN_AGAIN, LONG]
+    assert sent(entries, 3 + LIFE) == [RUN_AGAIN_NOTE, LONG]
     entries.append(step(3 + LIFE, part(3, "bash", **BASH)))
-    assert sent(entries, 4 + LIFE) == [RUN_AGAIN, LONG, LONG]
+    assert sent(entries, 4 + LIFE) == [RUN_AGAIN_NOTE, LONG, LONG]
 
 
 def test_each_provider_s_cache_is_waited_for() -> None:
     entries = [step(1, part(1, "bash", **BASH), provider="openai"), step(2, part(2, "bash", **BASH))]
     assert get_cache_lifetime("openai") > LIFE
     assert sent(entries, 3 + LIFE) == [LONG, LONG]
-    assert sent(entries, 2 + get_cache_lifetime("openai")) == [RUN_AGAIN, LONG]
+    assert sent(entries, 2 + get_cache_lifetime("openai")) == [RUN_AGAIN_NOTE, LONG]
 
 
 def test_a_compaction_leaves_out_what_its_tail_holds_twice() -> None:
@@ -130,7 +133,7 @@ def test_a_compaction_leaves_out_what_its_tail_holds_twice() -> None:
     )
     entries = [step(1), *tail, Entry(ask, (asked,)), replace(step(5, summary=True), parts=())]
     entries[-1] = replace(entries[-1], info=replace(entries[-1].info, finish="stop"))
-    assert sent(entries, 6) == [RUN_AGAIN, LONG]
+    assert sent(entries, 6) == [RUN_AGAIN_NOTE, LONG]
 
 
 def test_when_old_outputs_were_pruned_superseded_ones_go_too() -> None:
@@ -140,8 +143,8 @@ def test_when_old_outputs_were_pruned_superseded_ones_go_too() -> None:
     assert isinstance(old.state, ToolStateCompleted)
     pruned = replace(old, state=replace(old.state, time=ToolTime(start=0, end=0, compacted=5)))
     entries[0] = replace(entries[0], parts=(pruned,))
-    assert sent(entries, 9)[1:] == [RUN_AGAIN, LONG]
-    assert sent([*entries, step(9, part(4, "bash", **BASH))], 10)[1:] == [RUN_AGAIN, LONG, LONG]
+    assert sent(entries, 9)[1:] == [RUN_AGAIN_NOTE, LONG]
+    assert sent([*entries, step(9, part(4, "bash", **BASH))], 10)[1:] == [RUN_AGAIN_NOTE, LONG, LONG]
 
 
 CALLS = st.one_of(
@@ -192,6 +195,6 @@ def test_the_age_of_a_cache_is_the_same_step_by_step_and_at_once() -> None:
     entries = [step(1), step(2 + LIFE), step(3 + LIFE), step(4 + 3 * LIFE)]
     age = CacheAge()
     for count in range(len(entries) + 1):
-        age = age.after(entries[:count])
-    assert age == CacheAge().after(entries)
-    assert age.cold == 3
+        age = age.advance(entries[:count])
+    assert age == CacheAge().advance(entries)
+    assert age.cold_entries == 3

@@ -59,7 +59,7 @@ def rule(permission: str, action: Any, pattern: str = "*") -> PermissionRule:
 
 
 def names(*rules: PermissionRule) -> list[str]:
-    return [spec.name for spec in BOX.specs("any", rules)]
+    return [spec.name for spec in BOX.list_specs("any", rules)]
 
 
 def test_a_good_call_is_read() -> None:
@@ -103,7 +103,7 @@ def test_what_is_unambiguous_is_repaired(arguments: str, expected: Params) -> No
 @pytest.mark.parametrize("arguments", ["null", "[]", '"x', "7", '{"filePath": "a', '{"filePath": "a"}}', "\udcff"])
 def test_what_is_no_object_is_unusable_and_says_what_is_expected(arguments: str) -> None:
     found = invalid("look", arguments)
-    assert found.unusable
+    assert found.is_unusable
     assert found.input == {}
     assert found.reason.startswith("The arguments of look are not a JSON object: ")
     assert "(filePath: string, " in found.reason
@@ -112,7 +112,7 @@ def test_what_is_no_object_is_unusable_and_says_what_is_expected(arguments: str)
 @pytest.mark.parametrize("arguments", ["{}", '{"filePath": 7.5, "limit": "x"}', '{"filePath": null}'])
 def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
     found = invalid("look", arguments)
-    assert not found.unusable
+    assert not found.is_unusable
     assert found.input == msgspec.json.decode(arguments)
     assert "invalid arguments" in found.reason
     assert "(filePath: string, " not in found.reason
@@ -122,7 +122,7 @@ def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
 def test_an_unknown_tool_is_told_with_the_known_ones() -> None:
     found = invalid("teleport", '{"to": "mars"}')
     assert found == InvalidToolCall(
-        "There is no tool named teleport. The tools are: change, look.", {"to": "mars"}, unusable=True
+        "There is no tool named teleport. The tools are: change, look.", {"to": "mars"}, is_unusable=True
     )
 
 
@@ -149,11 +149,11 @@ def test_tools_are_offered_in_a_fixed_order_unless_denied_altogether() -> None:
 
 
 def test_a_specification_is_the_same_object_each_time() -> None:
-    assert BOX.specs("any")[0] is BOX.specs("any")[0]
+    assert BOX.list_specs("any")[0] is BOX.list_specs("any")[0]
 
 
 def test_the_built_in_tools_are_named_once_each() -> None:
-    assert len(toolbox_of().by_name) == len(toolbox_of().tools)
+    assert len(toolbox_of().tools_by_name) == len(toolbox_of().tools)
     assert {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"} <= set(
-        toolbox_of().by_name
+        toolbox_of().tools_by_name
     )

@@ -61,7 +61,7 @@ async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
 
 def test_each_tool_has_ten_wrong_calls() -> None:
     counts = Counter(wrong.name.partition(":")[0] for wrong in ROWS)
-    tools = (set(BOX.by_name) | {"websearch", "codesearch"}) - {"apply_patch"} | {"patch"}
+    tools = (set(BOX.tools_by_name) | {"websearch", "codesearch"}) - {"apply_patch"} | {"patch"}
     assert {tool: counts[tool] for tool in tools if counts[tool] < 10} == {}
 
 

@@ -22,7 +22,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
-from codeloop.tool.tool import ENDED
+from codeloop.tool.tool import TURN_ENDED_KEY
 
 StopReason = Literal[
     "done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done", "moved"
@@ -294,8 +294,8 @@ def _find_ending(part: Part) -> Stop | None:
     if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateError | ToolStateCompleted):
         return None
     metadata = part.state.metadata or {}
-    if ENDED in metadata:
-        return Stop("rejected", str(metadata[ENDED]))
+    if TURN_ENDED_KEY in metadata:
+        return Stop("rejected", str(metadata[TURN_ENDED_KEY]))
     if LOOPED in metadata:
         return Stop("loop", str(metadata[LOOPED]))
     is_rejected = REJECTED in metadata and isinstance(part.state, ToolStateError)

@@ -34,7 +34,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.tool import ENDED, HasAdvice, ToolFailure, ToolResult
+from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
@@ -212,7 +212,7 @@ class ToolCalls:
                 await context.ask()
             await fault_injection.reach("call.effect")
             result = self._finish(result, prepared_call, part.session_id)
-            if ENDED in result.metadata:
+            if TURN_ENDED_KEY in result.metadata:
                 self._skip_reason = self._skip_reason or TURN_ENDED
             self._store_result(context.part, start, result)
         except asyncio.CancelledError:
@@ -232,11 +232,11 @@ class ToolCalls:
 
     def _finish(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
         """Cut a result where it is too long, and add the notices that wait for it, also for screens."""
-        from codeloop.tool.truncate import truncate
+        from codeloop.tool.truncate import truncate_output
 
         limits = self._engine.output
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
-        result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
+        result = truncate_output(result, scratch, keep, lines=limits.lines, size=limits.bytes)
         notices = self._engine.services.notices.take(session_id)
         if not notices:
             return result
@@ -324,7 +324,7 @@ def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> J
     """Return the metadata of a failed call: who refused it, what the user said, advice for the model."""
     match error:
         case HookRefused(ends=True):
-            return {REJECTED: True, ENDED: str(error)}
+            return {REJECTED: True, TURN_ENDED_KEY: str(error)}
         case HookRefused():
             return {"denied": True}
         case Denied():
@@ -345,7 +345,7 @@ def _describe_advice(error: HasAdvice) -> JSON:
 def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
     """Return the part of a call that can't run: the tool `invalid` when it is unusable, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
-    if not invalid.unusable:
+    if not invalid.is_unusable:
         advice = _describe_advice(invalid) or None
         return replace(
             part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time, metadata=advice)

@@ -120,7 +120,7 @@ class App:
 
     def _list_databases(self) -> list[Path]:
         for project in self.projects:
-            return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
+            return sorted(project.settings.paths.get_project_folder("x").parent.glob("*/codeloop.db"))
         return []
 
     async def renew(self, directory: Path) -> None:

@@ -16,8 +16,8 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.file_access import permission_path, resolve_allowed
-from codeloop.tool.tool import for_model
+from codeloop.tool.file_access import get_permission_path, resolve_allowed
+from codeloop.tool.tool import format_for_model
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -62,7 +62,7 @@ def _make_context(project: Project, agent: Agent, message: UserMessage, tool: st
 
 
 def _describe_refusal(what: str, error: Denied | Rejected) -> TextPartInput:
-    text = f"{what} that the user mentioned is not attached. {for_model(error)}"
+    text = f"{what} that the user mentioned is not attached. {format_for_model(error)}"
     return TextPartInput(text=text, synthetic=True)
 
 
@@ -84,6 +84,6 @@ async def _check_mention(project: Project, agent: Agent, message: UserMessage, p
 
 
 def _make_read_need(context: CallContext, target: ResolvedPath) -> Need:
-    pattern = permission_path(context.workspace, target)
+    pattern = get_permission_path(context.workspace, target)
     metadata = {"filepath": str(target.real)}
     return Need(permission="read", patterns=(pattern,), always=escape_names((pattern,)), metadata=metadata)

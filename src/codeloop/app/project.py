@@ -14,7 +14,7 @@ from codeloop.app.runs import Runs
 from codeloop.app.services import Services
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, newest_model, providers_of
 from codeloop.app.toolbox import has_language_server, search_tools, toolbox_of
-from codeloop.config.instructions import instruction_files
+from codeloop.config.instructions import list_instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
 from codeloop.extend.skills import skill_tool
@@ -26,11 +26,11 @@ from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYT
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
-from codeloop.store.store import Store
 from codeloop.store.shared_stores import SharedStores
+from codeloop.store.store import Store
 from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools
-from codeloop.tool.web.providers import SEARCH_KEYS
+from codeloop.tool.web.providers import SEARCH_KEY_VARIABLES
 from codeloop.workspace.files.temp_files import clear
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -70,7 +70,7 @@ async def open_project(
         from codeloop.app.extended.extensions import begin
 
         begin(project)
-    if (hooks := project.engine.hooks.runner) is not None and hooks.wants("notification"):
+    if (hooks := project.engine.hooks.runner) is not None and hooks.has_handler("notification"):
         from codeloop.extend.hooks.follow import notify
 
         project.in_background(notify(hooks, project.store, settings.project_root.directory))
@@ -132,9 +132,11 @@ class Project:
 
     def _make_engine(self, store: Store) -> Engine:
         settings, project_root = self.settings, self.settings.project_root
-        scratch = project_root.scratch(settings.home)
+        scratch = project_root.get_scratch_folder(settings.home)
         environment = {
-            name: value for name, value in self.providers.make_child_environment().items() if name not in SEARCH_KEYS
+            name: value
+            for name, value in self.providers.make_child_environment().items()
+            if name not in SEARCH_KEY_VARIABLES
         }
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
@@ -142,7 +144,12 @@ class Project:
         agents = rulebook.agents(partial(newest_model, settings, self.providers))
         cut = settings.config.tool_output
         workspace = Workspace(
-            project_root.root, project_root.directory, scratch, environment, settings.config.sandbox, settings.paths.own
+            project_root.root,
+            project_root.directory,
+            scratch,
+            environment,
+            settings.config.sandbox,
+            settings.paths.private_folders,
         )
         self.services = Services(self, workspace, agents)
         more, servers = _list_own_tools(settings), None
@@ -189,7 +196,7 @@ class Project:
         offered_tools = self.services.offered
         tools = (*_list_own_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
         toolbox = toolbox_of(tools, self.engine.agents, offered_tools.servers, _find_useless_tools(self.settings))
-        self.engine.toolbox.take(toolbox)
+        self.engine.toolbox.replace_with(toolbox)
 
     @property
     def store(self) -> Store:
@@ -317,5 +324,7 @@ def _list_own_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
 
 
 def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
-    instructions = instruction_files(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
+    instructions = list_instruction_files(
+        settings.project_root, settings.paths, settings.config, trusted=settings.trusted
+    )
     return tuple((each.path, each.text) for each in instructions)

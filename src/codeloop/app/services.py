@@ -14,7 +14,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.model.providers import Providers
 from codeloop.schema.agent import Agent
 from codeloop.schema.live_events import LiveEvent
-from codeloop.tool.services import FanOut, ToolServices
+from codeloop.tool.services import FanOutLimit, ToolServices
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.workspace.workspace import Running, Workspace
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from codeloop.extend.host.hosts import ExtensionHosts
     from codeloop.extend.mcp.cache.table import McpTable
     from codeloop.lsp.languages import Languages
-    from codeloop.tool.after_edit import AfterEdit
+    from codeloop.tool.edit_finisher import EditFinisher
     from codeloop.workspace.watch.project_watch import ProjectWatch
 
 R = TypeVar("R", bound=Running)
@@ -141,7 +141,7 @@ class Services(ToolServices):
             return model_ref(agent.model) if agent is not None and agent.model is not None else config.model
 
         startup = project.settings.startup
-        super().__init__(startup.save_buffer, startup.run_in_editor, FanOut(config.ask, model_of))
+        super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, model_of))
         self.offered = OfferedTools()
         self.warnings = HeldWarnings()
         self.extensions = ExtensionState()
@@ -167,11 +167,11 @@ class Services(ToolServices):
         return self.languages if "languages" in vars(self) else None
 
     @cached_property
-    def after_edit(self) -> "AfterEdit | None":
+    def edit_finisher(self) -> "EditFinisher | None":
         """What follows edits in the project."""
-        from codeloop.app.language.after_edit import make_after_edit
+        from codeloop.app.language.after_edit import make_edit_finisher
 
-        return make_after_edit(self._project.settings, self._workspace, self)
+        return make_edit_finisher(self._project.settings, self._workspace, self)
 
     @cached_property
     def watch(self) -> "ProjectWatch":

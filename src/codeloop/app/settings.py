@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.request.budget import SharedBudgets
-from codeloop.config.load import Loaded, load
+from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, list_config_paths
-from codeloop.config.trust.state import TrustState, trust_state
+from codeloop.config.trust.state import TrustState, find_trust_state
 from codeloop.extend.folders import Home, entries_of, find_homes, find_installed_plugins
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
@@ -73,7 +73,7 @@ class ProjectSettings(Struct, frozen=True):
     startup: Startup
     paths: Paths
     project_root: ProjectRoot
-    loaded: Loaded
+    loaded: LoadedConfig
     trusted: bool
     skills: Skills = struct_field(default_factory=Skills)
     files: FileStates = struct_field(default_factory=FileStates)
@@ -97,7 +97,7 @@ class ProjectSettings(Struct, frozen=True):
     @property
     def home(self) -> Path:
         """The project's own folder, with its database."""
-        return self.paths.project(self.project_root.project_id)
+        return self.paths.get_project_folder(self.project_root.project_id)
 
     def is_same(self, other: "ProjectSettings") -> bool:
         """Return whether nothing that counts differs."""
@@ -163,11 +163,15 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     sources = list_config_paths(project_root, paths, config_file=startup.config_file, environment=startup.environment)
     entries = (path for home in homes for path in entries_of(home))
     # Before the files are read: what changes while they are read counts as a change, and they are read again.
-    files = file_states((*sources, paths.trust, *entries))
-    state = TrustState(trusted=True) if startup.trust else trust_state(paths, project_root.root, project_root.directory)
+    files = file_states((*sources, paths.trust_file, *entries))
+    state = (
+        TrustState(trusted=True)
+        if startup.trust
+        else find_trust_state(paths, project_root.root, project_root.directory)
+    )
     trusted = state.trusted
 
-    def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> Loaded:
+    def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> LoadedConfig:
         extra = find_pages(project_root, homes, trusted=trusted)
         extended_homes = tuple(home for home in homes if home.has_extensions)
         if extended_homes and not trusted:
@@ -175,7 +179,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
 
             ignored_files = find_ignored_files(extended_homes, project_root.root)
             extra = replace(extra, ignored=(*extra.ignored, *ignored_files))
-        return load(
+        return load_config(
             project_root,
             paths,
             config_file=startup.config_file,
@@ -222,7 +226,7 @@ def providers_of(settings: ProjectSettings) -> Providers:
     return Providers(
         settings.config,
         Catalog(settings.paths.cache),
-        Credentials(settings.paths.credentials),
+        Credentials(settings.paths.credentials_file),
         settings.environment,
         config_files=settings.loaded.describe_origin,
         signs_in=cache(partial(_signs_in, settings)),

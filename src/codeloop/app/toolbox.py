@@ -20,19 +20,19 @@ from codeloop.schema.bounds.language import LSP_FOLDERS
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin
-from codeloop.tool.builtin.session.batch import batch_tool
+from codeloop.tool.builtin.session.batch import make_batch_tool
 from codeloop.tool.tool import BuiltinTool, Tool
 from codeloop.tool.toolbox import ServerTools, Toolbox
-from codeloop.tool.web.providers import search_provider
+from codeloop.tool.web.providers import choose_provider
 
 BUILTIN = {
     "bash": "tool.builtin.shell.bash:bash",
-    "bash_output": "tool.builtin.shell.bash_output:bash_output",
-    "bash_kill": "tool.builtin.shell.bash_kill:bash_kill",
+    "bash_output": "tool.builtin.shell.background_commands:bash_output",
+    "bash_kill": "tool.builtin.shell.background_commands:bash_kill",
     "read": "tool.builtin.files.read:read",
     "write": "tool.builtin.files.write:write",
     "edit": "tool.builtin.files.edit:edit",
-    "multiedit": "tool.builtin.files.multiedit:multiedit",
+    "multiedit": "tool.builtin.files.edit:multiedit",
     "apply_patch": "tool.builtin.files.apply_patch:apply_patch",
     "glob": "tool.builtin.search.glob:glob",
     "grep": "tool.builtin.search.grep:grep",
@@ -82,25 +82,25 @@ def toolbox_of(
     """
     agents_by_name = agents or {}
     rows = (
-        replace(row, describe=naming_subagents(row.description, agents_by_name))
+        replace(row, build_description=naming_subagents(row.description, agents_by_name))
         if row.name == "task" and agents_by_name
         else row
         for row in builtin_tools()
         if row.name not in without
     )
     tools = tuple({tool.name: tool for tool in (*rows, *more)}.values())
-    all_tools = (*tools, batch_tool(Toolbox(tools)))
+    all_tools = (*tools, make_batch_tool(Toolbox(tools)))
     return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit, servers.find)
 
 
 def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
     """Return the tools of the search service that is chosen; none when none is."""
-    provider = search_provider(settings, environment)
+    provider = choose_provider(settings, environment)
     if provider is None:
         return ()
-    from codeloop.tool.web.search import tools_of
+    from codeloop.tool.builtin.web.websearch import make_search_tools
 
-    return tools_of(provider, settings, environment)
+    return make_search_tools(provider, settings, environment)
 
 
 class _Row(Struct, frozen=True):

@@ -43,7 +43,7 @@ def show_terminal_ui(options: Options) -> int:
     async def create(client: Client) -> Session:
         return await session_of(client, options, None)
 
-    folders = [paths.reference, paths.config, directory / ".opencode", directory / ".codeloop"]
+    folders = [paths.opencode_config, paths.config, directory / ".opencode", directory / ".codeloop"]
     from codeloop.tui.start import run_terminal_ui
 
     return run_terminal_ui(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codeloop.client.http import HttpClient
 from codeloop.config.paths import find_paths
-from codeloop.config.server_credential import Credential, find_credential, find_successor, username_of
+from codeloop.config.server_credential import Credential, choose_username, find_credential, find_successor
 from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
@@ -23,7 +23,7 @@ def connect(url: str, directory: Path | None, username: str | None, password: st
     HttpClient(url)  # refuses an invalid address before a credential is looked up
 
     if password is not None:
-        return HttpClient(url, _name_directory(directory), (username or username_of(os.environ), password))
+        return HttpClient(url, _name_directory(directory), (username or choose_username(os.environ), password))
     paths = find_paths(os.environ)
     first = find_credential(paths, url, os.environ)
 

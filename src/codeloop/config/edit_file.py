@@ -11,8 +11,8 @@ from codeloop.schema.wire import JSON
 
 _ORDERED_SECTIONS = frozenset(("permission", "tools"))
 """Sections in which the order of keys matters: they are compared and replaced as one value."""
-_NO_OBJECT = "it is not an object in braces"
-_INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
+_NOT_AN_OBJECT = "it is not an object in braces"
+_FIRST_INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
 """Matches the indentation of a file's first key."""
 
 
@@ -39,12 +39,12 @@ def edit_text(text: str | None, change: JSON) -> str:
 
     Raises NotEditable; ValueError when the outcome is nested too deep.
     """
-    old: JSON = {} if text is None else _read(text)
-    if text is not None and not _is_plain(text):
+    old: JSON = {} if text is None else _parse_object(text)
+    if text is not None and not _is_plain_json(text):
         for path, value in _list_changes((), old, change):
-            text = with_value(text, path, value)
+            text = set_value(text, path, value)
         return text
-    indent = _INDENT.match(text or "")
+    indent = _FIRST_INDENT.match(text or "")
     result = _merge(old, change, is_ordered=False)
     after = json.dumps(result, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     parse(after, depth=CONFIG_DEPTH.value)
@@ -104,10 +104,10 @@ def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> st
             end = spans[key, index + 1].start
         elif index:
             start = spans[key, index - 1].end
-        text = text[:start] + text[end:] if len(entries) > 1 else _without_member(text, spans[key,])
+        text = text[:start] + text[end:] if len(entries) > 1 else _remove_member(text, spans[key,])
 
 
-def with_value(text: str, path: Sequence[str], value: Any) -> str:
+def set_value(text: str, path: Sequence[str], value: Any) -> str:
     """Return a file's text with the value at a path of keys set (None removes it), the rest as it is.
 
     Raises JsoncError; NotEditable if a value on that path is no object.
@@ -116,18 +116,22 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
     current: Any = document.value
     for depth, key in enumerate(path):
         if not is_object(current):
-            raise NotEditable(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NO_OBJECT)
+            raise NotEditable(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NOT_AN_OBJECT)
         if key not in current:
             parent = tuple(path[:depth])
-            return text if value is None else _with_member(document, parent, key, _nest(path[depth + 1 :], value))
+            return (
+                text
+                if value is None
+                else _add_member(document, parent, key, _wrap_in_objects(path[depth + 1 :], value))
+            )
         current = current[key]
     span = document.spans[tuple(path)]
     if value is None:
-        return _without_member(document.text, span)
+        return _remove_member(document.text, span)
     return document.text[: span.start] + _indent(_format_value(value), 2 * len(path)) + document.text[span.end :]
 
 
-def _with_member(document: Document, path: Keys, key: str, value: Any) -> str:
+def _add_member(document: Document, path: Keys, key: str, value: Any) -> str:
     """Return a document's text with a member added at the end of the object at `path`, on its own lines."""
     text, depth = document.text, 2 * len(path) + 2
     row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"
@@ -140,7 +144,7 @@ def _with_member(document: Document, path: Keys, key: str, value: Any) -> str:
     return f"{text[:at]}{row}{end}{rest}"
 
 
-def _nest(keys: Sequence[str], value: Any) -> Any:
+def _wrap_in_objects(keys: Sequence[str], value: Any) -> Any:
     for key in reversed(keys):
         value = {key: value}
     return value
@@ -154,7 +158,7 @@ def _indent(text: str, depth: int) -> str:
     return text.replace("\n", "\n" + " " * depth)
 
 
-def _without_member(text: str, span: ValueSpan) -> str:
+def _remove_member(text: str, span: ValueSpan) -> str:
     """Return the text of an object without a member, and without the comma next to it."""
     before, after = text[: span.key].rstrip(" \t"), text[span.end :]
     if comma := re.match(r"\s*,", after):
@@ -164,7 +168,7 @@ def _without_member(text: str, span: ValueSpan) -> str:
 
 def _get_list(document: Document, key: str) -> list[Any] | None:
     if not is_object(document.value):
-        raise NotEditable(_NO_OBJECT)
+        raise NotEditable(_NOT_AN_OBJECT)
     entries = document.value.get(key, None)
     if entries is None:
         return None
@@ -173,17 +177,17 @@ def _get_list(document: Document, key: str) -> list[Any] | None:
     return entries
 
 
-def _read(text: str) -> JSON:
+def _parse_object(text: str) -> JSON:
     try:
         value = parse(text, depth=CONFIG_DEPTH.value).value
     except (ValueError, RecursionError) as error:
         raise NotEditable(f"it is not valid JSON: {error}") from error
     if not is_object(value):
-        raise NotEditable(_NO_OBJECT)
+        raise NotEditable(_NOT_AN_OBJECT)
     return value
 
 
-def _is_plain(text: str) -> bool:
+def _is_plain_json(text: str) -> bool:
     """Return whether a text is plain JSON: writing its value anew loses no comments."""
     try:
         json.loads(text)

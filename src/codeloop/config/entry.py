@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeloop.config.edit_file import NotEditable, with_value
-from codeloop.config.files import read_text, reason, write_private
+from codeloop.config.edit_file import NotEditable, set_value
+from codeloop.config.files import describe_os_error, read_text, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.sources import OWN_FILES
-from codeloop.config.substitute import REFERENCE, read_variable
+from codeloop.config.sources import CODELOOP_FILES
+from codeloop.config.substitute import REFERENCE_PATTERN, read_variable
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
@@ -19,14 +19,14 @@ from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
 
 
-def entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
+def choose_entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
     """Return the file to write entries to: the project's, or if that is None the user's own.
 
     If codeloop.json and codeloop.jsonc both exist, the latter is returned, which takes precedence.
     """
     folder = paths.config if project_root is None else project_root.root
-    present = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
-    return present[-1] if present else folder / OWN_FILES[0]
+    present = [folder / name for name in CODELOOP_FILES if os.path.lexists(folder / name)]
+    return present[-1] if present else folder / CODELOOP_FILES[0]
 
 
 def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
@@ -48,7 +48,7 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
         return text.strip()
 
     if isinstance(value, str):
-        return REFERENCE.sub(content, value)
+        return REFERENCE_PATTERN.sub(content, value)
     if is_object(value):
         return {key: resolve_entry(each, folder, environment) for key, each in value.items()}
     return [resolve_entry(each, folder, environment) for each in value] if is_list(value) else value
@@ -69,7 +69,7 @@ def write_value(file: Path, path: Sequence[str], value: Any) -> None:
     """
     try:
         before = read_text(file, CONFIG_BYTES.value)
-        text = with_value(before or "", path, value)
+        text = set_value(before or "", path, value)
         if file.parent.is_dir() and file.exists():
             mode = file.stat().st_mode & 0o777
             write_private(file, text)
@@ -79,6 +79,6 @@ def write_value(file: Path, path: Sequence[str], value: Any) -> None:
     except NotEditable as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{path[0]}` in it by hand.") from error
     except OSError as error:
-        raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+        raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.") from error
     except ValueError as error:
         raise CodeloopError(f"The entry can't be stored in {file}: {error}.") from error

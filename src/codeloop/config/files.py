@@ -16,7 +16,7 @@ def read_text(path: Path, max_bytes: int) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise CodeloopError(f"{path} can't be read: {reason(error)}.") from error
+        raise CodeloopError(f"{path} can't be read: {describe_os_error(error)}.") from error
     if len(content) > max_bytes:
         raise CodeloopError(f"{path} is larger than {max_bytes:,} bytes, the most that is read of such a file.")
     try:
@@ -32,6 +32,6 @@ def write_private(path: Path, text: str) -> None:
     write_atomically(path, text.encode(), sync=True)
 
 
-def reason(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return the operating system's message for an error, such as "Permission denied"."""
     return error.strerror or str(error)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from codeloop.config.files import read_text
-from codeloop.config.normalise import Values, describe
+from codeloop.config.normalise import NormalisedValues, get_type_name
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import Document, JsoncError, Keys, is_list, is_object, parse
@@ -20,12 +20,14 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
-EVENTS = (
+HOOK_EVENTS = (
     *("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"),
     *("SessionStart", "SessionEnd", "PreCompact", "Notification"),
 )
 """The events that can have hooks."""
-MODEL_EVENTS = frozenset(("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"))
+MODEL_HOOK_EVENTS = frozenset(
+    ("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop")
+)
 """The events that can have hooks of the types `prompt` and `agent`, which ask a model."""
 
 
@@ -54,7 +56,9 @@ def _are_texts(value: Any) -> bool:
 
 
 def _are_headers(value: Any) -> bool:
-    return is_object(value) and all(_HEADER.fullmatch(key) and isinstance(each, str) for key, each in value.items())
+    return is_object(value) and all(
+        _HEADER_NAME.fullmatch(key) and isinstance(each, str) for key, each in value.items()
+    )
 
 
 class HookField(NamedTuple):
@@ -65,28 +69,28 @@ class HookField(NamedTuple):
     is_required: bool = False
 
 
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_TEXTS = HookField("a list of texts", _are_texts)
-_PROMPT = HookField("a text", _is_text, is_required=True)
-_MODEL = HookField("a model", _is_text)
-_FIELDS: dict[str, dict[str, HookField]] = {
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TEXTS_FIELD = HookField("a list of texts", _are_texts)
+_PROMPT_FIELD = HookField("a text", _is_text, is_required=True)
+_MODEL_FIELD = HookField("a model", _is_text)
+_FIELDS_BY_TYPE: dict[str, dict[str, HookField]] = {
     "command": {
         "command": HookField("a command", _is_text, is_required=True),
-        "args": _TEXTS,
-        "allowedEnvVars": _TEXTS,
+        "args": _TEXTS_FIELD,
+        "allowedEnvVars": _TEXTS_FIELD,
         "sandbox": HookField("true, false or an object", _is_sandbox),
     },
     "http": {
         "url": HookField("an address that begins with http:// or https://", _is_address, is_required=True),
         "headers": HookField("an object of texts, by the names of headers", _are_headers),
-        "allowedEnvVars": _TEXTS,
+        "allowedEnvVars": _TEXTS_FIELD,
     },
     "prompt": {
-        "prompt": _PROMPT,
-        "model": _MODEL,
+        "prompt": _PROMPT_FIELD,
+        "model": _MODEL_FIELD,
         "continueOnBlock": HookField("true or false", _is_switch),
     },
-    "agent": {"prompt": _PROMPT, "model": _MODEL},
+    "agent": {"prompt": _PROMPT_FIELD, "model": _MODEL_FIELD},
 }
 """The fields of each type of hook, besides the common ones."""
 _COMMON_FIELDS = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
@@ -97,9 +101,9 @@ _PLUGIN_FIELDS = frozenset(("pluginRoot",))
 """Fields that are set for the hooks of plugins; no file may set them."""
 
 
-def list_fields(kind: str) -> frozenset[str]:
+def list_hook_fields(kind: str) -> frozenset[str]:
     """Return the fields of a type of hook; empty: there is no such type."""
-    return _COMMON_FIELDS | _FIELDS[kind].keys() if kind in _FIELDS else frozenset()
+    return _COMMON_FIELDS | _FIELDS_BY_TYPE[kind].keys() if kind in _FIELDS_BY_TYPE else frozenset()
 
 
 class HookRows(NamedTuple):
@@ -110,7 +114,7 @@ class HookRows(NamedTuple):
 
 
 def read_hook_rows(
-    values: Values, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool
+    values: NormalisedValues, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool
 ) -> HookRows:
     """Return the rows of a layer's `hooks`. If `hooks` is the path of a file, that is added to `files` with its state.
 
@@ -121,13 +125,15 @@ def read_hook_rows(
     value: Any = values.values["hooks"]
     result = HookRows([], [])
     if isinstance(value, str):
-        file = layer.base / paths.expand(value)
+        file = layer.base / paths.expand_home(value)
         files.setdefault(file, file_state(file))
         is_inside = Path(os.path.realpath(file)).is_relative_to(root)
         if is_inside and not trusted:
-            result.warnings.append(f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted.")
+            result.warnings.append(
+                f"{layer.format_location(('hooks',))}: {file} is not read, since its project is not trusted."
+            )
             return result
-        layer_of_file = _read(layer, file, is_project=layer.is_project or is_inside)
+        layer_of_file = _read_settings_file(layer, file, is_project=layer.is_project or is_inside)
         settings = layer_of_file.raw
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file
@@ -135,7 +141,7 @@ def read_hook_rows(
     return result
 
 
-def find_mistake(layer: Layer) -> str:
+def find_hooks_error(layer: Layer) -> str:
     """Return the first error in the `hooks` of a layer; "" when there is none."""
     try:
         _add_rows(HookRows([], []), layer, layer.raw["hooks"])
@@ -144,18 +150,18 @@ def find_mistake(layer: Layer) -> str:
     return ""
 
 
-def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
+def _read_settings_file(layer: Layer, file: Path, *, is_project: bool) -> Layer:
     """Return a settings file that `hooks` names as a layer. Raises CodeloopError."""
     text = read_text(file, CONFIG_BYTES.value)
     if text is None:
-        raise CodeloopError(f"{layer.place(('hooks',))}: the file {file} of hooks does not exist.")
+        raise CodeloopError(f"{layer.format_location(('hooks',))}: the file {file} of hooks does not exist.")
     try:
         document: Document = parse(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}.") from error
     file_layer = Layer(layer.name, str(file), file.parent, document, is_project)
     if not is_object(document.value):
-        raise CodeloopError(f"{file_layer.place(())}: expected an object in braces.")
+        raise CodeloopError(f"{file_layer.format_location(())}: expected an object in braces.")
     return file_layer
 
 
@@ -163,8 +169,10 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
     """Add the rows of `{EVENT: [{"matcher": ..., "hooks": [HOOK, ...]}, ...]}`."""
     for event, groups in _check_object(layer, value, ("hooks",)).items():
         keys: Keys = ("hooks", event)
-        if event not in EVENTS:
-            result.warnings.append(f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop.")
+        if event not in HOOK_EVENTS:
+            result.warnings.append(
+                f"{layer.format_location(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop."
+            )
             continue
         for at, group in _check_list(layer, groups, keys):
             inner = (*keys, at)
@@ -176,32 +184,34 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
 def _add_row(result: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
     data = _check_object(layer, value, keys)
     kind = data.get("type", "command")
-    if kind not in _FIELDS:
+    if kind not in _FIELDS_BY_TYPE:
         result.warnings.append(
-            f"{layer.place(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS)} are."
+            f"{layer.format_location(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS_BY_TYPE)} are."
         )
         return
-    if kind in {"prompt", "agent"} and keys[1] not in MODEL_EVENTS:
-        result.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
+    if kind in {"prompt", "agent"} and keys[1] not in MODEL_HOOK_EVENTS:
+        result.warnings.append(f"{layer.format_location(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
         return
     if kind == "command" and data.get("shell") not in _SUPPORTED_SHELLS:
         result.warnings.append(
-            f"{layer.place(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
+            f"{layer.format_location(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
         )
         return
     is_from_plugin = not layer.document.text
-    known_keys = list_fields(kind)
+    known_keys = list_hook_fields(kind)
     known_keys |= _COMMAND_FIELDS if kind == "command" else frozenset()
     known_keys |= _PLUGIN_FIELDS if is_from_plugin else frozenset()
     for key in data.keys() - known_keys:
         inner = (*keys, key)
-        result.warnings.append(f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop.")
+        result.warnings.append(
+            f"{layer.format_location(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop."
+        )
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
     timeout = data.get("timeout")
     if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0):
         _fail(layer, (*keys, "timeout"), "expected seconds", timeout)
-    for key, field in _FIELDS[kind].items():
+    for key, field in _FIELDS_BY_TYPE[kind].items():
         if (key in data or field.is_required) and not field.is_valid(data.get(key)):
             _fail(layer, (*keys, key), f"expected {field.type_name}", data.get(key))
     condition = data.get("if", "")
@@ -209,14 +219,14 @@ def _add_row(result: HookRows, layer: Layer, keys: Keys, matcher: Any, value: An
         _fail(layer, (*keys, "if"), "expected a text", condition)
     result.rows.append(
         {
-            **{key: data[key] for key in _FIELDS[kind] if key in data},
+            **{key: data[key] for key in _FIELDS_BY_TYPE[kind] if key in data},
             "type": kind,
             "event": keys[1],
             "matcher": matcher or "",
             "if": condition,
             "timeout": timeout,
             "policy": data.get("policy") is True,
-            "place": layer.place(keys),
+            "place": layer.format_location(keys),
             "isProject": layer.is_project,
             "pluginRoot": data.get("pluginRoot", "") if is_from_plugin else "",
         }
@@ -237,4 +247,6 @@ def _check_object(layer: Layer, value: Any, keys: Keys) -> JSON:
 
 
 def _fail(layer: Layer, keys: Keys, expectation: str, value: Any) -> NoReturn:
-    raise CodeloopError(f"{layer.place(keys)}: {format_keys(keys)}: {expectation}, got {describe(value)}.")
+    raise CodeloopError(
+        f"{layer.format_location(keys)}: {format_keys(keys)}: {expectation}, got {get_type_name(value)}."
+    )

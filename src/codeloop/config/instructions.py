@@ -11,13 +11,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.files import read_start, reason
+from codeloop.config.files import describe_os_error, read_start
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
-NAMES = ("AGENTS.md", "CLAUDE.md")
+INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _PATTERN_CHARACTERS = re.compile(r"[*?\[]")
 _SKIPPED_FOLDERS = frozenset((".git", "node_modules", ".venv", "__pycache__"))
 
@@ -36,7 +36,7 @@ class Instructions(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def instruction_files(
+def list_instruction_files(
     project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool
 ) -> tuple[Instruction, ...]:
     """Return the files of `read_instructions`, without the warnings."""
@@ -49,20 +49,20 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
     A folder's AGENTS.md replaces its CLAUDE.md. The files of an untrusted project are read too, since they are only
     data, but a link that leads out of its work tree is not followed. A file that can't be read becomes a warning.
     """
-    reading = _Reading(project_root, trusted=trusted)
-    for file in (paths.config / "AGENTS.md", paths.reference / "AGENTS.md", paths.claude / "CLAUDE.md"):
+    reading = _InstructionReader(project_root, trusted=trusted)
+    for file in (paths.config / "AGENTS.md", paths.opencode_config / "AGENTS.md", paths.claude_home / "CLAUDE.md"):
         if reading.add(file, is_ours=True):
             break
     folders = list(_list_folders(project_root))
     for folder in folders:
-        for name in NAMES:
+        for name in INSTRUCTION_FILE_NAMES:
             if reading.add(folder / name):
                 break
     for pattern in config.instructions:
         if pattern.startswith(("http://", "https://")):
             reading.warnings.append(f"instructions: {pattern!r} is a URL; only files are read.")
             continue
-        start = paths.expand(pattern)
+        start = paths.expand_home(pattern)
         is_named = start.is_absolute()
         bases = [Path(start.anchor)] if is_named else list(reversed(folders))
         is_present = False
@@ -84,7 +84,7 @@ def _list_folders(project_root: ProjectRoot) -> Iterator[Path]:
         yield folder
 
 
-class _Reading(Struct):
+class _InstructionReader(Struct):
     """The state of `read_instructions`: the files read so far.
 
     `entries`: how many more files and folders may be listed for patterns.
@@ -95,7 +95,7 @@ class _Reading(Struct):
     files: list[Instruction] = struct_field(default_factory=list[Instruction])
     warnings: list[str] = struct_field(default_factory=list[str])
     read_files: set[Path] = struct_field(default_factory=set[Path])
-    entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
+    remaining_entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
         """Read a file, unless it was read already; return whether it exists. `is_ours`: the user named it.
@@ -130,7 +130,7 @@ class _Reading(Struct):
         try:
             content = read_start(file, limit + 1)
         except OSError as error:
-            self.warnings.append(f"{file} can't be read: {reason(error)}.")
+            self.warnings.append(f"{file} can't be read: {describe_os_error(error)}.")
             return None
         is_cut = len(content) > limit
         try:
@@ -143,7 +143,7 @@ class _Reading(Struct):
         return text
 
 
-def _find_matches(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
+def _find_matches(base: Path, pattern: str, reading: _InstructionReader) -> Iterator[Path]:
     """Yield the files below a folder that match a pattern, sorted; `**` stands for any number of folders."""
     if not _PATTERN_CHARACTERS.search(pattern):
         yield base / pattern
@@ -151,7 +151,7 @@ def _find_matches(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]
     yield from _walk(base, pattern.split("/"), reading)
 
 
-def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
+def _walk(folder: Path, parts: list[str], reading: _InstructionReader) -> Iterator[Path]:
     part, *below = parts
     if not _PATTERN_CHARACTERS.search(part):
         if below:
@@ -177,16 +177,16 @@ def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
                 yield folder / entry.name
 
 
-def _list_entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
+def _list_entries(folder: Path, reading: _InstructionReader) -> list[os.DirEntry[str]]:
     """List a folder, sorted by name, until the limit of entries is used up; then warn, once."""
-    if reading.entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
+    if reading.remaining_entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
         return []
     try:
         with os.scandir(folder) as listing:
-            dir_entries = list(islice(listing, reading.entries))
+            dir_entries = list(islice(listing, reading.remaining_entries))
     except OSError:
         return []
-    reading.entries -= len(dir_entries) + 1
-    if reading.entries <= 0:
+    reading.remaining_entries -= len(dir_entries) + 1
+    if reading.remaining_entries <= 0:
         reading.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
     return sorted(dir_entries, key=lambda entry: entry.name)

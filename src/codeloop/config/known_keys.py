@@ -44,7 +44,7 @@ _SILENT_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     ServerConfig: frozenset(("mdns", "mdnsDomain")),
     CompactionConfig: frozenset(("tail_turns", "preserve_recent_tokens")),
 }
-_PERMISSIONS = frozenset(
+_PERMISSION_NAMES = frozenset(
     (
         *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
         *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
@@ -100,18 +100,18 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
 # Sections that may have any keys (options of a model, tools of a server): only likely misspellings are reported.
 _OPEN_SECTIONS: tuple[tuple[Keys, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
-    (("permission",), _PERMISSIONS),
+    (("permission",), _PERMISSION_NAMES),
     *(
         (prefix, names)
         for section in ("agent", "mode")
         for prefix, names in (
             ((section, "*"), frozenset((*AgentConfig.__struct_encode_fields__, "tools", "maxSteps", "top_k"))),
-            ((section, "*", "permission"), _PERMISSIONS),
+            ((section, "*", "permission"), _PERMISSION_NAMES),
         )
     ),
     (("skills",), frozenset(("paths", "urls"))),
 )
-_UNSUPPORTED: tuple[Keys, ...] = (
+_UNSUPPORTED_KEYS: tuple[Keys, ...] = (
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
@@ -173,9 +173,9 @@ def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Key
                 yield from find_values(inner, prefix, (*keys, key))
 
 
-def find_unsupported(raw: JSON) -> Iterator[Keys]:
+def find_unsupported_keys(raw: JSON) -> Iterator[Keys]:
     """Yield the keys of every setting of a layer that is not supported yet."""
-    for prefix in _UNSUPPORTED:
+    for prefix in _UNSUPPORTED_KEYS:
         for keys, value in find_values(raw, prefix):
             if value and not (is_object(value) and value.get("enabled") is False):
                 yield keys

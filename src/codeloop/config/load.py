@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.known_keys import find_unknown_keys, find_unsupported
-from codeloop.config.normalise import Values, normalise
+from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys
+from codeloop.config.normalise import NormalisedValues, normalise_layer
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
-from codeloop.config.substitute import REFERENCE, substitute
+from codeloop.config.substitute import REFERENCE_PATTERN, replace_references
 from codeloop.config.trust.filter import filter_layer
 from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import Keys, is_list, is_object
@@ -29,19 +29,19 @@ _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
 """Lists to which each layer appends."""
 _UNION_KEYS = frozenset(("instructions", "plugin"))
 """Lists to which each layer adds the items that are not in them yet."""
-_MAX_NAMES = 16
+_MAX_LISTED_NAMES = 16
 """Settings that a warning lists by name."""
-_LAYERS = {
+_LAYER_DESCRIPTIONS = {
     "global": "your global configuration",
     "project": "this project's configuration",
     "environment": "configuration from the environment",
     "--config": "the file of --config",
 }
-_ORDER = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
+_LAYER_RANKS = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
 """The rank of layers, ascending in precedence; other layers have rank 1."""
 
 
-class Loaded(Struct, frozen=True):
+class LoadedConfig(Struct, frozen=True):
     """The effective configuration, and the origin of its values.
 
     `provenance`: the layer that set each value, by the value's dotted path (`provider.x.options.baseURL`,
@@ -63,8 +63,10 @@ class Loaded(Struct, frozen=True):
         if origin is None or origin.layer.name == "command line":
             return None
         layer = origin.layer
-        text = f"{origin} ({_LAYERS.get(layer.name, layer.name)})"
-        references: list[re.Match[str]] = list(REFERENCE.finditer(origin.raw if isinstance(origin.raw, str) else ""))
+        text = f"{origin} ({_LAYER_DESCRIPTIONS.get(layer.name, layer.name)})"
+        references: list[re.Match[str]] = list(
+            REFERENCE_PATTERN.finditer(origin.raw if isinstance(origin.raw, str) else "")
+        )
         if not references:
             return f"`{keys[-1]}` at {text}", "Correct it there."
         names = [match[2].strip() for match in references]
@@ -83,7 +85,7 @@ class _Merge(Struct, frozen=True):
     origins: dict[Keys, Origin] = struct_field(default_factory=dict[Keys, Origin])
 
 
-def load(
+def load_config(
     project_root: ProjectRoot,
     paths: Paths,
     *,
@@ -92,7 +94,7 @@ def load(
     command_line: JSON | None = None,
     trusted: bool,
     extra: ExtraLayers = NO_EXTRA_LAYERS,
-) -> Loaded:
+) -> LoadedConfig:
     """Read and merge all layers; in ascending precedence: global, named by the user, project, command line.
 
     `config_file`: the file of --config. `command_line` has the form of a configuration file. Unless `trusted`, the
@@ -111,20 +113,20 @@ def load(
         paths,
         config_file=config_file,
         environment=environment,
-        command_line=_with_offline(command_line or {}, environment),
+        command_line=_apply_offline_mode(command_line or {}, environment),
         links_out=None if trusted else links_out,
     )
-    for layer in sorted((*files, *extra.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
+    for layer in sorted((*files, *extra.layers), key=lambda layer: _LAYER_RANKS.get(layer.name, 1)):
         sources.append(layer.source)
-        warnings.extend(_warn_of_unknown(layer))
+        warnings.extend(_warn_of_unknown_keys(layer))
         if layer.is_project and not trusted:
-            values, names = filter_layer(normalise(layer, layer.raw), merge.values)
+            values, names = filter_layer(normalise_layer(layer, layer.raw), merge.values)
             ignored.extend(names)
         else:
-            values = normalise(layer, substitute(layer, paths, environment, file_states))
+            values = normalise_layer(layer, replace_references(layer, paths, environment, file_states))
             layers.append(layer)
             if layer.is_project:
-                warnings.extend(_drop_sandboxes(layer, values.values))
+                warnings.extend(_drop_sandbox_exemptions(layer, values.values))
             if "hooks" in values.values:
                 from codeloop.config.hook_rows import read_hook_rows
 
@@ -132,19 +134,24 @@ def load(
                 values.values["hooks"] = rows
                 warnings.extend(notes)
         _merge_values(merge, merge.values, values, values.values, ())
-    warnings.extend(_warn_of_unsupported(layers))
+    warnings.extend(_warn_of_unsupported_keys(layers))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
         warnings.append(
             _explain_ignored(extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted", ignored)
         )
     provenance = {format_keys(keys): origin for keys, origin in merge.origins.items()}
-    return Loaded(
-        _convert(merge), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), file_states
+    return LoadedConfig(
+        _convert_to_config(merge),
+        provenance,
+        tuple(warnings),
+        tuple(sources),
+        tuple(dict.fromkeys(ignored)),
+        file_states,
     )
 
 
-def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
+def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
     """Return the command line's layer; in offline mode it also switches the sandbox's network off."""
     if not is_offline(environment):
         return command_line
@@ -152,7 +159,7 @@ def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
     return {**command_line, "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"}}
 
 
-def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
+def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
     """Drop the settings by which a project exempts language servers and formatters from the sandbox.
 
     Such programs load files of the project, which the agent can edit without asking, so only the user may exempt one.
@@ -165,15 +172,14 @@ def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
             if is_object(row) and row.get("sandbox", True) is not True:
                 del row["sandbox"]
                 keys = (section, name, "sandbox")
-                lines.append(
-                    f"{layer.place(keys)}: {format_keys(keys)}: ignored, it counts in your own configuration only."
-                )
+                location = f"{layer.format_location(keys)}: {format_keys(keys)}"
+                lines.append(f"{location}: ignored, it counts in your own configuration only.")
     return lines
 
 
-def _warn_of_unknown(layer: Layer) -> list[str]:
+def _warn_of_unknown_keys(layer: Layer) -> list[str]:
     return [
-        f"{layer.place(keys, of_key=True)}: "
+        f"{layer.format_location(keys, of_key=True)}: "
         + (
             f"unknown key {format_keys(keys)}, ignored."
             if is_dropped
@@ -184,26 +190,28 @@ def _warn_of_unknown(layer: Layer) -> list[str]:
     ]
 
 
-def _warn_of_unsupported(layers: list[Layer]) -> list[str]:
+def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
     """Return one warning that lists the configured settings that are not supported yet; empty: there are none."""
     names = {
-        format_keys(keys): layer.place(keys, of_key=True) for layer in layers for keys in find_unsupported(layer.raw)
+        format_keys(keys): layer.format_location(keys, of_key=True)
+        for layer in layers
+        for keys in find_unsupported_keys(layer.raw)
     }
     if not names:
         return []
     texts = [f"{name} ({position})" for name, position in names.items()]
-    more = f" and {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
-    return [f"Not supported yet and ignored: {', '.join(texts[:_MAX_NAMES])}{more}."]
+    more = f" and {len(texts) - _MAX_LISTED_NAMES} more" if len(texts) > _MAX_LISTED_NAMES else ""
+    return [f"Not supported yet and ignored: {', '.join(texts[:_MAX_LISTED_NAMES])}{more}."]
 
 
 def _explain_ignored(why: str, names: list[str]) -> str:
     names = list(dict.fromkeys(names))
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    what = f"Ignored: {', '.join(names[:_MAX_NAMES])}{more}. " if names else ""
+    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+    what = f"Ignored: {', '.join(names[:_MAX_LISTED_NAMES])}{more}. " if names else ""
     return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
 
 
-def _merge_values(merge: _Merge, into: JSON, source: Values, new: JSON, keys: Keys) -> None:
+def _merge_values(merge: _Merge, into: JSON, source: NormalisedValues, new: JSON, keys: Keys) -> None:
     """Merge `new`, the values of a layer at the path `keys`, into the object `into` of the merged values."""
     for key, value in new.items():
         at = (*keys, key)
@@ -219,7 +227,7 @@ def _merge_values(merge: _Merge, into: JSON, source: Values, new: JSON, keys: Ke
         elif not (is_object(value) and is_object(old)):
             _forget_origins(merge, at, old)
             into[key] = value
-            merge.origins[at] = Origin(source.layer, source.origin(at))
+            merge.origins[at] = Origin(source.layer, source.find_source_keys(at))
 
 
 def _is_joined(keys: Keys) -> bool:
@@ -229,12 +237,12 @@ def _is_joined(keys: Keys) -> bool:
     return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPEND_KEYS
 
 
-def _append_list(merge: _Merge, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
+def _append_list(merge: _Merge, old: list[Any], source: NormalisedValues, new: list[Any], at: Keys) -> list[Any]:
     """Return the list of earlier layers with the items of `new` appended: of `_UNION_KEYS` only those not in it."""
     items = list(old)
     for index, item in enumerate(new):
         if at[-1] in _APPEND_KEYS or item not in items:
-            merge.origins[*at, len(items)] = Origin(source.layer, source.origin((*at, index)))
+            merge.origins[*at, len(items)] = Origin(source.layer, source.find_source_keys((*at, index)))
             items.append(item)
     return items
 
@@ -246,7 +254,7 @@ def _forget_origins(merge: _Merge, at: Keys, old: Any) -> None:
             del merge.origins[keys]
 
 
-def _convert(merge: _Merge) -> Config:
+def _convert_to_config(merge: _Merge) -> Config:
     try:
         return msgspec.convert(merge.values, Config)
     except msgspec.ValidationError:
@@ -259,9 +267,9 @@ def _locate(merge: _Merge, keys: Keys) -> str:
     for size in range(len(keys), 0, -1):
         origin = merge.origins.get(keys[:size])
         if origin is not None:
-            return origin.layer.place((*origin.keys, *keys[size:]))
+            return origin.layer.format_location((*origin.keys, *keys[size:]))
     inner = next((inner_keys for inner_keys in merge.origins if inner_keys[: len(keys)] == keys), None)
     if inner is None:
         return "the configuration"
     origin = merge.origins[inner]
-    return origin.layer.place(origin.keys[: len(origin.keys) - len(inner) + len(keys)])
+    return origin.layer.format_location(origin.keys[: len(origin.keys) - len(inner) + len(keys)])

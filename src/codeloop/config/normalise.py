@@ -16,10 +16,10 @@ from codeloop.schema.wire import JSON
 _ACTIONS = ("allow", "ask", "deny")
 _EDIT_TOOLS = frozenset(("write", "patch", "multiedit", "apply_patch"))
 """Tools whose permission is `edit`."""
-_ALIASES = {"logLevel": "log_level"}
+_KEY_ALIASES = {"logLevel": "log_level"}
 
 
-class Values(Struct, frozen=True):
+class NormalisedValues(Struct, frozen=True):
     """A layer's values in the form of `schema.config`.
 
     `source_keys`: for values that were moved, the path of keys in the file, by the path in `values`.
@@ -29,7 +29,7 @@ class Values(Struct, frozen=True):
     values: JSON
     source_keys: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
 
-    def origin(self, keys: Keys) -> Keys:
+    def find_source_keys(self, keys: Keys) -> Keys:
         """Return the path of a value in its file."""
         for size in range(len(keys), 0, -1):
             if keys[:size] in self.source_keys:
@@ -37,15 +37,15 @@ class Values(Struct, frozen=True):
         return keys
 
 
-def normalise(layer: Layer, raw: JSON) -> Values:
+def normalise_layer(layer: Layer, raw: JSON) -> NormalisedValues:
     """Convert the object of a layer; unknown keys are dropped. `raw`: its references are already replaced.
 
     Raises CodeloopError, with file, line and column, if a permission, an agent or `tools` has an unknown form.
     """
     known_keys = list_settings(Config)
-    values = Values(layer, {})
+    values = NormalisedValues(layer, {})
     for key, value in raw.items():
-        name = _ALIASES.get(key, key)
+        name = _KEY_ALIASES.get(key, key)
         if name in known_keys and name not in {"permission", "agent"}:
             values.values[name] = value
             if name != key:
@@ -63,7 +63,7 @@ def normalise(layer: Layer, raw: JSON) -> Values:
     return values
 
 
-def _add_agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
+def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: Keys) -> None:
     """Add one agent; its unknown keys become options of its model."""
     agents: JSON = values.values.setdefault("agent", {})
     agent: JSON = agents.setdefault(name, {"mode": "primary"} if prefix_keys[0] == "mode" else {})
@@ -84,7 +84,7 @@ def _add_agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
     _add_rules(values, agent, raw, prefix_keys, keys)
 
 
-def _add_rules(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
+def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
     """Append the rules of `tools`, then those of `permission`, to the rules of a section."""
     rules: list[JSON] = list(section.get("permission", ()))
     for rule, path in (*_read_tools(values, raw, prefix_keys), *_read_permission(values, raw, prefix_keys)):
@@ -94,7 +94,7 @@ def _add_rules(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, keys
         section["permission"] = rules
 
 
-def _read_tools(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
+def _read_tools(values: NormalisedValues, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
     """Yield the rules of `tools`, the old form `{"bash": false}`, each with its path in the file."""
     path = (*keys, "tools")
     for name, is_on in _check_object(values, raw.get("tools"), path).items():
@@ -104,7 +104,7 @@ def _read_tools(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, K
         yield _make_rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
 
 
-def _read_permission(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
+def _read_permission(values: NormalisedValues, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
     """Yield the rules of `permission`, each with its path in the file.
 
     The forms are `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`.
@@ -131,13 +131,13 @@ def _make_rule(permission: str, pattern: str, action: str) -> JSON:
     return {"permission": permission, "pattern": pattern, "action": action}
 
 
-def _check_action(values: Values, keys: Keys, value: Any) -> str:
+def _check_action(values: NormalisedValues, keys: Keys, value: Any) -> str:
     if value not in _ACTIONS:
         _fail(values, keys, 'expected "allow", "ask" or "deny", or an object of them', value)
     return value
 
 
-def _check_object(values: Values, value: Any, keys: Keys) -> JSON:
+def _check_object(values: NormalisedValues, value: Any, keys: Keys) -> JSON:
     if value is None:
         return {}
     if not is_object(value):
@@ -145,12 +145,12 @@ def _check_object(values: Values, value: Any, keys: Keys) -> JSON:
     return value
 
 
-def _fail(values: Values, keys: Keys, expected: str, value: Any) -> NoReturn:
-    text = ascii(value) if isinstance(value, str) else describe(value)
-    raise CodeloopError(f"{values.layer.place(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
+def _fail(values: NormalisedValues, keys: Keys, expected: str, value: Any) -> NoReturn:
+    text = ascii(value) if isinstance(value, str) else get_type_name(value)
+    raise CodeloopError(f"{values.layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
 
 
-def describe(value: Any) -> str:
+def get_type_name(value: Any) -> str:
     """Return the name of a JSON value's type."""
     match value:
         case None:

@@ -23,16 +23,16 @@ class Paths(Struct, frozen=True):
     cache: Path
     state: Path
     home: Path
-    reference: Path
-    claude: Path
+    opencode_config: Path
+    claude_home: Path
 
     @property
-    def credentials(self) -> Path:
+    def credentials_file(self) -> Path:
         """The file of stored keys."""
         return self.data / "auth.json"
 
     @property
-    def trust(self) -> Path:
+    def trust_file(self) -> Path:
         """The file that lists the trusted directories."""
         return self.state / "trust.json"
 
@@ -42,20 +42,20 @@ class Paths(Struct, frozen=True):
         return self.state / "stop"
 
     @property
-    def log(self) -> Path:
+    def log_folder(self) -> Path:
         """The folder of log files."""
         return self.data / "log"
 
     @property
-    def own(self) -> tuple[Path, ...]:
+    def private_folders(self) -> tuple[Path, ...]:
         """The folders with the user's keys, sessions and rules, which no command may access."""
-        return (self.data, self.config, self.state, self.reference)
+        return (self.data, self.config, self.state, self.opencode_config)
 
-    def project(self, project_id: str) -> Path:
+    def get_project_folder(self, project_id: str) -> Path:
         """Return the folder of one project's sessions and snapshots."""
         return self.data / "project" / project_id
 
-    def expand(self, path: str) -> Path:
+    def expand_home(self, path: str) -> Path:
         """Return a path with a leading `~` or `$HOME` replaced by the home directory."""
         for start in ("~", "$HOME"):
             if path == start or path.startswith(start + "/"):
@@ -63,13 +63,13 @@ class Paths(Struct, frozen=True):
         return Path(path)
 
 
-def plugin_name(entry: Any) -> str | None:
+def get_plugin_name(entry: Any) -> str | None:
     """Return the name in an entry of the key `plugin`: a text, or a list of name and options; None: there is none."""
     name = entry[0] if is_list(entry) and entry else entry
     return name if isinstance(name, str) else None
 
 
-def plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
+def get_plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
     """Return the path that an entry of the key `plugin` names; None: it names a package.
 
     `base`: the folder that relative paths start from.
@@ -77,7 +77,7 @@ def plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
     if name.startswith("file://"):
         return Path(os.path.normpath(unquote(urlsplit(name).path)))
     if name.startswith((".", "/", "~", "$HOME")):
-        return Path(os.path.normpath(base / paths.expand(name)))
+        return Path(os.path.normpath(base / paths.expand_home(name)))
     return None
 
 
@@ -93,7 +93,7 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
             raise CodeloopError(f"CODELOOP_HOME is {own!r}, which is not an absolute path. Set it to one, or unset it.")
         top = Path(own)
         folders = (top / name for name in ("data", "config", "cache", "state"))
-        return Paths(*folders, home=home or top, reference=top / "opencode", claude=top / ".claude")
+        return Paths(*folders, home=home or top, opencode_config=top / "opencode", claude_home=top / ".claude")
     if home is None:
         raise CodeloopError(
             "There is no home directory: HOME is not set to an absolute path. "
@@ -106,8 +106,8 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
         cache=(_read_absolute(environment, "XDG_CACHE_HOME") or home / ".cache") / "codeloop",
         state=(_read_absolute(environment, "XDG_STATE_HOME") or home / ".local" / "state") / "codeloop",
         home=home,
-        reference=config / "opencode",
-        claude=home / ".claude",
+        opencode_config=config / "opencode",
+        claude_home=home / ".claude",
     )
 
 

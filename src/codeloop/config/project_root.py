@@ -10,7 +10,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from codeloop.config.files import reason, write_private
+from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
 from codeloop.kit.git import common_folder, find_blocking_file, git_call, git_folder
 from codeloop.kit.processes import exclude_folder
@@ -18,10 +18,10 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
 
-GLOBAL = "global"
-_ROOT_FILE = "worktree"
+GLOBAL_PROJECT_ID = "global"
+_ROOT_RECORD_NAME = "worktree"
 """The file in a project's folder that holds the path of its work tree."""
-_POINTER_BYTES = 4096
+_MAX_POINTER_BYTES = 4096
 """Bytes that are read of a file that holds a path or a reference."""
 _MAX_PATH_IN_NAME = 120
 """Bytes of a path that become part of a folder's name: names have at most 255 bytes, and quoting may triple some."""
@@ -40,11 +40,11 @@ class ProjectRoot(Struct, frozen=True):
     vcs: Literal["git"] | None
 
     @property
-    def path(self) -> str:
+    def relative_path(self) -> str:
         """The directory relative to the work tree's top; empty for the top itself."""
         return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
 
-    def scratch(self, folder: Path) -> Path:
+    def get_scratch_folder(self, folder: Path) -> Path:
         """Return the folder for full outputs of tools, below the project's folder; each work tree has its own."""
         path = os.fsencode(self.root)
         name = str(self.root).replace("%", "%25").replace("/", "%2F")
@@ -73,22 +73,22 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
         if repository is not None:
             exclude_folder(root)
             return ProjectRoot(root, here, _find_project_id(repository, paths, environment), "git")
-    return ProjectRoot(here, here, GLOBAL, None)
+    return ProjectRoot(here, here, GLOBAL_PROJECT_ID, None)
 
 
 def record_root(folder: Path, project_root: ProjectRoot) -> None:
     """Store in a project's folder where it was last opened, so that the root is known before its first session."""
-    if project_root.project_id != GLOBAL and read_root(folder) != str(project_root.root):
+    if project_root.project_id != GLOBAL_PROJECT_ID and read_root(folder) != str(project_root.root):
         with suppress(OSError, UnicodeEncodeError):
-            write_private(folder / _ROOT_FILE, str(project_root.root))
+            write_private(folder / _ROOT_RECORD_NAME, str(project_root.root))
 
 
 def read_root(folder: Path) -> str | None:
     """Return the root that `record_root` stored; `/` for the project outside repositories; None: no record."""
-    if folder.name == GLOBAL:
+    if folder.name == GLOBAL_PROJECT_ID:
         return "/"
     try:
-        return read_start(folder / _ROOT_FILE, _POINTER_BYTES).decode()
+        return read_start(folder / _ROOT_RECORD_NAME, _MAX_POINTER_BYTES).decode()
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -99,7 +99,7 @@ def _resolve_readable(directory: Path) -> Path:
         with os.scandir(here):
             pass
     except (OSError, RuntimeError) as error:
-        why = reason(error) if isinstance(error, OSError) else "its links form a loop"
+        why = describe_os_error(error) if isinstance(error, OSError) else "its links form a loop"
         raise CodeloopError(f"The directory {directory} can't be used: {why}. Choose another one.") from error
     if not os.access(here, os.X_OK):
         raise CodeloopError(f"The directory {directory} can't be entered: Permission denied. Choose another one.")
@@ -117,8 +117,8 @@ def _find_repository(root: Path) -> Path | None:
 
 def _find_project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) -> str:
     if _is_unborn(repository):
-        return GLOBAL
-    mark = _identify(repository)
+        return GLOBAL_PROJECT_ID
+    mark = _make_repository_mark(repository)
     file = paths.cache / "repository" / f"{crc32(os.fsencode(repository)):08x}.json"
     cached = _read_cache(file)
     if cached is not None and cached.repository == str(repository) and cached.mark == mark:
@@ -136,14 +136,14 @@ def _is_unborn(repository: Path) -> bool:
     try:
         if (repository / "packed-refs").exists() or (repository / "reftable").exists():
             return False
-        if not read_start(repository / "HEAD", _POINTER_BYTES).startswith(b"ref:"):
+        if not read_start(repository / "HEAD", _MAX_POINTER_BYTES).startswith(b"ref:"):
             return False
         return not any(files for _, _, files in os.walk(repository / "refs"))
     except OSError:
         return False
 
 
-def _identify(repository: Path) -> str:
+def _make_repository_mark(repository: Path) -> str:
     """Return a text that identifies a repository: by a file that only `git init` writes, since inodes are reused."""
     facts = [repository.stat().st_ino]
     for name in ("description", "info/exclude", "config"):
@@ -155,7 +155,7 @@ def _identify(repository: Path) -> str:
 
 def _read_cache(file: Path) -> _CachedId | None:
     try:
-        return msgspec.json.decode(read_start(file, 2 * _POINTER_BYTES), type=_CachedId)
+        return msgspec.json.decode(read_start(file, 2 * _MAX_POINTER_BYTES), type=_CachedId)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from codeloop.config.load import Loaded
+from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import Origin, format_keys
 from codeloop.kit.jsonc import Keys, is_list, is_object, iterate_texts
 from codeloop.schema.wire import JSON
 
-_SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
 """Matches the names of keys whose values are taken for secrets."""
-_SECRET_GROUPS = frozenset(("headers", "environment", "env"))
-_ADDRESSES = frozenset(("baseURL", "enterpriseUrl"))
-_REFERENCE = re.compile(r"\{(env|file):")
-_USER = re.compile(r"(?<=://)[^/?#@]*@")
-_USER_IN_TEXT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_SECRET_GROUP_KEYS = frozenset(("headers", "environment", "env"))
+_ADDRESS_KEYS = frozenset(("baseURL", "enterpriseUrl"))
+_REFERENCE_START = re.compile(r"\{(env|file):")
+_URL_USER = re.compile(r"(?<=://)[^/?#@]*@")
+_URL_USER_IN_TEXT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _MASK = "***"
 _MIN_SECRET_LENGTH = 12
 """Characters from which a secret is also masked within other texts; a shorter one may occur there by chance."""
@@ -28,15 +28,15 @@ _FREE_SECTIONS = frozenset(
     ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
 )
 """Sections in which secrets are masked within texts; the texts of other sections, and of `_CHOICES`, stay."""
-_CHOICES = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
+_CHOICE_KEYS = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
 _MAX_INTEGER = 1 << 53
 """The largest integer that JavaScript reads exactly."""
-_LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
-_OWN_KEYS = ("profile", "sandbox", "mcp_share", "lsp_warnings", "hook_timeout")
-_MCP_KEYS = ("type", "enabled", "timeout", "cwd")
+_LOG_LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
+_CODELOOP_KEYS = ("profile", "sandbox", "mcp_share", "lsp_warnings", "hook_timeout")
+_VISIBLE_MCP_KEYS = ("type", "enabled", "timeout", "cwd")
 
 
-def redact_config(loaded: Loaded, username: str) -> JSON:
+def redact_config(loaded: LoadedConfig, username: str) -> JSON:
     """Return the merged configuration; `username` is used if none is configured.
 
     Values that came from `{env:..}` and `{file:..}` are shown as these references. The restrictions of untrusted
@@ -56,22 +56,24 @@ def redact_config(loaded: Loaded, username: str) -> JSON:
     return {"username": username, **result, "mode": {}, "plugin": result.get("plugin", [])}
 
 
-def redact_full_config(loaded: Loaded, username: str) -> JSON:
+def redact_full_config(loaded: LoadedConfig, username: str) -> JSON:
     """Return the configuration as `redact_config` does, with the settings that OpenCode does not have."""
     values = msgspec.to_builtins(loaded.config)
-    own = {key: value for key in _OWN_KEYS if (value := values.get(key)) is not None}
+    own = {key: value for key in _CODELOOP_KEYS if (value := values.get(key)) is not None}
     return {**redact_config(loaded, username), **own}
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
     """Return a JSON value with secrets masked: texts whose key, or whose group's key, is named like a secret."""
     if is_object(value):
-        return {key: mask_secrets(inner, "secret" if name in _SECRET_GROUPS else key) for key, inner in value.items()}
+        return {
+            key: mask_secrets(inner, "secret" if name in _SECRET_GROUP_KEYS else key) for key, inner in value.items()
+        }
     if is_list(value):
         return [mask_secrets(inner, name) for inner in value]
     if not isinstance(value, str):
         return value
-    return _MASK if value and _SECRET.search(name) else _mask_urls(value)
+    return _MASK if value and _SECRET_NAME.search(name) else _mask_urls(value)
 
 
 def _mask_urls(text: str) -> str:
@@ -84,7 +86,7 @@ def _mask_urls(text: str) -> str:
 def _mask_url(url: str) -> str:
     start, *rest = re.split(r"([?#&])", url)
     secrets = (piece if piece in {"?", "#", "&", ""} else _mask_query_value(piece) for piece in rest)
-    return _USER_IN_TEXT.sub(_MASK, start) + "".join(secrets)
+    return _URL_USER_IN_TEXT.sub(_MASK, start) + "".join(secrets)
 
 
 def _mask_query_value(pair: str) -> str:
@@ -110,16 +112,16 @@ def redact_address(url: str) -> str:
 def _redact_sections(values: JSON, secrets: set[str]) -> JSON:
     sections = {key: _REDACTORS[key](value, secrets) for key, value in values.items() if key in _REDACTORS}
     level = str(values.get("log_level", "")).upper()
-    if level in _LEVELS:
+    if level in _LOG_LEVELS:
         sections["logLevel"] = level
     if "permission" in values:
-        sections["permission"] = permission_form(values["permission"])
+        sections["permission"] = convert_rules_to_config(values["permission"])
     search = values.get("search", {})
     secrets.update(_list_texts(search.get("apiKey")))
     return {key: value for key, value in sections.items() if value not in (None, {})}
 
 
-def permission_form(rules: list[JSON]) -> JSON:
+def convert_rules_to_config(rules: list[JSON]) -> JSON:
     """Return rules as a configuration file has them: `{"bash": {"git *": "allow"}, "edit": "deny"}`.
 
     Rules that a later one overrides completely are omitted. All rules of a permission are put where its first one is,
@@ -142,7 +144,7 @@ def _drop_overridden(rules: list[JSON]) -> list[JSON]:
     return effective_rules[::-1]
 
 
-def _keep(value: Any, _secrets: set[str]) -> Any:
+def _keep_unchanged(value: Any, _secrets: set[str]) -> Any:
     return value
 
 
@@ -153,7 +155,7 @@ def _redact_agents(agents: JSON, secrets: set[str]) -> JSON:
 def _redact_agent(agent: JSON, secrets: set[str]) -> JSON:
     visible = {key: value for key, value in agent.items() if key not in {"permission", "restrictions", "options"}}
     if "permission" in agent:
-        visible["permission"] = permission_form(agent["permission"])
+        visible["permission"] = convert_rules_to_config(agent["permission"])
     if "options" in agent:
         visible["options"] = _redact_other_options(agent["options"], secrets)
     return visible
@@ -177,11 +179,11 @@ def _redact_provider(provider: JSON, secrets: set[str]) -> JSON:
 def _redact_provider_options(options: JSON, secrets: set[str]) -> JSON:
     data: JSON = {}
     for key, value in options.items():
-        if key in _ADDRESSES and isinstance(value, str):
+        if key in _ADDRESS_KEYS and isinstance(value, str):
             data[key] = _redact_url(value, secrets)
         elif value is None or isinstance(value, bool | int | float):
             data[key] = value
-        elif key in _SECRET_GROUPS or _SECRET.search(key):
+        elif key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key):
             secrets.update(_list_texts(value))
     return data
 
@@ -208,7 +210,7 @@ def _redact_servers(servers: JSON, secrets: set[str]) -> JSON:
 
 def _redact_server(server: JSON, secrets: set[str]) -> JSON:
     """Return an MCP server: of its command the program only, since arguments hold keys as often as variables do."""
-    visible = {key: server[key] for key in _MCP_KEYS if key in server}
+    visible = {key: server[key] for key in _VISIBLE_MCP_KEYS if key in server}
     if is_list(server.get("command")):
         visible["command"] = server["command"][:1]
     if isinstance(server.get("url"), str):
@@ -245,7 +247,7 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
         return value
     data: JSON = {}
     for key, each in value.items():
-        if (key in _SECRET_GROUPS or _SECRET.search(key)) and not isinstance(each, bool | int | float | None):
+        if (key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key)) and not isinstance(each, bool | int | float | None):
             secrets.update(_list_texts(each))
         else:
             data[key] = _redact_other_options(each, secrets)
@@ -255,9 +257,9 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
 def _redact_url(url: str, secrets: set[str]) -> str:
     if "://" not in url:
         return url
-    plain = re.split(r"[?#]", _USER.sub("", url), maxsplit=1)[0]
+    plain = re.split(r"[?#]", _URL_USER.sub("", url), maxsplit=1)[0]
     if plain != url:
-        secrets.update(re.split(r"[:@?&=#]", " ".join((*_USER.findall(url), url.partition("?")[2]))))
+        secrets.update(re.split(r"[:@?&=#]", " ".join((*_URL_USER.findall(url), url.partition("?")[2]))))
     return plain
 
 
@@ -284,12 +286,14 @@ def _has_reference(origin: Origin) -> bool:
     text = origin.layer.document.text
     if "{env:" not in text and "{file:" not in text:
         return False
-    return any(_REFERENCE.search(each) for each in _list_texts(origin.raw))
+    return any(_REFERENCE_START.search(each) for each in _list_texts(origin.raw))
 
 
 def _restore_references(value: Any, keys: Keys, origins: dict[str, Origin]) -> Any:
     """Replace values that came from variables and files by their references; rules and `_CHOICES` stay."""
-    if len(keys) == 3 and (keys[-1] in _CHOICES or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})):
+    if len(keys) == 3 and (
+        keys[-1] in _CHOICE_KEYS or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})
+    ):
         return value
     origin = origins.get(format_keys(keys))
     if origin is not None:
@@ -309,7 +313,7 @@ _REDACTORS: dict[str, Callable[[Any, set[str]], Any]] = {
             *("instructions", "enabled_providers", "disabled_providers", "command", "watcher", "server"),
             *("compaction", "tool_output", "budget", "subagents"),
         ),
-        _keep,
+        _keep_unchanged,
     ),
     "provider": _redact_providers,
     "agent": _redact_agents,

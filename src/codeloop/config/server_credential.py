@@ -18,11 +18,11 @@ from codeloop.kit.small_files import open_regular
 from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
 
-USERNAME = "opencode"
-PASSWORDS = ("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD")
-USERNAMES = ("CODELOOP_SERVER_USERNAME", "OPENCODE_SERVER_USERNAME")
-_LOOPBACK = ("127.0.0.1", "::1")
-_ANY = (str(IPv4Address(0)), str(IPv6Address(0)))
+DEFAULT_USERNAME = "opencode"
+PASSWORD_VARIABLES = ("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD")
+USERNAME_VARIABLES = ("CODELOOP_SERVER_USERNAME", "OPENCODE_SERVER_USERNAME")
+_LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
+_WILDCARD_ADDRESSES = (str(IPv4Address(0)), str(IPv6Address(0)))
 
 
 class Credential(Struct, frozen=True):
@@ -55,33 +55,33 @@ def find_set_variable(environment: Mapping[str, str], names: tuple[str, ...]) ->
     return next((name for name in names if environment.get(name)), None)
 
 
-def username_of(environment: Mapping[str, str]) -> str:
+def choose_username(environment: Mapping[str, str]) -> str:
     """Return the user name that the environment sets for servers and clients, or the default."""
-    name = find_set_variable(environment, USERNAMES)
-    return environment[name] if name else USERNAME
+    name = find_set_variable(environment, USERNAME_VARIABLES)
+    return environment[name] if name else DEFAULT_USERNAME
 
 
-def publish(paths: Paths, url: str, username: str, password: str) -> Path:
+def publish_credential(paths: Paths, url: str, username: str, password: str) -> Path:
     """Write the credential of this process's server to a file and return that. Files of ended servers are removed.
 
     Raises OSError.
     """
-    for path in _files(paths):
-        running_server = _read(path)
+    for path in _list_files(paths):
+        running_server = _read_server(path)
         if running_server is None or not is_alive(running_server.pid, running_server.started):
             path.unlink(missing_ok=True)
     pid = os.getpid()
-    path = _file(paths, *_address(url))
+    path = _get_file(paths, *_parse_address(url))
     running = RunningServer(url, username, password, pid, start_time(pid), str(Path.cwd()))
     write_private(path, msgspec.json.encode(running).decode())
     return path
 
 
-def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
+def withdraw_credential(paths: Paths, url: str, *, of_any: bool = False) -> None:
     """Remove the file that `publish` wrote; with `of_any`, also one that another process wrote for the address."""
-    path = _file(paths, *_address(url))
+    path = _get_file(paths, *_parse_address(url))
     with suppress(OSError):
-        running_server = _read(path)
+        running_server = _read_server(path)
         if of_any or (running_server is not None and running_server.pid == os.getpid()):
             path.unlink(missing_ok=True)
 
@@ -93,16 +93,16 @@ def find_credential(paths: Paths, url: str, environment: Mapping[str, str]) -> C
     `localhost`, 127.0.0.1 and ::1 are the same host. None: there is no credential.
     """
     try:
-        host, port = _address(url)
+        host, port = _parse_address(url)
     except ValueError:
         return None
     is_plain = urlsplit(url).scheme == "http"
     for candidate in _list_aliases(host) if is_plain else ():
-        server = _read_running(_file(paths, candidate, port))
+        server = _read_running_server(_get_file(paths, candidate, port))
         if server is not None:
             return Credential(_make_url(candidate, port), server.username, server.password, server.directory)
-    name = find_set_variable(environment, PASSWORDS)
-    return Credential(url, username_of(environment), environment[name]) if name else None
+    name = find_set_variable(environment, PASSWORD_VARIABLES)
+    return Credential(url, choose_username(environment), environment[name]) if name else None
 
 
 def find_successor(paths: Paths, credential: Credential) -> Credential | None:
@@ -112,25 +112,25 @@ def find_successor(paths: Paths, credential: Credential) -> Credential | None:
     """
     running_servers = [
         each
-        for each in map(_read_running, _files(paths))
+        for each in map(_read_running_server, _list_files(paths))
         if each is not None and each.directory == credential.directory
     ]
     if not credential.directory or len(running_servers) != 1:
         return None
-    host, port = _address(running_servers[0].url)
+    host, port = _parse_address(running_servers[0].url)
     return Credential(
         _make_url(host, port), running_servers[0].username, running_servers[0].password, credential.directory
     )
 
 
-def _read_running(path: Path) -> RunningServer | None:
-    running_server = _read(path)
+def _read_running_server(path: Path) -> RunningServer | None:
+    running_server = _read_server(path)
     return (
         running_server if running_server is not None and is_alive(running_server.pid, running_server.started) else None
     )
 
 
-def _address(url: str) -> tuple[str, int]:
+def _parse_address(url: str) -> tuple[str, int]:
     """Return host and port of a URL. Raises ValueError."""
     parts = urlsplit(url)
     port = parts.port
@@ -138,37 +138,41 @@ def _address(url: str) -> tuple[str, int]:
 
 
 def _list_aliases(host: str) -> tuple[str, ...]:
-    if host != "localhost" and host not in _LOOPBACK:
+    if host != "localhost" and host not in _LOOPBACK_ADDRESSES:
         return (host,)
-    return (*((host,) if host in _LOOPBACK else ()), *(each for each in _LOOPBACK if each != host), *_ANY)
+    return (
+        *((host,) if host in _LOOPBACK_ADDRESSES else ()),
+        *(each for each in _LOOPBACK_ADDRESSES if each != host),
+        *_WILDCARD_ADDRESSES,
+    )
 
 
 def _make_url(host: str, port: int) -> str:
-    if host in _ANY:
-        host = _LOOPBACK[_ANY.index(host)]
+    if host in _WILDCARD_ADDRESSES:
+        host = _LOOPBACK_ADDRESSES[_WILDCARD_ADDRESSES.index(host)]
     return f"http://{add_brackets(host)}:{port}"
 
 
-def _folder(paths: Paths) -> Path:
+def _get_folder(paths: Paths) -> Path:
     return paths.state / "server"
 
 
-def _prefix() -> str:
+def _make_prefix() -> str:
     """Return the prefix of the files of this machine: several machines may share a home directory."""
     return quote(os.uname().nodename, safe="")
 
 
-def _file(paths: Paths, host: str, port: int) -> Path:
-    return _folder(paths) / f"{_prefix()}@{quote(host, safe='')}-{port}.json"
+def _get_file(paths: Paths, host: str, port: int) -> Path:
+    return _get_folder(paths) / f"{_make_prefix()}@{quote(host, safe='')}-{port}.json"
 
 
-def _files(paths: Paths) -> Iterator[Path]:
+def _list_files(paths: Paths) -> Iterator[Path]:
     with suppress(OSError):
-        names = [entry.name for entry in os.scandir(_folder(paths))]
-        yield from (_folder(paths) / name for name in names if name.startswith(f"{_prefix()}@"))
+        names = [entry.name for entry in os.scandir(_get_folder(paths))]
+        yield from (_get_folder(paths) / name for name in names if name.startswith(f"{_make_prefix()}@"))
 
 
-def _read(path: Path) -> RunningServer | None:
+def _read_server(path: Path) -> RunningServer | None:
     """Read a file of `publish`; None: it is missing or damaged, or other users can read or write it."""
     try:
         with open_regular(path) as descriptor:

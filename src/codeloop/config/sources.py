@@ -15,10 +15,10 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
-REFERENCE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
+OPENCODE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
-OWN_FILES = ("codeloop.json", "codeloop.jsonc")
-FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", OWN_FILES))
+CODELOOP_FILES = ("codeloop.json", "codeloop.jsonc")
+PROJECT_CONFIG_FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", CODELOOP_FILES))
 """The folders of a project that hold configuration files, and the names of these."""
 
 
@@ -40,13 +40,13 @@ class Layer(Struct, frozen=True):
         """The object in the source, with references not yet replaced."""
         return self.document.value
 
-    def position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
+    def find_position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
         """Return line and column of a value of `raw`, or of its key; None: the layer is not from a text."""
         return self.document.position(keys, of_key=of_key) if self.document.text else None
 
-    def place(self, keys: Keys, *, of_key: bool = False) -> str:
+    def format_location(self, keys: Keys, *, of_key: bool = False) -> str:
         """Return `source:line:column` of a value of `raw`, or of its key."""
-        position = self.position(keys, of_key=of_key)
+        position = self.find_position(keys, of_key=of_key)
         return f"{self.source}:{position}" if position else self.source
 
 
@@ -59,7 +59,7 @@ class Origin(Struct, frozen=True):
     @property
     def position(self) -> Position | None:
         """Line and column of the value; None: the layer is not from a text."""
-        return self.layer.position(self.keys)
+        return self.layer.find_position(self.keys)
 
     @property
     def raw(self) -> Any:
@@ -74,7 +74,7 @@ class Origin(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return `source:line:column`."""
-        return self.layer.place(self.keys)
+        return self.layer.format_location(self.keys)
 
 
 class ExtraLayers(Struct, frozen=True):
@@ -120,22 +120,24 @@ def find_layers(
     `links_out`: given for an untrusted project; those of its files that are links out of it are added to this list
     instead of being read.
     """
-    yield from _files("global", paths.reference, REFERENCE_FILES)
-    yield from _files("global", paths.config, OWN_FILES)
+    yield from _read_files("global", paths.opencode_config, OPENCODE_FILES)
+    yield from _read_files("global", paths.config, CODELOOP_FILES)
     yield from _read_named_sources(project_root, config_file, environment)
     steps = _list_folders(project_root)
     project_files = [step / name for step in steps for name in PROJECT_FILES]
-    project_files += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
+    project_files += [
+        step / folder / name for step in steps for folder, names in PROJECT_CONFIG_FOLDERS for name in names
+    ]
     for file in project_files:
-        if links_out is not None and _leads_out(file, project_root.root):
+        if links_out is not None and _is_link_out(file, project_root.root):
             links_out.append(str(file.relative_to(project_root.root)))
-        elif (layer := _file("project", file, is_project=True)) is not None:
+        elif (layer := _read_file("project", file, is_project=True)) is not None:
             yield layer
     if command_line:
         yield Layer("command line", "the command line", project_root.directory, Document("", command_line))
 
 
-def _leads_out(file: Path, root: Path) -> bool:
+def _is_link_out(file: Path, root: Path) -> bool:
     """Return whether a file exists and, after following links, is outside `root` (a resolved path)."""
     real = os.path.realpath(file)
     return os.path.lexists(file) and not Path(real).is_relative_to(root)
@@ -145,13 +147,13 @@ def list_config_paths(
     project_root: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Path]:
     """Yield every file and folder that a layer may come from, whether it exists or not."""
-    yield from (paths.reference / name for name in REFERENCE_FILES)
-    yield from (paths.config / name for name in OWN_FILES)
+    yield from (paths.opencode_config / name for name in OPENCODE_FILES)
+    yield from (paths.config / name for name in CODELOOP_FILES)
     if named_file := _find_named_file(config_file, environment):
         yield project_root.directory / named_file
     for step in _list_folders(project_root):
         yield from (step / name for name in PROJECT_FILES)
-        for folder, names in FOLDERS:
+        for folder, names in PROJECT_CONFIG_FOLDERS:
             yield from (step / folder, *(step / folder / name for name in names))
 
 
@@ -174,34 +176,34 @@ def _read_named_sources(
     named_file = _find_named_file(config_file, environment)
     if named_file:
         file = project_root.directory / named_file
-        layer = _file("--config" if config_file else "environment", file)
+        layer = _read_file("--config" if config_file else "environment", file)
         if layer is None:
             raise CodeloopError(f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG.")
         yield layer
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
             printable = text.encode(errors="surrogateescape").decode(errors="replace")
-            yield _layer("environment", name, project_root.directory, printable)
+            yield _parse_layer("environment", name, project_root.directory, printable)
 
 
-def _files(name: str, folder: Path, files: tuple[str, ...]) -> Iterator[Layer]:
+def _read_files(name: str, folder: Path, files: tuple[str, ...]) -> Iterator[Layer]:
     for file in files:
-        layer = _file(name, folder / file)
+        layer = _read_file(name, folder / file)
         if layer is not None:
             yield layer
 
 
-def _file(name: str, file: Path, *, is_project: bool = False) -> Layer | None:
+def _read_file(name: str, file: Path, *, is_project: bool = False) -> Layer | None:
     text = read_text(file, CONFIG_BYTES.value)
-    return None if text is None else _layer(name, str(file), file.parent, text, is_project=is_project)
+    return None if text is None else _parse_layer(name, str(file), file.parent, text, is_project=is_project)
 
 
-def _layer(name: str, source: str, base: Path, text: str, *, is_project: bool = False) -> Layer:
+def _parse_layer(name: str, source: str, base: Path, text: str, *, is_project: bool = False) -> Layer:
     try:
         document = parse(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
         raise CodeloopError(f"{source}:{error.position}: {error}.") from error
     layer = Layer(name, source, base, document, is_project)
     if not is_object(document.value):
-        raise CodeloopError(f"{layer.place(())}: expected an object in braces.")
+        raise CodeloopError(f"{layer.format_location(())}: expected an object in braces.")
     return layer

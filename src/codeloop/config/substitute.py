@@ -13,7 +13,7 @@ from codeloop.kit.small_files import FileState, file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 
-REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
+REFERENCE_PATTERN = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
 def read_variable(name: str, environment: Mapping[str, str]) -> str:
@@ -22,7 +22,7 @@ def read_variable(name: str, environment: Mapping[str, str]) -> str:
     return environment.get(name, "") or default
 
 
-def substitute(
+def replace_references(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
     """Return a layer's values with every reference replaced once: references in the inserted texts stay.
@@ -35,7 +35,7 @@ def substitute(
 
     def replace(value: Any, keys: Keys) -> Any:
         if isinstance(value, str):
-            return REFERENCE.sub(lambda match: content(match[1], match[2].strip(), keys), value)
+            return REFERENCE_PATTERN.sub(lambda match: content(match[1], match[2].strip(), keys), value)
         if is_object(value):
             return {key: replace(each, (*keys, key)) for key, each in value.items()}
         if is_list(value):
@@ -45,15 +45,15 @@ def substitute(
     def content(kind: str, name: str, keys: Keys) -> str:
         if kind == "env":
             return read_variable(name, environment)
-        file = layer.base / paths.expand(name)
+        file = layer.base / paths.expand_home(name)
         try:
             if files is not None:
                 files.setdefault(file, file_state(file))
             text = read_text(file, CONFIG_BYTES.value)
         except (CodeloopError, ValueError) as error:
-            raise CodeloopError(f"{layer.place(keys)}: {error}") from error
+            raise CodeloopError(f"{layer.format_location(keys)}: {error}") from error
         if text is None:
-            raise CodeloopError(f"{layer.place(keys)}: the file {file} of {{file:{name}}} does not exist.")
+            raise CodeloopError(f"{layer.format_location(keys)}: the file {file} of {{file:{name}}} does not exist.")
         return text.strip()
 
     return replace(layer.raw, ()) if "{env:" in layer.document.text or "{file:" in layer.document.text else layer.raw

@@ -7,11 +7,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from codeloop.config.normalise import describe
+from codeloop.config.normalise import get_type_name
 from codeloop.kit.jsonc import Keys, is_list, is_object
 
-_MISSING = re.compile(r"missing required field `(\w+)`")
-_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
+_MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
+_TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
 
 
 def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
@@ -46,12 +46,12 @@ def _describe_fault(value: Any, kind: Any) -> str:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        missing = _MISSING.search(str(error))
+        missing = _MISSING_FIELD.search(str(error))
         if missing:
             return f"the key {missing[1]} is missing"
     names = [name for member in _list_union_members(kind) if member is not type(None) for name in _name_choices(member)]
-    text = ascii(value)[:60] if isinstance(value, str) else describe(value)
-    return f"expected {' or '.join(dict.fromkeys(names))}, got {text if _is_choice(kind) else describe(value)}"
+    text = ascii(value)[:60] if isinstance(value, str) else get_type_name(value)
+    return f"expected {' or '.join(dict.fromkeys(names))}, got {text if _is_choice(kind) else get_type_name(value)}"
 
 
 def _is_choice(kind: Any) -> bool:
@@ -61,4 +61,4 @@ def _is_choice(kind: Any) -> bool:
 def _name_choices(member: Any) -> list[str]:
     if get_origin(member) is Literal:
         return [f'"{choice}"' for choice in get_args(member)]
-    return [_NAMES.get(get_origin(member) or member, "object")]
+    return [_TYPE_NAMES.get(get_origin(member) or member, "object")]

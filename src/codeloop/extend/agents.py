@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.trust.restrict import Overlaps, change_rule, restrict
+from codeloop.config.trust.restrict import OverlapCache, change_rule, restrict_rules
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_agent_rules
@@ -16,7 +16,7 @@ from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
 from codeloop.schema.permission import PermissionRule, Ruleset
 from codeloop.schema.wire import replace
-from codeloop.tool.tool import Describe
+from codeloop.tool.tool import DescriptionBuilder
 
 Mode = Literal["primary", "subagent", "all"]
 SUBAGENT_WIDTH = 300
@@ -50,7 +50,7 @@ def agents_of(
     `newest`: resolves a short model name such as `sonnet`; None: the session's model.
     """
     names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
-    overlaps = Overlaps()
+    overlaps = OverlapCache()
     agents = {name: _agent(name, config, base, overlaps) for name in names}
     for name, agent in agents.items():
         if agent.model is not None and not agent.model.model_id:
@@ -59,7 +59,7 @@ def agents_of(
 
 
 def build_rules(
-    config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: Overlaps | None = None
+    config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: OverlapCache | None = None
 ) -> Ruleset:
     """Return the rules that follow `base` for an agent: built-in ones, the configuration's, its own configured ones.
 
@@ -70,7 +70,7 @@ def build_rules(
     rules = (*built_in, *config.permission, *own.permission)
     if own.only is not None:
         rules = (*rules, *_limit((*base, *rules), own.only))
-    return (*rules, *restrict((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
+    return (*rules, *restrict_rules((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
 _BESIDE_TOOLS = [
@@ -99,7 +99,7 @@ def _is_empty(own: AgentConfig) -> bool:
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 
 
-def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agent:
+def _agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> Agent:
     own = config.agent.get(name, AgentConfig())
     native = NATIVES.get(name)
     return Agent(
@@ -121,7 +121,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agen
     )
 
 
-def naming_subagents(description: str, agents: dict[str, Agent]) -> Describe:
+def naming_subagents(description: str, agents: dict[str, Agent]) -> DescriptionBuilder:
     """Return a description for `task` that lists the subagents, without those that the rules deny."""
     subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
 

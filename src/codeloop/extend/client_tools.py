@@ -26,8 +26,8 @@ from codeloop.schema.live_events import ClientToolChanged, LiveEvent
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.builtin.session.batch import batch_tool
-from codeloop.tool.json_schema import OwnParameters
+from codeloop.tool.builtin.session.batch import make_batch_tool
+from codeloop.tool.json_schema import ExternalParameters
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, Traits
 from codeloop.tool.toolbox import Toolbox
 
@@ -166,20 +166,20 @@ class ClientTools:
             return base
         any_tools = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
         tools = (*any_tools, *mine.values())
-        return Toolbox((*tools, batch_tool(Toolbox(tools))), base.fit, base.find)
+        return Toolbox((*tools, make_batch_tool(Toolbox(tools))), base.fit, base.find)
 
     def _tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
         schema: JSON = {"type": "object", "properties": {}, **tool.parameters}
-        traits = Traits(concurrent=True, needs=("read-only",)) if tool.read_only else NO_TRAITS
+        traits = Traits(concurrent=True, need_traits=("read-only",)) if tool.read_only else NO_TRAITS
         run = partial(self._run, offer, tool.name, traits)
-        return Tool(tool.name, escape_controls(tool.description), OwnParameters, run, traits, schema=schema)
+        return Tool(tool.name, escape_controls(tool.description), ExternalParameters, run, traits, schema=schema)
 
     async def _run(self, offer: ToolOffer, name: str, traits: Traits, arguments: JSON, ctx: ToolContext) -> ToolResult:
         """Have the client run a call, once permitted. Raises ToolFailure, Denied, Rejected."""
         metadata: JSON = {"tool": name, "input": arguments}
-        writes = None if traits.needs else Writes()
+        writes = None if traits.need_traits else Writes()
         need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
-        await ctx.ask(replace(need, traits=traits.needs))
+        await ctx.ask(replace(need, traits=traits.need_traits))
         if offer.is_over:
             raise ToolFailure(GONE.format(name))
         answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()

@@ -12,14 +12,21 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.trust.contents import CLAUDE_HOMES, OWN_HOMES, PAGES, PROGRAMS, SKILL_HOMES, SKILLS
+from codeloop.config.trust.contents import (
+    CLAUDE_HOMES,
+    CODELOOP_HOMES,
+    PAGE_FOLDERS,
+    PROGRAM_FOLDERS,
+    SKILL_FOLDERS,
+    SKILL_HOMES,
+)
 from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.limits import CONFIG_BYTES, EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*([/:]\w[\w.-]*)*"
 
 
-FOLDERS = PAGES | SKILLS
+FOLDERS = PAGE_FOLDERS | SKILL_FOLDERS
 """The subfolders of a home that are read."""
 
 
@@ -41,16 +48,16 @@ class Home(Struct, frozen=True):
     @property
     def has_extensions(self) -> bool:
         """Return whether there may be tools or plugins in it."""
-        return not self.only_skills and not self.names.isdisjoint(PROGRAMS)
+        return not self.only_skills and not self.names.isdisjoint(PROGRAM_FOLDERS)
 
 
 def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """Return the existing folders, global ones first; where two define the same, the later one wins."""
-    dot_agents = paths.claude.parent / ".agents"
+    dot_agents = paths.claude_home.parent / ".agents"
     homes = [
-        _home(paths.claude, only_skills=True, is_claude=True),
+        _home(paths.claude_home, only_skills=True, is_claude=True),
         _home(dot_agents, only_skills=True),
-        _home(paths.reference),
+        _home(paths.opencode_config),
         _home(paths.config),
     ]
     step = project_root.root
@@ -60,7 +67,7 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
             _home(step / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
             for name in SKILL_HOMES
         ]
-        homes += [_home(step / name, is_project=True) for name in OWN_HOMES]
+        homes += [_home(step / name, is_project=True) for name in CODELOOP_HOMES]
     return tuple(home for home in homes if home is not None)
 
 

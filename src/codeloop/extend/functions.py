@@ -20,7 +20,7 @@ from codeloop.extension import Context
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import inline_references, signature, without_nulls
+from codeloop.tool.json_schema import drop_nulls, format_signature, inline_references
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -63,7 +63,7 @@ class FunctionTool(Struct, frozen=True):
 
         An optional parameter that is null counts as left out. Text that is a number counts as one.
         """
-        present = without_nulls(given, self.parameters)
+        present = drop_nulls(given, self.parameters)
         unknown = present.keys() - self.parameters["properties"].keys()
         if unknown:
             raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
@@ -75,7 +75,7 @@ class FunctionTool(Struct, frozen=True):
         return {name: self._adapt(name, value) for name, value in values.items() if value is not _LEFT_OUT}
 
     def _report_wrong(self, why: str) -> WrongArguments:
-        expected = signature(self.name, self.parameters)
+        expected = format_signature(self.name, self.parameters)
         return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {expected}.")
 
     def _adapt(self, name: str, value: Any) -> Any:

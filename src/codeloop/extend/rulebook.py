@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from codeloop.config.load import Loaded
+from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import format_keys
 from codeloop.extend.agents import agents_of, build_rules
 from codeloop.kit.jsonc import Keys
@@ -21,12 +21,12 @@ class Rulebook:
     `scratch` and `readable`: see `make_base_rules`.
     """
 
-    def __init__(self, loaded: Loaded, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
+    def __init__(self, loaded: LoadedConfig, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
         self._folders = (scratch, *readable)
         self._cache: dict[tuple[str, Profile], RuleLayers] = {}
         self.take(loaded)
 
-    def take(self, loaded: Loaded) -> None:
+    def take(self, loaded: LoadedConfig) -> None:
         """Use another configuration."""
         self._loaded = loaded
         self.profile: Profile = loaded.config.profile or "auto"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.files import read_start, read_text, reason
+from codeloop.config.files import describe_os_error, read_start, read_text
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home, files_below, leads_out
@@ -22,7 +22,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING, SKILLS
 from codeloop.schema.permission import Need, Ruleset
-from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, tool
 
 _NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 _MAX_NAME_CHARS = 64
@@ -92,7 +92,7 @@ def _folders(
             if name in home.names and not _is_seen(home.path / name, seen):
                 yield home.path / name, home.is_project
     for path in configured_paths if is_list(configured_paths) else ():
-        if isinstance(path, str) and not _is_seen(folder := project_root.directory / paths.expand(path), seen):
+        if isinstance(path, str) and not _is_seen(folder := project_root.directory / paths.expand_home(path), seen):
             yield folder, False
 
 
@@ -116,7 +116,7 @@ def _head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
         head = split(text).head
     except OSError as error:
-        raise CodeloopError(f"{file} can't be read: {reason(error)}.") from error
+        raise CodeloopError(f"{file} can't be read: {describe_os_error(error)}.") from error
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error
     name, description = head.get("name"), head.get("description")
@@ -213,7 +213,7 @@ def skill_tool(skills: Skills) -> Tool:
         usable = filter_skills(skills, *rulesets)
         return f"{text}\n{listing(usable)}" if usable else None
 
-    @tool("skill", params=SkillParams, traits=READ_ONLY, description=text, describe=describe)
+    @tool("skill", params=SkillParams, traits=READ_ONLY_TRAITS, description=text, build_description=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
         """Return a skill's text, where it lies, and the names of its files."""
         folded = params.name.strip().lower()

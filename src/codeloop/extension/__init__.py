@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-HOOKS = "__codeloop_hooks__"
-TOOL = "__codeloop_tool__"
-READ_ONLY = "__codeloop_read_only__"
+HOOKS_ATTRIBUTE = "__codeloop_hooks__"
+TOOL_ATTRIBUTE = "__codeloop_tool__"
+READ_ONLY_ATTRIBUTE = "__codeloop_read_only__"
 
 
 class Context(Protocol):
@@ -83,7 +83,7 @@ def hook(name: str, *, policy: bool = False) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        marks: list[tuple[str, bool]] = function.__dict__.setdefault(HOOKS, [])
+        marks: list[tuple[str, bool]] = function.__dict__.setdefault(HOOKS_ATTRIBUTE, [])
         marks.append((name, policy))
         return function
 
@@ -103,8 +103,8 @@ def tool(
     """
 
     def mark(function: Any) -> Any:
-        function.__dict__[TOOL] = (name, description)
-        function.__dict__[READ_ONLY] = read_only
+        function.__dict__[TOOL_ATTRIBUTE] = (name, description)
+        function.__dict__[READ_ONLY_ATTRIBUTE] = read_only
         return function
 
     return mark if function is None else mark(function)

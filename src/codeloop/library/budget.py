@@ -34,12 +34,12 @@ class Budget:
         return self.shared.spent
 
 
-def share_of(budget: Budget | None) -> BudgetShare | None:
+def make_budget_share(budget: Budget | None) -> BudgetShare | None:
     """Return the reference to a budget that a prompt carries; None: there is no budget."""
     return None if budget is None else BudgetShare(id=budget.id, cost=budget.cost)
 
 
-def registry_of(budget: Budget | None) -> SharedBudgets:
+def make_budget_registry(budget: Budget | None) -> SharedBudgets:
     """Return the registry for an engine in this process, which holds the budget, if there is one."""
     return SharedBudgets({} if budget is None else {budget.id: budget.shared})
 

@@ -9,7 +9,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-async def call(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
+async def call_callback(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
     """Call a function and return its value. One that is not async runs in a thread, so that it may wait for a user."""
     if inspect.iscoroutinefunction(function):
         return await cast("Awaitable[R]", function(argument))

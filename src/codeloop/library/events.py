@@ -8,7 +8,7 @@ from msgspec import Struct
 from codeloop.schema.message import NO_TOKENS, Tokens
 
 T = TypeVar("T")
-NOTHING: Mapping[str, object] = {}
+EMPTY_MAPPING: Mapping[str, object] = {}
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):
@@ -21,11 +21,11 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     state: Literal["running", "completed", "failed"]
     title: str = ""
     """What the call does, in a few words."""
-    arguments: Mapping[str, object] = NOTHING
+    arguments: Mapping[str, object] = EMPTY_MAPPING
     """The arguments that the model gave."""
     output: str = ""
     """The text that the model reads: the result, or the error of a call that failed."""
-    metadata: Mapping[str, object] = NOTHING
+    metadata: Mapping[str, object] = EMPTY_MAPPING
     """Data of the tool for users and programs, such as a diff or an exit code."""
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from codeloop.client.client import Client
 from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool, wait_beside
-from codeloop.extension import READ_ONLY, TOOL
+from codeloop.extension import READ_ONLY_ATTRIBUTE, TOOL_ATTRIBUTE
 from codeloop.library.errors import ToolRefused
 from codeloop.library.following import EventFeed, Listener
 from codeloop.library.options import SessionOptions
@@ -44,19 +44,19 @@ from codeloop.schema.operation import (
 
 _LOG = logging.getLogger("codeloop.library")
 _LOG.addHandler(logging.NullHandler())  # else Python prints warnings to stderr in programs that configure no logging
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-_CALLERS = ("codeloop/extend/functions.py", "asyncio/threads.py", "concurrent/futures/thread.py")
+_LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+_LIBRARY_FILES = ("codeloop/extend/functions.py", "asyncio/threads.py", "concurrent/futures/thread.py")
 """Files whose stack frames are between the library's call and the program's function."""
 _MAX_FRAMES = 10
 """Frames of a traceback that the model reads, the innermost."""
 T = TypeVar("T")
 
 
-def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
+def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
     """Return functions as tools, by name. Raises CodeloopError, which says what to change, for one that can't be."""
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
-        names: tuple[str | None, str | None] = getattr(function, TOOL, (None, None))
+        names: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
         tool = function_tool(function, name=names[0], description=names[1])
         if tool.name in function_tools:
             raise CodeloopError(
@@ -66,12 +66,12 @@ def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, Function
     return function_tools
 
 
-def warn_of_plan(options: SessionOptions) -> tuple[str, ...]:
+def list_plan_warnings(options: SessionOptions) -> tuple[str, ...]:
     """Return a warning that names the functions which the profile `plan` keeps from the model, if there are any."""
     if options.get("profile") != "plan":
         return ()
-    tools = tools_from(options.get("tools", ())).values()
-    names = ", ".join(each.name for each in tools if not getattr(each.function, READ_ONLY, False))
+    tools = make_function_tools(options.get("tools", ())).values()
+    names = ", ".join(each.name for each in tools if not getattr(each.function, READ_ONLY_ATTRIBUTE, False))
     how = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
     return (f"The profile plan does not offer these functions to the model: {names}. {how}",) if names else ()
 
@@ -94,8 +94,8 @@ class FunctionOffer(Listener):
     @asynccontextmanager
     async def offer(self) -> AsyncGenerator[None]:
         """Offer the functions while the block runs. Raises CodeloopError."""
-        await self._offer()
-        self._renew_task = asyncio.create_task(self._renew())
+        await self._send_offer()
+        self._renew_task = asyncio.create_task(self._renew_lease())
         try:
             yield
         finally:
@@ -126,22 +126,22 @@ class FunctionOffer(Listener):
 
     def on_resume(self) -> None:
         """Offer the functions again, which returns the calls that were made meanwhile."""
-        self._feed.start_background(self._offer(), lambda _: None)
+        self._feed.start_background(self._send_offer(), lambda _: None)
 
-    async def _renew(self) -> None:
+    async def _renew_lease(self) -> None:
         while True:
             await asyncio.sleep(CLIENT_TOOLS.seconds / 3)
             with suppress(CodeloopError):
-                await self._offer()
+                await self._send_offer()
 
-    async def _offer(self) -> None:
+    async def _send_offer(self) -> None:
         """Offer the functions for the time of the lease, and start the calls that wait."""
         client_tools = [
             ClientTool(
                 name=each.name,
                 description=each.description,
                 parameters=each.parameters,
-                read_only=getattr(each.function, READ_ONLY, False),
+                read_only=getattr(each.function, READ_ONLY_ATTRIBUTE, False),
             )
             for each in self._tools.values()
         ]
@@ -153,11 +153,11 @@ class FunctionOffer(Listener):
         if client_tool_call.request_id in self._calls or client_tool_call.tool not in self._tools:
             return
         call = FunctionCall(self._client, self._session_id, client_tool_call)
-        task = asyncio.create_task(self._carry_out(call))
+        task = asyncio.create_task(self._call_function(call))
         self._calls[client_tool_call.request_id] = (task, call)
         task.add_done_callback(lambda _: self._calls.pop(client_tool_call.request_id, None))
 
-    async def _carry_out(self, call: "FunctionCall") -> None:
+    async def _call_function(self, call: "FunctionCall") -> None:
         """Call the function, and send its result or its exception."""
         tool = self._tools[call.client_tool_call.tool]
         function_task = asyncio.create_task(tool.call(call.client_tool_call.arguments, call))
@@ -237,7 +237,7 @@ class FunctionCall:
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:
         """Write a line to Python's log, as the logger `codeloop.library`."""
-        _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.client_tool_call.tool, message, extra or "")
+        _LOG.log(_LOG_LEVELS.get(level, logging.INFO), "%s: %s %s", self.client_tool_call.tool, message, extra or "")
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for an awaitable of this context, in a function that is not async. Raises CodeloopError elsewhere."""
@@ -272,5 +272,5 @@ class FunctionCall:
 
 def format_program_frames(error: BaseException) -> str:
     """Return the traceback of an exception as text, without the frames of the library that called the function."""
-    frames = dropwhile(lambda frame: frame.filename.endswith(_CALLERS), traceback.extract_tb(error.__traceback__))
+    frames = dropwhile(lambda frame: frame.filename.endswith(_LIBRARY_FILES), traceback.extract_tb(error.__traceback__))
     return "".join(traceback.format_list(list(frames)[-_MAX_FRAMES:]))

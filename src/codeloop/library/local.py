@@ -12,7 +12,7 @@ from codeloop.client.local import LocalClient
 from codeloop.client.recording import recording
 from codeloop.client.target import Target
 from codeloop.kit.small_files import from_home
-from codeloop.library.budget import registry_of
+from codeloop.library.budget import make_budget_registry
 from codeloop.library.options import OpenOptions
 from codeloop.schema.errors import UsageProblem
 
@@ -27,7 +27,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
         raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
     record = options.get("record")
     with recording(Path(record), replace=False) if record is not None else nullcontext() as record_file:
-        startup = _startup(folder, options, record_file.path if record_file is not None else None)
+        startup = _make_startup(folder, options, record_file.path if record_file is not None else None)
         project = await open_settled(startup)
         try:
             project.refresh_catalog()
@@ -46,7 +46,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
                 record_file.is_whole = not project.models.problems()
 
 
-def _startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup:
+def _make_startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup:
     config, replay, model = options.get("config"), options.get("replay"), options.get("model")
     return Startup(
         directory=folder,
@@ -56,5 +56,5 @@ def _startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup
         trust=options.get("trust", False),
         record=record,
         replay=Path(replay) if replay is not None else None,
-        budgets=registry_of(options.get("budget")),
+        budgets=make_budget_registry(options.get("budget")),
     )

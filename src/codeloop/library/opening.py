@@ -28,7 +28,7 @@ async def open_directory(
     options = check_options(options, OpenOptions)
     async with (
         open_local_target(directory, options) as target,
-        _project(target, options, options.get("budget")) as project,
+        _make_project(target, options, options.get("budget")) as project,
     ):
         yield project
 
@@ -43,12 +43,15 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
 
     options = check_options(options, ConnectOptions)
     budget = options.get("budget")
-    async with open_remote_target(url, options) as target, _project(target, options, budget, is_remote=True) as project:
+    async with (
+        open_remote_target(url, options) as target,
+        _make_project(target, options, budget, is_remote=True) as project,
+    ):
         yield project
 
 
 @asynccontextmanager
-async def _project(
+async def _make_project(
     target: Target, options: SessionOptions, budget: Budget | None, *, is_remote: bool = False
 ) -> AsyncGenerator[AgentProject]:
     feed = EventFeed(target.client)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.library.budget import Budget
-from codeloop.library.events import NOTHING
+from codeloop.library.events import EMPTY_MAPPING
 from codeloop.schema.permission import Profile
 
 Rules = Mapping[str, "Action | Mapping[str, Action]"]
@@ -43,7 +43,7 @@ class PermissionQuestion(Struct, frozen=True, kw_only=True):
     """The tool that asks."""
     session_id: str = ""
     """The id of the session that asks: your session, or that of a subagent."""
-    details: Mapping[str, object] = NOTHING
+    details: Mapping[str, object] = EMPTY_MAPPING
     """Data that a user interface would show, such as the command or the diff."""
 
     def __str__(self) -> str:

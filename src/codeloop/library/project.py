@@ -7,9 +7,9 @@ from typing import Any, TypeVar, Unpack, cast, overload
 from codeloop.client.client import Client
 from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
-from codeloop.library.functions import tools_from, warn_of_plan
+from codeloop.library.functions import list_plan_warnings, make_function_tools
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, check_options
-from codeloop.library.session import AgentSession, Files, SessionTarget, check_prompt, model_of
+from codeloop.library.session import AgentSession, Files, SessionTarget, check_prompt, parse_model_option
 from codeloop.schema.api.project import PathInfo
 from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -33,7 +33,7 @@ class AgentProject:
     ) -> None:
         self.directory = path.directory
         """The absolute path of the directory."""
-        self.warnings = (*warnings, *warn_of_plan(options))
+        self.warnings = (*warnings, *list_plan_warnings(options))
         """Warnings about the configuration and the options, such as what was ignored, and why."""
         self._worktree = path.worktree
         self._target = session_target
@@ -57,7 +57,7 @@ class AgentProject:
         """
         options = check_options(options, SessionOptions)
         session_options: SessionOptions = {**self._options, **options}
-        tools_from(session_options.get("tools", ()))  # refuses a function before a session is made
+        make_function_tools(session_options.get("tools", ()))  # refuses a function before a session is made
         if session_id is None:
             return AgentSession(self._target, await self._create(title, session_options), session_options)
         session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
@@ -114,7 +114,7 @@ class AgentProject:
             raise
 
     async def _create(self, title: str | None, options: SessionOptions) -> Session:
-        model = model_of(options.get("model"))
+        model = parse_model_option(options.get("model"))
         rules = options.get("permission")
         create_session = CreateSession(
             title=title,

@@ -6,7 +6,7 @@ from typing import cast
 
 from codeloop.client.asking import origin
 from codeloop.client.client import Client, works_for
-from codeloop.library.callbacks import call
+from codeloop.library.callbacks import call_callback
 from codeloop.library.following import EventFeed, Listener
 from codeloop.library.options import (
     Allow,
@@ -33,7 +33,7 @@ from codeloop.schema.permission import NOBODY, PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 
-class Questions(Listener):
+class RequestAnswerer(Listener):
     """Answers the requests of one session and of its subagents; `on_failure` gets the exception of a callback."""
 
     def __init__(
@@ -77,13 +77,13 @@ class Questions(Listener):
             return
         with suppress(OperationError):  # another client has answered, or the turn has ended
             if isinstance(request, PermissionRequest):
-                await self._client.call(PERMISSION_REPLY, await self._decide(request))
-            elif (answers := await self._answer_all(request)) is not None:
+                await self._client.call(PERMISSION_REPLY, await self._answer_permission(request))
+            elif (answers := await self._answer_questions(request)) is not None:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
 
-    async def _decide(self, request: PermissionRequest) -> AnswerPermission:
+    async def _answer_permission(self, request: PermissionRequest) -> AnswerPermission:
         if self._on_permission is None:
             return AnswerPermission(request_id=request.id, reply="reject", message=NOBODY)
         permission_question = PermissionQuestion(
@@ -94,16 +94,16 @@ class Questions(Listener):
             session_id=request.session_id,
             details=request.metadata,
         )
-        return _answer(request, await call(self._on_permission, permission_question))
+        return _convert_permission_reply(request, await call_callback(self._on_permission, permission_question))
 
-    async def _answer_all(self, request: QuestionRequest) -> list[list[str]] | None:
+    async def _answer_questions(self, request: QuestionRequest) -> list[list[str]] | None:
         """Return the answers to all questions; None if one of them gets none."""
         answers: list[list[str]] = []
         for question in request.questions:
             reply = await self._answer_one(request.session_id, question)
             if reply is None:
                 return None
-            answers.append(_texts(reply))
+            answers.append(_convert_question_reply(reply))
         return answers
 
     async def _answer_one(self, session_id: str, question: QuestionInfo) -> QuestionReply:
@@ -118,10 +118,10 @@ class Questions(Listener):
             custom=question.custom is not False,
             session_id=session_id,
         )
-        return await call(self._on_question, model_question)
+        return await call_callback(self._on_question, model_question)
 
 
-def _texts(reply: object) -> list[str]:
+def _convert_question_reply(reply: object) -> list[str]:
     """Return the answers in the value that `on_question` returned. Raises CodeloopError for a value of another type."""
     texts = [reply] if isinstance(reply, str) else reply
     if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
@@ -129,7 +129,7 @@ def _texts(reply: object) -> list[str]:
     return list(cast("Sequence[str]", texts))
 
 
-def _answer(request: PermissionRequest, reply: object) -> AnswerPermission:
+def _convert_permission_reply(request: PermissionRequest, reply: object) -> AnswerPermission:
     """Return the answer in the value that `on_permission` returned. Raises CodeloopError for one of a wrong type."""
     match reply:
         case Allow(always=True) if request.always:

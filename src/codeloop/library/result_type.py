@@ -21,7 +21,7 @@ class ResultType(Generic[T]):
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
         self._adapter: Any = None
-        self.schema: JSON = self._describe()
+        self.schema: JSON = self._make_schema()
 
     def read(self, value: object) -> T:
         """Return the instance that a JSON value describes. Raises ValueError, which says what does not fit."""
@@ -32,7 +32,7 @@ class ResultType(Generic[T]):
                 raise ValueError(pydantic_problems(error)) from None
         return msgspec.convert(value, self._kind, strict=False)
 
-    def _describe(self) -> JSON:
+    def _make_schema(self) -> JSON:
         """Return the schema, made by msgspec, or for types of pydantic by pydantic, which is then imported already."""
         try:
             return msgspec.json.schema(self._kind)

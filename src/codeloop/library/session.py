@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.library.budget import Budget, add_cost, share_of
+from codeloop.library.budget import Budget, add_cost, make_budget_share
 from codeloop.library.errors import WrongResult
 from codeloop.library.events import Answer, SessionEvent, ToolUse, TurnDone
 from codeloop.library.following import EventFeed, Listener
-from codeloop.library.functions import FunctionOffer, tools_from, warn_of_plan
+from codeloop.library.functions import FunctionOffer, list_plan_warnings, make_function_tools
 from codeloop.library.options import SessionOptions, TurnLimits
-from codeloop.library.questions import Questions
+from codeloop.library.questions import RequestAnswerer
 from codeloop.library.result_type import ResultType
-from codeloop.library.turn import RunningTurn, text_of, use_of
+from codeloop.library.turn import RunningTurn, join_text_parts, make_tool_use
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import ForkSession, ListMessages, SessionId
 from codeloop.schema.errors import UsageProblem
@@ -72,11 +72,11 @@ class AgentSession:
     def __init__(self, session_target: SessionTarget, session: Session, options: SessionOptions) -> None:
         self._target = session_target
         self._session = session
-        self.warnings = warn_of_plan(options)
+        self.warnings = list_plan_warnings(options)
         """Warnings about the options: what was ignored, and why."""
         self._options = options
-        self._model = model_of(options.get("model"))
-        tools = tools_from(options.get("tools", ()))
+        self._model = parse_model_option(options.get("model"))
+        tools = make_function_tools(options.get("tools", ()))
         self._offer = FunctionOffer(session_target.client, session_target.feed, session.id, tools) if tools else None
         self._turn_lock = asyncio.Lock()
 
@@ -127,7 +127,7 @@ class AgentSession:
             answer = [event.answer async for event in events if isinstance(event, TurnDone)][-1]
         if kind is None:
             return answer
-        info = turn.message.info if turn.message is not None else None
+        info = turn.last_message.info if turn.last_message is not None else None
         value: object = info.structured if isinstance(info, AssistantMessage) else None
         try:
             return replace(answer, result=kind.read(value))
@@ -163,9 +163,11 @@ class AgentSession:
             SaidMessage(
                 id=message.info.id,
                 role="assistant" if isinstance(message.info, AssistantMessage) else "user",
-                text=text_of(message.parts),
+                text=join_text_parts(message.parts),
                 tools=tuple(
-                    use for part in message.parts if isinstance(part, ToolPart) and (use := use_of(part)) is not None
+                    use
+                    for part in message.parts
+                    if isinstance(part, ToolPart) and (use := make_tool_use(part)) is not None
                 ),
             )
             for message in messages
@@ -206,7 +208,7 @@ class AgentSession:
         """Wait until earlier turns of this session have ended; then run a turn and yield its events."""
         client, feed = self._target.client, self._target.feed
         callbacks = self._options.get("on_permission"), self._options.get("on_question")
-        listeners: list[Listener] = [turn, Questions(client, feed, self.id, callbacks, turn.on_failure)]
+        listeners: list[Listener] = [turn, RequestAnswerer(client, feed, self.id, callbacks, turn.on_failure)]
         async with self._turn_lock, AsyncExitStack() as stack:
             await feed.start()
             if self._offer is not None:
@@ -219,9 +221,9 @@ class AgentSession:
                     async for event in events:
                         yield event
             finally:
-                if self._target.budget is not None and self._target.is_remote and turn.after is not None:
-                    add_cost(self._target.budget, (turn.after.cost or 0.0) - self.cost)
-                self._session = turn.after or self._session
+                if self._target.budget is not None and self._target.is_remote and turn.final_session is not None:
+                    add_cost(self._target.budget, (turn.final_session.cost or 0.0) - self.cost)
+                self._session = turn.final_session or self._session
 
     def _make_prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
         check_prompt(text)
@@ -241,7 +243,7 @@ class AgentSession:
                 steps=limits.steps,
                 cost=limits.cost,
                 tokens=limits.tokens,
-                budget=share_of(self._target.budget),
+                budget=make_budget_share(self._target.budget),
                 attended="on_question" in self._options,
             ),
         )
@@ -253,7 +255,7 @@ def check_prompt(text: str) -> None:
         raise UsageProblem("The prompt is empty. Say what is to be done.")
 
 
-def model_of(name: str | None) -> ModelRef | None:
+def parse_model_option(name: str | None) -> ModelRef | None:
     """Return the model named `provider/model`, or None for None. Raises UsageProblem for a name of another form."""
     if name is None:
         return None

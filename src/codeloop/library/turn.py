@@ -57,7 +57,7 @@ class TurnReader:
     def __init__(self) -> None:
         self.steps = 0
         self.files: dict[str, None] = {}
-        self.uses: dict[str, ToolUse] = {}
+        self.tool_uses: dict[str, ToolUse] = {}
         self._answers: set[str] = set()
         """The ids of the model's messages."""
         self._text_lengths: dict[str, int] = {}
@@ -65,7 +65,7 @@ class TurnReader:
         self._thinking: set[str] = set()
         """The ids of parts that are the model's thinking."""
 
-    def take(self, event: Event) -> Iterator[SessionEvent]:
+    def convert_event(self, event: Event) -> Iterator[SessionEvent]:
         """Yield the library's events for an event of the session."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
@@ -92,7 +92,7 @@ class TurnReader:
                 if more := part.text[length:]:
                     yield ThinkingAdded(more) if isinstance(part, ReasoningPart) else TextAdded(more)
             case ToolPart():
-                yield from self._tool(part)
+                yield from self._read_tool_part(part)
             case PatchPart(files=files):
                 self.files.update(dict.fromkeys(files))
                 yield FilesChanged(tuple(files))
@@ -102,11 +102,11 @@ class TurnReader:
             case _:
                 pass
 
-    def _tool(self, part: ToolPart) -> Iterator[SessionEvent]:
-        use, previous_use = use_of(part), self.uses.get(part.id)
+    def _read_tool_part(self, part: ToolPart) -> Iterator[SessionEvent]:
+        use, previous_use = make_tool_use(part), self.tool_uses.get(part.id)
         if use is None or use == previous_use:
             return
-        self.uses[part.id] = use
+        self.tool_uses[part.id] = use
         if previous_use is None:
             yield ToolStarted(use if use.state == "running" else replace(use, state="running", output=""))
         if use.state != "running":
@@ -115,7 +115,7 @@ class TurnReader:
             yield ToolReported(use)
 
 
-def use_of(part: ToolPart) -> ToolUse | None:
+def make_tool_use(part: ToolPart) -> ToolUse | None:
     """Return a tool call in the form of the library; None while the model is still writing its arguments."""
     state = part.state
     title, output = "", ""
@@ -145,9 +145,9 @@ class RunningTurn(Listener):
     """The turn of a prompt. `events` sends the prompt, and may be called once."""
 
     def __init__(self, client: Client, feed: EventFeed, prompt: Prompt, limits: TurnLimits) -> None:
-        self.message: MessageWithParts | None = None
+        self.last_message: MessageWithParts | None = None
         """The last message of the model; None until the turn has ended."""
-        self.after: Session | None = None
+        self.final_session: Session | None = None
         """The session after the turn; None until the turn has ended."""
         self._client = client
         self._feed = feed
@@ -187,20 +187,20 @@ class RunningTurn(Listener):
             send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
             send_task.add_done_callback(lambda _: self._end_queue(send_task))
             if self._limits.seconds is not None:
-                stack.callback(loop.call_later(self._limits.seconds, self._expire, send_task).cancel)
+                stack.callback(loop.call_later(self._limits.seconds, self._stop_at_time_limit, send_task).cancel)
             try:
                 while (item := await self._queue.get()) is not None:
                     if isinstance(item, BaseException):
                         raise item
-                    for event in self._reader.take(item):
+                    for event in self._reader.convert_event(item):
                         yield event
                     if self._has_ended(item) and send_task.done():
                         break
-                self.message = await send_task
+                self.last_message = await send_task
             finally:
                 if not send_task.done():
                     await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
-            yield TurnDone(await self._make_answer(self.message, before))
+            yield TurnDone(await self._make_answer(self.last_message, before))
 
     def _has_ended(self, event: Event) -> bool:
         """Return whether the events say that the turn has ended. The end of an earlier turn may arrive late."""
@@ -216,7 +216,7 @@ class RunningTurn(Listener):
         delay = 0 if is_over else TURN_SETTLE.seconds
         asyncio.get_running_loop().call_later(delay, self._queue.put_nowait, None)
 
-    def _expire(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
+    def _stop_at_time_limit(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
         self._is_timed_out = True
         self._feed.start_background(self._stop(send_task), self.on_failure)
 
@@ -239,10 +239,10 @@ class RunningTurn(Listener):
             reason, why = "error", error_message(message.info.error)
         if self._is_timed_out:
             reason, why = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
-        after = self.after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
+        after = self.final_session = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
         tokens = (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1)
         answer = Answer(
-            text=text_of(message.parts),
+            text=join_text_parts(message.parts),
             result=None,
             session_id=after.id,
             message_id=message.info.id,
@@ -251,7 +251,7 @@ class RunningTurn(Listener):
             cost=max((after.cost or 0.0) - (before.cost or 0.0), 0.0),
             tokens=tokens,
             files=tuple(self._reader.files),
-            tools=tuple(self._reader.uses.values()),
+            tools=tuple(self._reader.tool_uses.values()),
             duration=time.monotonic() - self._start,
         )
         if answer.reason == "done":
@@ -260,7 +260,7 @@ class RunningTurn(Listener):
         raise kind(why or f"The turn ended early: {answer.reason}.", answer)
 
 
-def text_of(parts: "list[Part]") -> str:
+def join_text_parts(parts: "list[Part]") -> str:
     """Join the visible text parts of a message."""
     texts = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
     return "\n".join(texts).strip()

@@ -154,7 +154,9 @@ class Gate(Struct, frozen=True):
                     action = await extensions(_make_request(need, verdict, session_id, tool))
                 except HookRefused as error:
                     if error.ends:  # the extension also ends the turn, so the caller needs the error itself
-                        self.store.permissions.store_decision(replace(judgement.decision, action="deny", by=BY_EXTENSION))
+                        self.store.permissions.store_decision(
+                            replace(judgement.decision, action="deny", by=BY_EXTENSION)
+                        )
                         raise
                     action, reason = "deny", str(error)
         if action == "deny":

@@ -61,19 +61,19 @@ class LoopThread:
 @contextmanager
 def open(directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]) -> "Generator[SyncProject]":
     """Open a directory's project in this process; see `codeloop.open`."""
-    with _open(open_directory(directory, **options)) as project:
+    with _open_project(open_directory(directory, **options)) as project:
         yield project
 
 
 @contextmanager
 def connect(url: str, **options: Unpack[ConnectOptions]) -> "Generator[SyncProject]":
     """Connect to a server; see `codeloop.connect`."""
-    with _open(connect_to(url, **options)) as project:
+    with _open_project(connect_to(url, **options)) as project:
         yield project
 
 
 @contextmanager
-def _open(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[SyncProject]":
+def _open_project(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[SyncProject]":
     thread = LoopThread()
     try:
         project = thread.run(_enter(opening))

@@ -1,1 +1,1 @@
-"""Tools as values, and the toolbox."""
+"""What a tool is (`tool.py`), the tools of a project (`toolbox.py`), and the built-in tools (`builtin/`)."""

@@ -1,4 +1,4 @@
-"""Runs the extension hooks of a call: before it starts, when it asks for permission, and on its result."""
+"""Runs a tool call with the hooks of extensions: before the call, when it asks for permission, and on its result."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,16 +9,19 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession, HookRunner
 from codeloop.tool.services import ToolServices
-from codeloop.tool.tool import ENDED, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.tool import TURN_ENDED_KEY, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
 
-Begin = Callable[[PreparedCall], Awaitable[None]]
-BEFORE, AFTER = "tool.execute.before", "tool.execute.after"
+BeginCall = Callable[[PreparedCall], Awaitable[None]]
+BEFORE_HOOK, AFTER_HOOK = "tool.execute.before", "tool.execute.after"
 
 
 class HookedContext:
-    """The context of a call whose permission an extension decided. All other members are those of `inner`."""
+    """The context of a call whose permissions a hook decided: each need carries that decision to the gate.
+
+    All other members are those of the context that it wraps.
+    """
 
     def __init__(self, inner: ToolContext, prepared: PreparedCall) -> None:
         self.session_id: str = inner.session_id
@@ -28,11 +31,11 @@ class HookedContext:
         self.services: ToolServices = inner.services
         self.session: CallSession = inner.session
         self._inner = inner
-        self._hooked = prepared.hooked
+        self._hook_verdict = prepared.hook_verdict
 
     async def ask(self, *needs: Need) -> bool:
         """Wait until all needs are permitted; return whether the user was asked. Raises Denied or Rejected."""
-        return await self._inner.ask(*(replace(need, hooked=self._hooked) for need in needs))
+        return await self._inner.ask(*(replace(need, hooked=self._hook_verdict) for need in needs))
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client; throttled."""
@@ -44,12 +47,12 @@ class HookedContext:
 
 
 async def run_call(
-    hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None
+    hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: BeginCall | None = None
 ) -> ToolResult:
-    """Run a call; extensions may change its arguments and its result. `hooks`: None without extensions.
+    """Run a call, whose arguments and result extensions may change. `hooks`: None: there are no extensions.
 
-    `begin` is awaited when the arguments are final, before the tool runs.
-    Changed arguments are validated like the model's own, and permission is asked for them.
+    `begin` is awaited when the arguments are final, before the tool runs. Changed arguments are validated like the
+    model's own, and permission is asked for them.
     Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments are invalid.
     """
     if hooks is None:
@@ -63,36 +66,40 @@ async def run_call(
         "messageID": ctx.message_id,
     }
     note: str | None = None
-    if hooks.wants(BEFORE):
+    if hooks.has_handler(BEFORE_HOOK):
         prepared, note = await _run_before(hooks, prepared, call_input)
     if begin is not None:
         await begin(prepared)
-    result = await prepared.run(ctx if prepared.hooked is None else HookedContext(ctx, prepared))
+    result = await prepared.run(ctx if prepared.hook_verdict is None else HookedContext(ctx, prepared))
     if note:
         result = replace(result, output=f"{result.output}\n\n{note}")
-    return await _run_after(hooks, result, {**call_input, "args": prepared.input}) if hooks.wants(AFTER) else result
+    return (
+        await _run_after(hooks, result, {**call_input, "args": prepared.input})
+        if hooks.has_handler(AFTER_HOOK)
+        else result
+    )
 
 
 async def _run_before(hooks: HookRunner, prepared: PreparedCall, call_input: JSON) -> tuple[PreparedCall, str | None]:
-    """Return the call as changed by extensions, and a note for its result."""
-    output = await hooks.run(BEFORE, call_input, {"args": prepared.input})
+    """Return the call as the hooks before it left it, and their note for the model, which is added to the result."""
+    output = await hooks.run(BEFORE_HOOK, call_input, {"args": prepared.input})
     if output["args"] != prepared.input:
         arguments = msgspec.json.encode(output["args"]).decode()
         replacement = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
         if isinstance(replacement, InvalidToolCall):
             raise ToolFailure(f"Not run: an extension changed the arguments of this call. {replacement}")
         prepared = replace(replacement, note=prepared.note)
-    return replace(prepared, hooked=output.get("permission")), output.get("context")
+    return replace(prepared, hook_verdict=output.get("permission")), output.get("context")
 
 
 async def _run_after(hooks: HookRunner, result: ToolResult, call_input: JSON) -> ToolResult:
-    """Return a result as changed by extensions."""
+    """Return the result as the hooks after the call left it."""
     fields = {"title": result.title, "output": result.output, "metadata": result.metadata}
     try:
-        output = await hooks.run(AFTER, call_input, fields)
+        output = await hooks.run(AFTER_HOOK, call_input, fields)
     except HookRefused as error:
         raise HookRefused(f"The call was made, and its result is withheld. {error}") from error
     metadata: JSON = output["metadata"]
     if output.get("ends"):
-        metadata = {**metadata, ENDED: output["ends"]}
+        metadata = {**metadata, TURN_ENDED_KEY: output["ends"]}
     return replace(result, title=output["title"], output=output["output"], metadata=metadata)

@@ -1,4 +1,4 @@
-"""A tool call's access to its session: narrow methods, so that no tool has the store itself."""
+"""`CallSession`, through which a running tool reads and changes its session: tools do not get the store itself."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -29,14 +29,14 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import find_context_start, make_next_prompt
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import SubagentStatus, make_subagent_report, read_subagent_state, walk_ancestors
-from codeloop.tool.superseded_outputs import UNCHANGED, CacheAge, find_superseded
+from codeloop.tool.superseded_outputs import UNCHANGED_KEY, CacheAge, find_superseded
 
-INSTRUCTIONS = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
-"""How a folder's instructions are added to a file that was read there."""
+INSTRUCTIONS_TEMPLATE = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
+"""The text by which a folder's instructions are added to the result of `read`."""
 
 
 class SubagentReport(Struct, frozen=True):
-    """A subagent's state, its last text ("" for none) and the files that it changed."""
+    """A subagent's state, and its last text ("" for none). `reason`: why it ended early."""
 
     session_id: str
     title: str
@@ -46,16 +46,17 @@ class SubagentReport(Struct, frozen=True):
 
 
 Judge = Callable[[str, Sequence[str]], dict[str, Action]]
+"""Takes a permission and patterns; returns the rules' action for each pattern, without those that are allowed."""
 
 
-def _free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
+def _judge_all_free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
     return {}
 
 
 class HookRunner(Protocol):
     """Calls the handlers of hooks; see `extend.hooks.hooks.Hooks`."""
 
-    def wants(self, name: str) -> bool:
+    def has_handler(self, name: str) -> bool:
         """Return whether a hook has any handler."""
         ...
 
@@ -63,15 +64,15 @@ class HookRunner(Protocol):
         """Pass `output` through the handlers. Raises HookRefused: the act is refused."""
         ...
 
-    async def once(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Like `run`, but cached by its arguments until the handlers change."""
+    async def run_cached(self, name: str, given: JSON, output: JSON) -> JSON:
+        """Call `run`, and cache its result by the arguments until the handlers change."""
         ...
 
 
 class ToolHooks:
-    """The null object of a call's hooks: no extension is asked, nothing changes.
+    """The hooks of a call when there are no extensions: no handler runs, nothing changes.
 
-    With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`.
+    With extensions its subclass `agent.hooks.extension_hooks.ExtensionHooks` is used.
     """
 
     @property
@@ -79,7 +80,7 @@ class ToolHooks:
         """The runner of the handlers; None: there are no extensions."""
         return None
 
-    async def shell_variables(self, given: JSON) -> dict[str, str]:
+    async def collect_shell_variables(self, given: JSON) -> dict[str, str]:
         """Return the variables that extensions set for a command. Raises HookRefused."""
         del given
         return {}
@@ -89,14 +90,14 @@ NO_TOOL_HOOKS = ToolHooks()
 
 
 class CallSession:
-    """The session of one call."""
+    """The session of one call, as far as tools may read and change it."""
 
     def __init__(
         self,
         store: Store,
         session_id: str,
         call: QuestionTool,
-        judge: Judge = _free,
+        judge: Judge = _judge_all_free,
         hooks: ToolHooks = NO_TOOL_HOOKS,
         denials: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
@@ -105,11 +106,11 @@ class CallSession:
         self._call = call
         self.hooks = hooks
         self.judge = judge
-        """Returns the rules' action on each pattern of one permission, without `allow`. Asks nobody."""
-        self.denials = denials
-        """Returns the patterns of the rules that deny particular needs of one permission."""
+        """Applies the session's rules to patterns, without asking the user. By default everything is allowed."""
+        self.list_denials = denials
+        """Returns the patterns of the rules that deny parts of a permission, such as `edit` of certain files."""
 
-    def todos(self) -> list[Todo]:
+    def list_todos(self) -> list[Todo]:
         """Return the session's task list."""
         return self._store.list_todos(self._id)
 
@@ -117,30 +118,31 @@ class CallSession:
         """Replace the session's task list."""
         self._store.append(TodoUpdated(properties=Todos(session_id=self._id, todos=todos)))
 
-    def lines_read(self, *paths: str) -> dict[str, dict[int, str]]:
-        """Return the lines of files, by number, that earlier calls of `read` gave and the next request still carries.
+    def find_lines_read(self, *paths: str) -> dict[str, dict[int, str]]:
+        """Return the lines of files, by number, that earlier calls of `read` returned and the next request contains.
 
-        Derived from what is stored, so it holds after a restart, an undo and in a fork, and a subagent begins with
-        nothing. A result that was cut, compacted, superseded or only a reference to an earlier one does not count.
+        They are derived from the stored messages, so they are right after a restart, after an undo and in a fork, and
+        a subagent begins without any. Results that were cut, compacted or superseded, and those that only refer to an
+        earlier one, do not count.
         """
         lines: dict[str, dict[int, str]] = {path: {} for path in paths}
         for tool, state in self._list_carried():
             shown: JSON = (state.metadata.get("display") or {}) if tool == "read" else {}
             if (path := shown.get("path")) in lines:
-                lines[path].update(_lines_of(state, path))
+                lines[path].update(_get_shown_lines(state, path))
         return lines
 
     def find_instructions(self, name: str, file: Path) -> str | None:
-        """Return an instruction file's text in the next request, as it was given last; None: it is not there.
+        """Return the text of an instruction file that the next request contains, the latest one; None: none.
 
-        `name`: what the model knows the file by. Derived from what is stored, as `lines_read` is.
+        `name`: the path by which the model knows the file. Derived from the stored messages, as `find_lines_read` is.
         """
         latest: str | None = None
-        start, end = INSTRUCTIONS.format(name=name, words="\0").split("\0")
+        start, end = INSTRUCTIONS_TEMPLATE.format(name=name, words="\0").split("\0")
         for tool, state in self._list_carried():
             own = {"tool": tool, "metadata": state.metadata}
             calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [own]
-            texts = [_whole(each["metadata"], file) for each in calls if each["tool"] == "read"]
+            texts = [_get_whole_text(each["metadata"], file) for each in calls if each["tool"] == "read"]
             if "outputPath" not in state.metadata:
                 latest = next((text for text in reversed(texts) if text is not None), latest)
             if start in state.output:
@@ -148,11 +150,12 @@ class CallSession:
         return latest
 
     def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
-        """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
+        """Yield the results of earlier steps that the next request contains in full, each with its tool's name."""
         entries = self._store.read_context(self._id).entries
         entries = entries[find_context_start(entries) :]
-        omitted = find_superseded(entries[: CacheAge().after(entries).cold])
+        omitted = find_superseded(entries[: CacheAge().advance(entries).cold_entries])
         for entry in entries:
+            # Calls of one step run at the same time: the model has not seen the results of the others yet.
             if entry.info.id == self._call.message_id:
                 break
             for part in entry.parts:
@@ -162,23 +165,23 @@ class CallSession:
                     yield part.tool, part.state
 
     def publish_edit(self, path: Path, directory: Path) -> None:
-        """Show every client that a file was changed by a call in `directory`."""
+        """Tell every client that a call, which works in `directory`, has changed a file."""
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
 
     def warn(self, note: str) -> None:
-        """Show every client a note for the user, which the model does not read."""
+        """Show the user a note in every client; the model does not read it."""
         self._store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
 
-    def includes(self, session_id: str) -> bool:
-        """Return whether a session is this one or of a subagent below it, at any depth."""
+    def includes_session(self, session_id: str) -> bool:
+        """Return whether a session is this one, or that of a subagent of it at any depth."""
         return any(session.id == self._id for session in walk_ancestors(self._store, session_id))
 
-    def subagents(self) -> list[Session]:
+    def list_subagents(self) -> list[Session]:
         """Return the sessions of the subagents, newest first."""
         return self._store.list_sessions(parent=self._id)
 
     def list_task_calls(self) -> tuple[str, list[ToolPart]]:
-        """Return the user's latest prompt by its id, and the calls of `task` since then that start a subagent."""
+        """Return the id of the user's latest prompt, and the calls of `task` since then that start a subagent."""
         calls: list[ToolPart] = []
         for entry in reversed(self._store.read_context(self._id).entries):
             if isinstance(entry.info, UserMessage) and not all(_is_synthetic(part) for part in entry.parts):
@@ -187,17 +190,18 @@ class CallSession:
         return "", calls[::-1]
 
     @property
-    def model(self) -> str:
+    def model_name(self) -> str:
         """The model that made this call, as `provider/model`; empty: none did."""
         for entry in reversed(self._store.read_context(self._id).entries):
             if entry.info.id == self._call.message_id and isinstance(entry.info, AssistantMessage):
                 return f"{entry.info.provider_id}/{entry.info.model_id}"
         return ""
 
-    def calls_before(self, tool: str) -> tuple[JSON, list[str]]:
-        """Return the metadata of the latest call of a tool before this one that failed, and the prompts since then.
+    def find_failed_call(self, tool: str) -> tuple[JSON, list[str]]:
+        """Return the metadata of the last failed call of a tool, and the user's prompts since then.
 
-        After a call that succeeded nothing of what was before it counts. Empty without a call.
+        Calls before one that succeeded do not count. Without a failed call the metadata is empty, and the prompts are
+        those since the successful call, or all.
         """
         prompts, own = list[str](), (self._call.message_id, self._call.call_id)
         for entry in reversed(self._store.read_context(self._id).entries):
@@ -213,13 +217,13 @@ class CallSession:
                     return part.state.metadata, prompts[::-1]
         return {}, prompts[::-1]
 
-    def mean_subagent_cost(self) -> float | None:
-        """Return the dollars that a subagent of this session has cost so far, on average; None: none has ended yet."""
-        costs = [session.cost for session in self.subagents() if session.cost]
+    def compute_mean_subagent_cost(self) -> float | None:
+        """Return the average cost of this session's subagents so far, in dollars; None: none has cost anything yet."""
+        costs = [session.cost for session in self.list_subagents() if session.cost]
         return sum(costs) / len(costs) if costs else None
 
-    def subagent(self, session_id: str) -> SubagentReport | None:
-        """Return a subagent's state; None when this session has no such subagent."""
+    def find_subagent(self, session_id: str) -> SubagentReport | None:
+        """Return the state of a subagent of this session; None: it has no such subagent."""
         session = self._store.find_session(session_id)
         if session is None or session.parent_id != self._id:
             return None
@@ -228,8 +232,8 @@ class CallSession:
         state, reason = (standing.state, standing.reason) if standing else ("done", None)
         return SubagentReport(session.id, session.title, state, reason, text)
 
-    def continue_as(self, agent: str, text: str) -> None:
-        """Switch the session to an agent, which continues with this text as prompt."""
+    def continue_as_agent(self, agent: str, text: str) -> None:
+        """Switch the session to another agent, which goes on with `text` as its prompt."""
         view = self._store.read_context(self._id)
         message = make_next_prompt(view, agent=agent)
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
@@ -240,14 +244,15 @@ class CallSession:
             part_updated(part),
         )
 
-    async def answers(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:
-        """Ask any client and wait without a deadline; returns the chosen labels or free texts.
+    async def ask_questions(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:
+        """Ask the user, in any client, and wait without a deadline; return the chosen labels or free texts of each.
 
-        Raises Rejected when they are refused; a question whose call is cancelled is withdrawn.
+        Raises Rejected if the user refuses to answer. If the call is cancelled, the questions are withdrawn.
         """
         request = QuestionRequest(id=new_id("que"), session_id=self._id, questions=questions, tool=self._call)
         seq = self._store.append(QuestionAsked(properties=request))
         try:
+            # Following from the question's own number misses no answer, however soon it comes.
             async for stamped in self._store.follow(seq, session=self._id):
                 match stamped.event:
                     case QuestionReplied(properties=p) if p.request_id == request.id:
@@ -271,18 +276,18 @@ def _starts_subagent(part: object) -> TypeGuard[ToolPart]:
     return isinstance(part, ToolPart) and part.tool == "task" and not part.state.input.get("task_id")
 
 
-def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:
-    """Return the uncut lines of a file in the result of a `read`, by number."""
+def _get_shown_lines(state: ToolStateCompleted, path: str) -> dict[int, str]:
+    """Return the lines of a file in the result of a `read`, by number; none if the result was cut."""
     display: JSON = state.metadata.get("display") or {}
-    is_whole = "outputPath" not in state.metadata and UNCHANGED not in state.metadata
+    is_whole = "outputPath" not in state.metadata and UNCHANGED_KEY not in state.metadata
     if display.get("path") != path or not display.get("lineEnd") or not is_whole:
         return {}
     return dict(enumerate(str(display["text"]).split("\n"), int(display["lineStart"])))
 
 
-def _whole(metadata: JSON, file: Path) -> str | None:
-    """Return a file's text when a `read` gave all lines of it."""
+def _get_whole_text(metadata: JSON, file: Path) -> str | None:
+    """Return a file's text if the metadata is that of a `read` of all its lines, else None."""
     display: JSON = metadata.get("display") or {}
     is_whole = display.get("lineStart") == 1 and display.get("lineEnd") == display.get("totalLines")
-    is_file = is_whole and UNCHANGED not in metadata and Path(os.path.realpath(display["path"])) == file
+    is_file = is_whole and UNCHANGED_KEY not in metadata and Path(os.path.realpath(display["path"])) == file
     return str(display["text"]).strip() if is_file else None

@@ -1,49 +1,53 @@
-"""Names the files that call a function whose parameters, or whose name, an edit changed."""
+"""After an edit that changed the name or the parameters of a function, lists the other files that call it.
+
+The editing tools add the list to their results, so that the model adapts the callers, too.
+"""
 
 import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from codeloop.tool.after_edit import FileChange
-from codeloop.tool.file_access import filter_free, format_path
+from codeloop.tool.edit_finisher import FileChange
+from codeloop.tool.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.search.blocks import has_blocks
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
 
+# Matches a definition at the start of a line in most languages: at most five modifiers (`async`, `public static`), the
+# keyword, in Go a receiver, the name, type parameters.
 _DEFINITION = re.compile(
     r"^[ \t]*(?:\w+[ \t]+){0,5}(?:def|func|fn|function|fun)[ \t]+(?:\([^()\n]*\)[ \t]*)?"
     r"(\w{3,})[ \t]*(?:<[^<>\n]*>)?\(",
     re.MULTILINE,
 )
-_PARAMETERS = 2_000
-"""How many characters of a list of parameters are read."""
-_TEXT = 1_000_000
-_NAMES = 2
-"""How many functions of an edit are looked for."""
-_SHOWN_FILES = 5
+_MAX_PARAMETER_CHARS = 2_000
+_MAX_TEXT_CHARS = 1_000_000
+# Each changed function is a search of the whole project while the model waits for the result of its edit.
+_MAX_SEARCHED_NAMES = 2
+_MAX_SHOWN_FILES = 5
+# With calls in more files the name means more than one function, or the model knows that it is used everywhere.
 _MAX_FILES = 15
-"""With calls in more files the name means more than one function, or the model knows that it is used everywhere."""
+# The list is left out where the search takes longer.
 _SEARCH_SECONDS = 2.0
-"""Seconds that a search may take: the hint is left out where it takes longer."""
 
 
 async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], result: str) -> str:
-    """Return a line for each function that changed for callers, and that other files call; "": there is none.
+    """Return a line for each function that callers must call differently now and that other files call; "": none.
 
-    `result`: what the model is told of the edit otherwise; files that an error there names are left out.
+    `result`: the rest of the edit's result. A file is left out if a diagnostic in it names that file already.
     """
     texts = [(change.target.real.suffix, change.text_before, change.text_after) for change in changes]
     names = await asyncio.to_thread(lambda: [name for each in texts for name in list_changed_functions(*each)])
     edited = {change.target.real for change in changes}
     rows: list[str] = []
-    for name in names[:_NAMES]:
+    for name in names[:_MAX_SEARCHED_NAMES]:
         callers = [each for each in await _find_callers(ctx, name) if each not in edited and _is_code(each.suffix)]
         paths = [format_path(ctx.workspace, each) for each in callers]
         files = [path for path in paths if f"{path}:" not in result]
         if files and len(callers) <= _MAX_FILES:
-            more = f" and {len(files) - _SHOWN_FILES} more" if len(files) > _SHOWN_FILES else ""
-            rows.append(f"`{name}(` also occurs in {', '.join(files[:_SHOWN_FILES])}{more}.")
+            more = f" and {len(files) - _MAX_SHOWN_FILES} more" if len(files) > _MAX_SHOWN_FILES else ""
+            rows.append(f"`{name}(` also occurs in {', '.join(files[:_MAX_SHOWN_FILES])}{more}.")
     return "\n".join(rows)
 
 
@@ -55,23 +59,28 @@ async def _find_callers(ctx: ToolContext, name: str) -> list[Path]:
             result = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)
     except (SearchFailed, TimeoutError):
         return []
-    return sorted(await filter_free(ctx, [hits.path for hits in result.files]))
+    return sorted(await filter_free_to_read(ctx, [hits.path for hits in result.files]))
 
 
 def list_changed_functions(suffix: str, before: str, after: str) -> list[str]:
-    """Return the functions that callers must call in another way now, or that are gone.
+    """Return the functions that are gone or whose parameters no longer fit earlier calls, by name.
 
-    `suffix`: the end of the file's name, such as `.py`. A function that is defined more than once is left out.
+    `suffix`: that of the file's name, such as `.py`. A function that is defined more than once is left out, as are
+    dunder methods and tests, which nothing calls by name.
     """
-    if not _is_code(suffix) or len(before) + len(after) > _TEXT:
+    if not _is_code(suffix) or len(before) + len(after) > _MAX_TEXT_CHARS:
         return []
-    now = _read_definitions(after)
-    return [
-        name
-        for name, parameters in _read_definitions(before).items()
-        if not name.startswith(("__", "test")) and len(parameters) == 1
-        if parameters != now.get(name) and not (name in now and _accepts(parameters[0], now[name][0]))
-    ]
+    new_definitions = _read_definitions(after)
+    changed: list[str] = []
+    for name, old_parameters in _read_definitions(before).items():
+        if name.startswith(("__", "test")) or len(old_parameters) != 1:
+            continue
+        new_parameters = new_definitions.get(name)
+        if new_parameters is None or (
+            new_parameters != old_parameters and not _accepts_calls(old_parameters[0], new_parameters[0])
+        ):
+            changed.append(name)
+    return changed
 
 
 def _is_code(suffix: str) -> bool:
@@ -79,12 +88,12 @@ def _is_code(suffix: str) -> bool:
 
 
 def _read_definitions(text: str) -> dict[str, list[str]]:
-    """Return the functions of a text, each with the parameters of every definition of that name."""
+    """Return the functions of a text by name, each with the parameter lists of all its definitions."""
     definitions: dict[str, list[str]] = {}
     for match in _DEFINITION.finditer(text):
         depth = 1
         end = start = match.end()
-        for end in range(start, min(start + _PARAMETERS, len(text))):
+        for end in range(start, min(start + _MAX_PARAMETER_CHARS, len(text))):
             depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text[end], 0)
             if not depth:
                 break
@@ -92,15 +101,16 @@ def _read_definitions(text: str) -> dict[str, list[str]]:
     return definitions
 
 
-def _accepts(before: str, after: str) -> bool:
-    """Return whether calls with the parameters `before` are right for those after."""
+def _accepts_calls(before: str, after: str) -> bool:
+    """Return whether calls that fit the parameter list `before` still fit the list `after`."""
     old, new = dict(_list_parameters(before)), dict(_list_parameters(after))
     are_kept = [name for name in new if name in old] == [*old]
+    # A parameter without a default must have been required before: else earlier calls may lack it.
     return are_kept and all(is_optional or (name in old and not old[name]) for name, is_optional in new.items())
 
 
 def _list_parameters(text: str) -> list[tuple[str, bool]]:
-    """Return the names of parameters, each with whether calls may leave it out."""
+    """Return the names in a parameter list, each with whether a call may leave that parameter out."""
     pieces, depth = [""], 0
     for letter in text:
         depth += (letter in "([{<") - (letter in ")]}>")

@@ -1,50 +1,53 @@
-"""Checks before an edit: whether the session has read the file, whether it changed since, and what stands for text.
+"""Checks that the editing tools make before a change: the session has read the file, and knows its current content.
 
-A line like `// ... rest of the code` in a new text is refused the first time.
+A new text with a line like `// ... rest of the code`, which stands for omitted text, is refused the first time.
 """
 
 import os
 import re
 
 from codeloop.kit.guarded_paths import is_secret
-from codeloop.tool.after_edit import FileChange
-from codeloop.tool.file_access import format_path, permission_path
+from codeloop.tool.edit_finisher import FileChange
+from codeloop.tool.file_access import format_path, get_permission_path
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.workspace import ResolvedPath
 
-UNQUOTED = ("the text was not found, or more than once.", "Read the file, which is asked about, to see what it holds.")
-"""The error, and the advice to the model, for a failed edit of a file that may not be quoted."""
+# The usual error quotes lines of the file that resemble the searched text. These replace it where the file may not be
+# quoted, because the session was not allowed to read it.
+UNQUOTED_ERROR = "the text was not found, or more than once."
+UNQUOTED_ADVICE = "Read the file, which is asked about, to see what it holds."
 
-_WORDS = r"(?:the[ \t]+)?(?:rest|remain(?:der|ing)|existing|unchanged|previous|same|other|keep)"
-_COMMENT = r"(?:\#|//|--|;|%|/\*|<!--|\{/\*|\(\*)"
+_ELISION_WORDS = r"(?:the[ \t]+)?(?:rest|remain(?:der|ing)|existing|unchanged|previous|same|other|keep)"
+_COMMENT_START = r"(?:\#|//|--|;|%|/\*|<!--|\{/\*|\(\*)"
 _DOTS = r"(?:\.\.\.|\u2026)"
-_MORE = r"[^=;{}\n]{0,80}"
-_END = r"[ \t]*(?:\*/\}?|-->|\*\))?[ \t\r]*$"
-_LINE = re.compile(
-    rf"^[ \t]*{_COMMENT}[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_WORDS}\b{_MORE}{_END}"
-    rf"|^[ \t]*{_COMMENT}[ \t]*[\[(<]?{_WORDS}\b{_MORE}{_DOTS}[\])>]?{_END}"
-    rf"|^[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_WORDS}[ \t]+\w{_MORE}$",
+_OTHER_WORDS = r"[^=;{}\n]{0,80}"
+_LINE_END = r"[ \t]*(?:\*/\}?|-->|\*\))?[ \t\r]*$"
+_ELISION_LINE = re.compile(
+    rf"^[ \t]*{_COMMENT_START}[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_ELISION_WORDS}\b{_OTHER_WORDS}{_LINE_END}"
+    rf"|^[ \t]*{_COMMENT_START}[ \t]*[\[(<]?{_ELISION_WORDS}\b{_OTHER_WORDS}{_DOTS}[\])>]?{_LINE_END}"
+    rf"|^[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_ELISION_WORDS}[ \t]+\w{_OTHER_WORDS}$",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A comment with dots before or after such words, or dots and two words at least: `...rest` alone is a spread.
+"""Matches a comment with dots before or after such words, or a line of dots and at least two words.
 
-No part of it goes past the end of a line: with one that matches newlines, a text of many blank lines took minutes.
+`...rest` alone is a spread in JavaScript. No part of the pattern may match a line end: with one that did, a text of
+many blank lines took minutes.
 """
 
 
 def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
-    """Return whether a failure may quote a file: it was read in this session, or is free to read."""
+    """Return whether an error may quote a file: this session has read it, or may read it without a question."""
     is_seen = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is not None
-    return is_seen or not ctx.session.judge("read", [permission_path(ctx.workspace, target)])
+    return is_seen or not ctx.session.judge("read", [get_permission_path(ctx.workspace, target)])
 
 
-def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure when the file was not read in this session and must not be read, or holds keys.
+def check_may_reveal(ctx: ToolContext, target: ResolvedPath) -> None:
+    """Raise ToolFailure for a file with keys, or one that a rule forbids to read, which this session has not read.
 
-    Otherwise a failed match would reveal its content.
+    Otherwise the model could find out the content by trying edits: one that matches succeeds, others fail.
     """
-    name = permission_path(ctx.workspace, target)
+    name = get_permission_path(ctx.workspace, target)
     is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
     if is_guarded and os.path.lexists(target.real) and not may_quote(ctx, target):
         shown_name = format_path(ctx.workspace, target.path)
@@ -53,36 +56,36 @@ def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
         )
 
 
-def has_changed(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile) -> bool:
-    """Return whether the file differs from what the session read, or holds changes that it never saw."""
+def has_changed_since_read(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile) -> bool:
+    """Return whether a file has changed since the session last read it; False if it never did."""
     log = ctx.workspace.read_log
     stamp = log.last_stamp(ctx.session_id, target.real)
     return stamp is not None and (log.is_unseen(ctx.session_id, target.real) or not stamp.same(loaded.stamp))
 
 
-def check_known(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool = True) -> None:
-    """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
-    stamp, name = (
-        ctx.workspace.read_log.last_stamp(ctx.session_id, target.real),
-        format_path(ctx.workspace, target.path),
-    )
+def check_unchanged_since_read(
+    ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool = True
+) -> None:
+    """Raise ToolFailure if a file has changed since the session read it, or, by default, if it was never read."""
+    stamp = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real)
+    name = format_path(ctx.workspace, target.path)
     if stamp is None and must_be_read:
         raise ToolFailure(
             f"{name} was not read in this session.", advice="Read it first, so that you overwrite nothing unseen."
         )
-    if has_changed(ctx, target, loaded):
+    if has_changed_since_read(ctx, target, loaded):
         raise ToolFailure(
             f"{name} changed since it was read.",
             advice="Read it again, then make the change on its current content.",
         )
 
 
-def check_elision(ctx: ToolContext, change: FileChange) -> None:
-    """Raise ToolFailure for a new line that stands for omitted lines, the first time that it comes."""
-    first_places: dict[str, int] = {}
-    for match in _LINE.finditer(change.text_after):
-        first_places.setdefault(match[0].strip(), match.start())
-    for line, start in first_places.items():
+def check_no_elision(ctx: ToolContext, change: FileChange) -> None:
+    """Raise ToolFailure if a new line stands for omitted text. The same line passes the second time: it is meant."""
+    first_offsets: dict[str, int] = {}
+    for match in _ELISION_LINE.finditer(change.text_after):
+        first_offsets.setdefault(match[0].strip(), match.start())
+    for line, start in first_offsets.items():
         key = ctx.session_id, line
         if line not in change.text_before and key not in ctx.services.asked_elisions:
             ctx.services.asked_elisions.add(key)

@@ -1,4 +1,4 @@
-"""How tools access files: resolving paths, asking for permission, making permitted changes."""
+"""File access of tools: resolves paths, asks for permission, describes changes, and makes the permitted ones."""
 
 import asyncio
 import os
@@ -13,14 +13,14 @@ from codeloop.kit.wildcard import escape_names
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.after_edit import FileChange, LandedChanges, skip_formatting
+from codeloop.tool.edit_finisher import FileChange, FinishedChanges, skip_formatting
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.encoding import DecodedText, NotText, decode
 from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, load_if_there
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
-_REASONS = {
+_ERROR_REASONS = {
     "ENOSPC": "no space is left on the disk",
     "EDQUOT": "the disk quota is used up",
     "EROFS": "the file system is read-only",
@@ -31,43 +31,41 @@ _REASONS = {
     "ENOTDIR": "a part of its path is not a directory",
     "ELOOP": "its links go round in a loop",
 }
-
-
-_HEADER = 4
-"""The header lines of a diff."""
-_AT_ONCE = 200
-"""Paths that are judged before the event loop gets to other work."""
-_REPLACED = 24
-_WIDTH = 200
+_DIFF_HEADER_LINES = 4
+# Paths that are judged at once; then the event loop gets to other work.
+_JUDGE_BATCH_SIZE = 200
+_MAX_REPLACED_LINES = 24
+_MAX_REPLACED_LINE_CHARS = 200
 
 
 def format_path(workspace: Workspace, path: Path) -> str:
     """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
-    return readable(workspace.shorten(path))
+    return replace_undecodable(workspace.shorten(path))
 
 
 @contextmanager
-def failures(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
-    """Turn errors of the system or the workspace into a ToolFailure that names the file, or the patch."""
+def convert_errors(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
+    """Convert errors of the system and of the workspace to ToolFailures that name the file, or the patch."""
     name = format_path(workspace, targets[0].path) if len(targets) == 1 else "the patch"
     try:
         yield
     except CodeloopError as error:
         text = str(error)
+        # The model knows the files by their shortened paths.
         for target in targets:
             text = text.replace(str(target.real), format_path(workspace, target.path))
         text = text.replace(f"{os.path.realpath(workspace.directory)}/", "")
         advice = error.advice if isinstance(error, FileRefused | NotText) else ""
-        raise ToolFailure(readable(text if name in text else f"{name}: {text}"), advice=advice) from error
+        raise ToolFailure(replace_undecodable(text if name in text else f"{name}: {text}"), advice=advice) from error
     except OSError as error:
         import errno
 
-        reason = _REASONS.get(errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error))
-        raise ToolFailure(f"{name}: {readable(reason)}; nothing was changed") from error
+        reason = _ERROR_REASONS.get(errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error))
+        raise ToolFailure(f"{name}: {replace_undecodable(reason)}; nothing was changed") from error
 
 
-def resolve(workspace: Workspace, path: str) -> ResolvedPath:
-    """Resolve a path as the model wrote it; ToolFailure when it can't name a file."""
+def resolve_path(workspace: Workspace, path: str) -> ResolvedPath:
+    """Resolve a path as the model wrote it. Raises ToolFailure if no file can have that path."""
     if not path.strip():
         raise ToolFailure("filePath is empty.", advice="Give the path of a file.")
     try:
@@ -76,46 +74,46 @@ def resolve(workspace: Workspace, path: str) -> ResolvedPath:
         raise ToolFailure(f"{path!r} is not a valid path: {error}") from error
 
 
-NeedsOf = Callable[[ResolvedPath], Sequence[Need]]
+ListNeeds = Callable[[ResolvedPath], Sequence[Need]]
 """Returns a call's further needs, given its resolved path."""
 
 
-async def resolve_allowed(ctx: ToolContext, path: str, needs: NeedsOf) -> ResolvedPath:
+async def resolve_allowed(ctx: ToolContext, path: str, needs: ListNeeds) -> ResolvedPath:
     """Resolve a path and ask, in one question, for all that the call needs.
 
     A path outside the workspace needs `external_directory` for its real target, too.
     Raises ToolFailure, Denied or Rejected.
     """
-    target = resolve(ctx.workspace, path)
-    await ctx.ask(*outside_needs([target], {}), *needs(target))
+    target = resolve_path(ctx.workspace, path)
+    await ctx.ask(*make_outside_needs([target], {}), *needs(target))
     return target
 
 
-async def search_target(
-    ctx: ToolContext, path: str | None, needs: NeedsOf, *, only_folder: bool = False
+async def resolve_search_target(
+    ctx: ToolContext, path: str | None, needs: ListNeeds, *, only_folder: bool = False
 ) -> ResolvedPath:
-    """Resolve what a search works on (default: the agent's directory) and ask for all that it needs at once.
+    """Resolve the path that a search is for (default: the agent's directory) and ask for all that it needs at once.
 
-    Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched. Whether
-    one exists outside the project is only revealed when it may be searched.
+    Raises ToolFailure if there is no such file or folder, Denied or Rejected if it may not be searched.
     """
     if path and "\0" in path:
         raise ToolFailure("The path contains a NUL character, which no file name can have.", advice="Leave it out.")
-    target = resolve(ctx.workspace, path or ".")
+    target = resolve_path(ctx.workspace, path or ".")
+    # Whether a path outside the project exists is only revealed once permission was given.
     if not target.is_outside:
-        await _check_there(ctx, target, only_folder=only_folder)
-    await ctx.ask(*outside_needs([target], {}), *needs(target))
+        await _check_exists(ctx, target, only_folder=only_folder)
+    await ctx.ask(*make_outside_needs([target], {}), *needs(target))
     if target.is_outside:
-        await _check_there(ctx, target, only_folder=only_folder)
+        await _check_exists(ctx, target, only_folder=only_folder)
     return target
 
 
-async def _check_there(ctx: ToolContext, target: ResolvedPath, *, only_folder: bool) -> None:
+async def _check_exists(ctx: ToolContext, target: ResolvedPath, *, only_folder: bool) -> None:
     name = format_path(ctx.workspace, target.path)
     try:
         mode = target.path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ToolFailure(await missing(ctx, target, "There is no file or folder {}")) from error
+        raise ToolFailure(await describe_missing_file(ctx, target, "There is no file or folder {}")) from error
     except OSError as error:
         raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
@@ -123,34 +121,34 @@ async def _check_there(ctx: ToolContext, target: ResolvedPath, *, only_folder: b
 
 
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure when a path resolves differently than when permission was asked, which may be days ago."""
+    """Raise ToolFailure if a path leads elsewhere than when permission was asked, which may be days ago."""
     if os.path.realpath(target.path) != str(target.real):
         name = format_path(ctx.workspace, target.path)
         raise ToolFailure(f"{name} leads elsewhere than when it was asked about.", advice="Look at it again.")
 
 
-async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
-    """Return a message that a file is missing (`text` takes its path), with similar paths."""
-    from codeloop.tool.similar_paths import similar_paths
+async def describe_missing_file(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
+    """Return a message that a file does not exist (`text` takes its path), with similar paths."""
+    from codeloop.tool.similar_paths import find_similar_paths
 
-    alike, folder = await similar_paths(ctx.workspace, target.path), target.path.parent
+    alike, folder = await find_similar_paths(ctx.workspace, target.path), target.path.parent
     where = "" if folder.is_dir() else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
     first = text.format(format_path(ctx.workspace, target.path)) + where
-    return "\n".join([first, *(["Similar paths:"] if alike else []), *map(readable, alike)])
+    return "\n".join([first, *(["Similar paths:"] if alike else []), *map(replace_undecodable, alike)])
 
 
-def folder_of(path: Path) -> Path:
-    """Return the path itself when it is a visible folder, else its parent."""
+def find_folder(path: Path) -> Path:
+    """Return the path itself if it is a folder that can be seen, else its parent."""
     try:
         return path if path.is_dir() else path.parent
     except OSError:
         return path.parent
 
 
-def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]:
+def make_outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]:
     """Return one permission need for all targets outside the work tree; none if all are inside."""
     outside = [target for target in targets if target.is_outside]
-    folders = tuple(dict.fromkeys(str(folder_of(target.real)) for target in outside))
+    folders = tuple(dict.fromkeys(str(find_folder(target.real)) for target in outside))
     if not folders:
         return []
     shown = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
@@ -159,56 +157,54 @@ def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]
     return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **shown})]
 
 
-def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
-    """Return the path that a permission names: of the real target, relative to the worktree; "." for its top."""
-    return permission_name(workspace, target.real)
+def get_permission_path(workspace: Workspace, target: ResolvedPath) -> str:
+    """Return the path that permission rules match: the real one, relative to the work tree; "." is the top."""
+    return make_permission_name(workspace, target.real)
 
 
-def permission_name(workspace: Workspace, real: Path) -> str:
-    """Return the path that a permission names, for a resolved one; guarded files as rules spell them."""
+def make_permission_name(workspace: Workspace, real: Path) -> str:
+    """Return the path that permission rules match, for a resolved path."""
+    # Guarded files are compared as on a disk that ignores case, where `.ENV` is the file `.env`.
     name = workspace.relative(real) or "."
     return fold(name) if is_protected(name) or is_secret(name) else name
 
 
-def is_free(ctx: ToolContext, real: Path) -> bool:
-    """Return whether a resolved path is a file of the project that this session may read without a question."""
+def is_free_to_read(ctx: ToolContext, real: Path) -> bool:
+    """Return whether a resolved path is in the project and this session may read it without a question."""
     workspace = ctx.workspace
-    return workspace.contains(real) and not ctx.session.judge("read", [permission_name(workspace, real)])
+    return workspace.contains(real) and not ctx.session.judge("read", [make_permission_name(workspace, real)])
 
 
-async def filter_free(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
-    """Return those of many paths of a search that this session may read without a question.
-
-    The event loop is not blocked meanwhile.
-    """
+async def filter_free_to_read(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
+    """Return the paths that this session may read without a question. Does not block the event loop for long."""
 
     def name_all(some: Sequence[Path]) -> list[str]:
-        return [permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in some]
+        return [make_permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in some]
 
     free: list[Path] = []
-    for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
+    for start in range(0, len(paths), _JUDGE_BATCH_SIZE):
+        some = paths[start : start + _JUDGE_BATCH_SIZE]
         names = await asyncio.to_thread(name_all, some)
         not_free = ctx.session.judge("read", names)
         free += [path for path, name in zip(some, names, strict=True) if name not in not_free]
     return free
 
 
-def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
-    """Return the permission to read a file. Its "always" covers any file; for one with keys, this file alone."""
-    name = permission_path(workspace, target)
+def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:
+    """Return the permission to read a file. "Always" covers all files; for a file with keys it covers that file."""
+    name = get_permission_path(workspace, target)
     return Need(permission="read", patterns=(name,), always=escape_names((name,)) if is_secret(name) else ("*",))
 
 
-def edit_needs(
+def make_edit_needs(
     workspace: Workspace, files: Iterable[Path], metadata: JSON, possible: tuple[str, ...] = ()
 ) -> list[Need]:
-    """Return the permissions to change files (resolved paths). `possible`: files that may be changed too.
+    """Return the permissions to change files (resolved paths). `possible`: patterns of files that may be changed too.
 
-    Protected files are a separate question, which no "always" covers; for files that make something run later,
-    "always" covers these alone, and a permitted change is not asked about again in the session.
+    Protected files are a question of their own, which "always" does not cover. For files that make something run
+    later, "always" covers these files only, and a permitted change is not asked about again in the session.
     """
-    files_by_name = {permission_name(workspace, real): real for real in files}
+    files_by_name = {make_permission_name(workspace, real): real for real in files}
     protected = {name: real for name, real in files_by_name.items() if is_protected(name)}
     confirmed = {name: real for name, real in files_by_name.items() if is_confirmed(name) and name not in protected}
     plain = {name: real for name, real in files_by_name.items() if name not in protected and name not in confirmed}
@@ -228,15 +224,15 @@ def edit_needs(
 
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: JSON) -> None:
-    """Ask, in one question that shows the change, to change the files and to work where they are."""
-    edits = edit_needs(ctx.workspace, (target.real for target in targets), metadata)
-    await ctx.ask(*outside_needs(targets, metadata), *edits)
+    """Ask for permission to change the files, and to work outside the project, in one question that shows the diff."""
+    edits = make_edit_needs(ctx.workspace, (target.real for target in targets), metadata)
+    await ctx.ask(*make_outside_needs(targets, metadata), *edits)
 
 
 async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
     """Raise Denied when a rule forbids changing the files, before they are read."""
-    names = [permission_path(ctx.workspace, target) for target in targets]
-    folders = [pattern for need in outside_needs(targets, {}) for pattern in need.patterns]
+    names = [get_permission_path(ctx.workspace, target) for target in targets]
+    folders = [pattern for need in make_outside_needs(targets, {}) for pattern in need.patterns]
     judge = ctx.session.judge
     if "deny" in {*judge("edit", names).values(), *judge("external_directory", folders).values()}:
         await ask_edit(ctx, targets, {"filepath": ", ".join(str(target.path) for target in targets)})
@@ -246,18 +242,19 @@ async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
 async def ask_before_failure(
     ctx: ToolContext, targets: Iterable[ResolvedPath], arguments: JSON
 ) -> AsyncGenerator[None]:
-    """Ask before telling the model why a change outside the project fails, since that reveals what is there.
+    """Ask before the model learns why a change outside the project fails, since that reveals what is there.
 
-    `arguments`: of the call; the question shows them in place of a diff.
+    `arguments`: those of the call, which the question shows in place of a diff.
     """
     try:
         yield
     except ToolFailure:
+        # The next `read` must return these files' lines again, not a reference to an earlier result.
         for target in targets:
             ctx.workspace.read_log.note_refusal(ctx.session_id, target.real)
         last_stamp = ctx.workspace.read_log.last_stamp
         unseen = [target for target in targets if last_stamp(ctx.session_id, target.real) is None]
-        if needs := outside_needs(unseen, {"input": arguments}):
+        if needs := make_outside_needs(unseen, {"input": arguments}):
             await ctx.ask(*needs)
         raise
 
@@ -269,23 +266,23 @@ def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]) -> None:
-    """Take the locks of the files, always in the same order, until the stack is closed."""
+    """Take the locks of the files until the stack is closed, in one order for all calls, so that none deadlock."""
     for real in sorted({target.real for target in targets}):
         await stack.enter_async_context(ctx.workspace.read_log.lock(real))
 
 
 def summarize_change(target: ResolvedPath, diff: Diff) -> JSON:
-    """Return the wire's summary of a change of one file."""
+    """Return the summary of one file's change in the form that clients get."""
     return {"file": str(target.path), "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions}
 
 
-def patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]) -> JSON:
-    """Return the metadata of a change of several files, for the screen."""
+def make_patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]) -> JSON:
+    """Return the metadata of a change of several files, for user interfaces."""
     files = [
         {
             **summarize_change(change.target, diff),
             "relativePath": ctx.workspace.relative(change.target.path),
-            "type": _name_status(change),
+            "type": _get_change_type(change),
         }
         for change, diff in zip(changes, diffs, strict=True)
     ]
@@ -295,29 +292,32 @@ def patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Seque
 
 async def commit_patch(
     ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]
-) -> tuple[LandedChanges, Sequence[Diff], JSON]:
-    """Make permitted changes of several files with `commit`; return also their final diffs and metadata."""
-    with failures(ctx.workspace, *(change.target for change in changes)):
-        result = await commit(ctx, changes)
+) -> tuple[FinishedChanges, Sequence[Diff], JSON]:
+    """Make permitted changes of several files; return them as finished, with their final diffs and metadata."""
+    with convert_errors(ctx.workspace, *(change.target for change in changes)):
+        result = await commit_changes(ctx, changes)
+    # A formatter may have changed what was written.
     if any(now is not change for now, change in zip(result.changes, changes, strict=True)):
-        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in result.changes])
-    return result, diffs, {**patch_metadata(ctx, result.changes, diffs), "diagnostics": result.diagnostics}
+        diffs = await asyncio.to_thread(lambda: [make_diff(change) for change in result.changes])
+    return result, diffs, {**make_patch_metadata(ctx, result.changes, diffs), "diagnostics": result.diagnostics}
 
 
-def _name_status(change: FileChange) -> str:
+def _get_change_type(change: FileChange) -> str:
     if change.before is None:
         return "added"
     return "deleted" if change.after is None else "modified"
 
 
-def diff_of(change: FileChange) -> Diff:
-    """Return the diff of a change, named by the path as the model named it, without the shared indentation."""
-    diff = unified_diff(str(change.target.path), readable(change.text_before), readable(change.text_after))
+def make_diff(change: FileChange) -> Diff:
+    """Return the diff of a change under the path that the model used, without the indentation that all lines share."""
+    diff = unified_diff(
+        str(change.target.path), replace_undecodable(change.text_before), replace_undecodable(change.text_after)
+    )
     return replace(diff, patch=trim_indent(diff.patch))
 
 
-def readable(text: str) -> str:
-    """Return a text that can be sent to clients: undecodable bytes become U+FFFD."""
+def replace_undecodable(text: str) -> str:
+    """Return a text in which bytes that were no UTF-8 (surrogate escapes) are U+FFFD, so that it can be sent."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -336,33 +336,37 @@ def describe_change(ctx: ToolContext, change: FileChange, diff: Diff, how: str =
 
 
 def format_replaced(diff: Diff) -> str:
-    """Return the removed and added lines of a change: what an approximate match chose, for the model to check."""
-    lines = [line[:_WIDTH] for line in diff.patch.split("\n")[_HEADER:] if line[:1] in {"-", "+"}]
-    more = [f"({len(lines) - _REPLACED} more)"] if len(lines) > _REPLACED else []
-    return "\n".join(["What was replaced:", *lines[:_REPLACED], *more])
+    """Return the removed and added lines of a change, so that the model can check what an approximate match chose."""
+    lines = [
+        line[:_MAX_REPLACED_LINE_CHARS]
+        for line in diff.patch.split("\n")[_DIFF_HEADER_LINES:]
+        if line[:1] in {"-", "+"}
+    ]
+    more = [f"({len(lines) - _MAX_REPLACED_LINES} more)"] if len(lines) > _MAX_REPLACED_LINES else []
+    return "\n".join(["What was replaced:", *lines[:_MAX_REPLACED_LINES], *more])
 
 
 def format_line_count(lines: int) -> str:
-    """Return a number of lines in words."""
+    """Return a number of lines as text: `1 line`, `3 lines`."""
     return f"{lines} line{'' if lines == 1 else 's'}"
 
 
 async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note: str = "") -> tuple[str, JSON]:
-    """Ask for permission with the diff, make the change if the file is still what it was, and record it as read.
+    """Ask for permission with the diff, then make the change, if the file is still as it was.
 
-    Returns what was done, for the model (`how`: how the text was matched; `note`: a line below), and the metadata
-    `diff`, `filediff`, `diagnostics`. The caller holds the file's lock.
+    Returns the description for the model (`how`: how the text was matched; `note`: a line below), and the metadata
+    `diff`, `filediff` and `diagnostics`. The caller holds the file's lock.
     """
-    diff = await asyncio.to_thread(diff_of, change)
+    diff = await asyncio.to_thread(make_diff, change)
     target = change.target
     metadata = {"diff": diff.patch, "filediff": summarize_change(target, diff), "diagnostics": {}}
     ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
-    with failures(ctx.workspace, target):
-        result = await commit(ctx, [change])
+    with convert_errors(ctx.workspace, target):
+        result = await commit_changes(ctx, [change])
     if result.changes[0] is not change:
         change = result.changes[0]
-        diff = await asyncio.to_thread(diff_of, change)
+        diff = await asyncio.to_thread(make_diff, change)
         metadata |= {"diff": diff.patch, "filediff": summarize_change(target, diff)}
     metadata["diagnostics"] = result.diagnostics
     removed_lines = format_replaced(diff) if how else ""
@@ -370,14 +374,14 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note
     return "\n".join(line for line in lines if line), metadata
 
 
-async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChanges:
+async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> FinishedChanges:
     """Make permitted changes, all or none; record each file's new state as read by the session; notify the clients.
 
-    Then AfterEdit runs; the changes are returned as it left them.
+    Then the EditFinisher formats and checks the files; the changes are returned as it left them.
     """
-    after = ctx.services.after_edit
-    if after is not None:
-        await after.before(changes)
+    finisher = ctx.services.edit_finisher
+    if finisher is not None:
+        await finisher.prepare(changes)
     replacements = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
     stamps = replace_files(replacements, ctx.workspace.notes)
     for change, stamp in zip(changes, stamps, strict=True):
@@ -386,9 +390,9 @@ async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChang
             ctx.workspace.read_log.forget(ctx.session_id, change.target.real)
         else:
             ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)
-    if after is None:
+    if finisher is None:
         return skip_formatting(changes)
-    result = await after.after(ctx.session_id, changes, lambda real: is_free(ctx, real))
+    result = await finisher.finish(ctx.session_id, changes, lambda real: is_free_to_read(ctx, real))
     for real, stamp in result.stamps.items():
         ctx.workspace.read_log.record(ctx.session_id, real, stamp)
     return result

@@ -1,4 +1,4 @@
-"""JSON Schemas of tool parameters for models: inlined, without what only validators need."""
+"""Makes the JSON schemas of tool parameters that models read: short, without references and validation keywords."""
 
 from typing import Any, cast
 
@@ -7,37 +7,39 @@ import msgspec
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.wire import JSON
 
-NOISE = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"})
+# Keywords that tell a model nothing it needs, and cost tokens in every request.
+OMITTED_KEYWORDS = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"})
 
 
-class OwnParameters(msgspec.Struct, frozen=True):
+class ExternalParameters(msgspec.Struct, frozen=True):
     """Parameters of an external tool, which validates them itself."""
 
 
-def parameters_schema(params: type[msgspec.Struct]) -> JSON:
+def make_parameters_schema(params: type[msgspec.Struct]) -> JSON:
     """Return the schema of a parameter struct: one object, no `$ref`, no titles, no defaults, no lower bounds."""
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
     for definition in definitions.values():
-        definition.pop("description", None)  # the struct's docstring, which is for us
+        # The description is the struct's docstring, which is written for programmers.
+        definition.pop("description", None)
     return inline_references(schema, definitions)
 
 
-def without_nulls(value: Any, schema: JSON) -> Any:
-    """Return a value of that schema without the optional parameters that are null: some models must send them all."""
+def drop_nulls(value: Any, schema: JSON) -> Any:
+    """Return a value of that schema without optional parameters that are null: some models have to send all."""
     if isinstance(value, list) and "items" in schema:
-        return [without_nulls(item, schema["items"]) for item in cast("list[Any]", value)]
+        return [drop_nulls(item, schema["items"]) for item in cast("list[Any]", value)]
     if not isinstance(value, dict) or "properties" not in schema:
         return cast("Any", value)
     properties: JSON = schema["properties"]
     optional = properties.keys() - schema.get("required", ())
     return {
-        name: without_nulls(item, properties.get(name, {}))
+        name: drop_nulls(item, properties.get(name, {}))
         for name, item in cast("JSON", value).items()
         if not (item is None and name in optional)
     }
 
 
-def signature(name: str, schema: JSON) -> str:
+def format_signature(name: str, schema: JSON) -> str:
     """Return a tool's signature: `read(filePath: string, offset?: integer)`."""
     return f"{name}({_format_members(schema)})"
 
@@ -59,7 +61,10 @@ def _format_type(schema: JSON) -> str:
 
 
 def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
-    """Return a schema without `$ref` and without noise. A recursive schema is shown once, then as any object."""
+    """Return a schema with its `$ref`s replaced and without `OMITTED_KEYWORDS`.
+
+    A schema that contains itself is shown once, and within that as any object. `within`: the names being replaced.
+    """
     if isinstance(value, list):
         return [inline_references(item, definitions, within) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -70,9 +75,9 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
         return (
             {"type": "object"} if name in within else inline_references(definitions[name], definitions, (*within, name))
         )
-    members = {key: item for key, item in node.items() if key not in NOISE}
+    members = {key: item for key, item in node.items() if key not in OMITTED_KEYWORDS}
     if "anyOf" in members:
-        members = {key: item for key, item in _without_null(members).items() if key not in NOISE}
+        members = {key: item for key, item in _simplify_any_of(members).items() if key not in OMITTED_KEYWORDS}
         if "$ref" in members:
             return inline_references(members, definitions, within)
     result: JSON = {}
@@ -87,7 +92,10 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
 
 
 def clean_schema(value: Any) -> Any:
-    """Return a schema as models read it: hidden characters shown by name, without what only validators use."""
+    """Return the schema of an external tool for models: without `$schema`, and with control characters escaped.
+
+    The escapes make texts visible that a server could otherwise hide from the user.
+    """
     if isinstance(value, str):
         return escape_controls(value)
     if isinstance(value, list):
@@ -99,8 +107,8 @@ def clean_schema(value: Any) -> Any:
     return value
 
 
-def _without_null(node: JSON) -> JSON:
-    """Show `anyOf [X, null]` as X: an optional parameter is left out, not null."""
+def _simplify_any_of(node: JSON) -> JSON:
+    """Return `anyOf [X, null]` as X: models shall leave an optional parameter out instead of sending null."""
     options = [option for option in node["anyOf"] if option.get("type") != "null"]
     if len(options) != 1:
         return {**node, "anyOf": options}

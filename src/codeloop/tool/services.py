@@ -1,4 +1,4 @@
-"""Services that the tools of a project share, beside its work tree."""
+"""`ToolServices`: what the tools of a project share besides its work tree, such as notices for the model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -14,21 +14,21 @@ from codeloop.workspace.workspace import ResolvedPath
 
 if TYPE_CHECKING:
     from codeloop.lsp.languages import Languages
-    from codeloop.tool.after_edit import AfterEdit
+    from codeloop.tool.edit_finisher import EditFinisher
 
 SaveBuffer = Callable[[str, Path], Awaitable[None]]
-"""Takes a session and a file: has the session's editor save its unsaved changes of the file, if any. Never raises."""
+"""Takes a session and a file, and has the session's editor save its unsaved changes of that file. Never raises."""
 
-_MOST_NOTICES = 20
-"""For each session; older notices are dropped."""
-_MOST_FILES = 500
-"""Of all sessions; the lines of those that were searched earlier are forgotten."""
+# Notices of one session; older ones are dropped.
+_MAX_NOTICES = 20
+# Files of all sessions together; the lines of those that were searched longest ago are forgotten.
+_MAX_FILES = 500
 
 
 class Notices:
-    """Notices for a session's next result or prompt, each line once.
+    """Notices that the model reads with a session's next tool result or prompt, each line once.
 
-    `sources`: functions of a session that return a notice at the moment of delivery, "" for none.
+    `sources`: functions that take a session's id and return a notice when notices are delivered, "" for none.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Notices:
         waiting = self._waiting.setdefault(session_id, [])
         if line not in waiting:
             waiting.append(line)
-            del waiting[:-_MOST_NOTICES]
+            del waiting[:-_MAX_NOTICES]
 
     def take(self, session_id: str) -> str:
         """Return the queued notices as one text ("" for none), and clear them."""
@@ -56,57 +56,61 @@ class ShownLines:
         self._steps: dict[str, tuple[str, dict[Path, dict[int, tuple[str, str]]]]] = {}
 
     def record(self, session_id: str, message_id: str, file: Path, lines: Mapping[int, str], search: str) -> None:
-        """Record lines by their numbers. `message_id`: the step; `search`: what calls beside it call the search."""
+        """Record lines of a file by their numbers. `message_id`: the step's message; `search`: names the search.
+
+        Other calls of the step refer to the search by that name.
+        """
+        # Removed and inserted again, so that the file is the last in the order of the dictionary.
         shown = self._lines.pop((session_id, file), {})
         self._lines[session_id, file] = shown | dict(lines)
-        for oldest in list(self._lines)[:-_MOST_FILES]:
+        for oldest in list(self._lines)[:-_MAX_FILES]:
             del self._lines[oldest]
         step, files = self._steps.get(session_id, ("", {}))
         files = files if step == message_id else {}
         files[file] = {number: (line, search) for number, line in lines.items()} | files.get(file, {})
         self._steps[session_id] = message_id, files
 
-    def list_beside(self, session_id: str, message_id: str, file: Path) -> Mapping[int, tuple[str, str]]:
-        """Return the lines of a file that other calls of a step have shown, by number, each with its search."""
+    def list_lines_of_step(self, session_id: str, message_id: str, file: Path) -> Mapping[int, tuple[str, str]]:
+        """Return the lines of a file that calls of a step have shown, by number, each with the name of its search."""
         step, files = self._steps.get(session_id, ("", {}))
         return files.get(file, {}) if step == message_id else {}
 
     def covers(self, session_id: str, file: Path, first: int, lines: Sequence[str]) -> bool:
-        """Return whether these lines of a file, from number `first` on, were shown as they are."""
+        """Return whether searches have shown all these lines of a file, the first of which has the number `first`."""
         shown = self._lines.get((session_id, file), {})
         return all(shown.get(number) == line for number, line in enumerate(lines, first))
 
 
-class FanOut(Struct):
-    """How many subagents a turn may start, and the user's answers about more.
+class FanOutLimit(Struct):
+    """The limit on the subagents of one turn, and the user's answers about exceeding it.
 
-    `most`: how many start without a question. `model_of`: returns a subagent's model by its agent's name; None: the
-    model of the session.
+    `max_subagents`: how many start without a question. `find_model`: returns a subagent's model by its agent's name;
+    None: the model of the session.
     """
 
-    most: int
-    model_of: Callable[[str], str | None]
+    max_subagents: int
+    find_model: Callable[[str], str | None]
     locks: dict[str, asyncio.Lock] = struct_field(default_factory=dict[str, asyncio.Lock])
-    """By session, held while the user is asked."""
-    allowed: dict[str, str] = struct_field(default_factory=dict[str, str])
-    """By session, the prompt whose turn may start any number (the user said yes)."""
-    refused: dict[str, str] = struct_field(default_factory=dict[str, str])
-    """By session, the prompt whose turn may start no more (the user said no)."""
+    """By session. Held while the user is asked, so that calls of one step ask a single question."""
+    allowed_turns: dict[str, str] = struct_field(default_factory=dict[str, str])
+    """By session, the id of the prompt whose turn may start any number: the user said yes."""
+    refused_turns: dict[str, str] = struct_field(default_factory=dict[str, str])
+    """By session, the id of the prompt whose turn may start no more: the user said no."""
 
 
 class ToolServices:
-    """The services that tools share. This class has those of a work tree alone, `app.services.Services` has all.
+    """The services that tools share. Its subclass `app.services.Services` adds language servers and formatters.
 
-    `shown_lines`: what searches have shown. `asked_elisions`: pairs of a session and a text that was refused once.
-    `run_in_editor`: runs a command in an editor's terminal; None without an editor. `fan_out`: None where any number of
-    subagents may start.
+    `shown_lines`: the lines that searches have shown. `asked_elisions`: pairs of a session and an elided line that was
+    refused once. `run_in_editor`: runs a command in an editor's terminal; None: no editor is connected. `fan_out`:
+    None: any number of subagents may start.
     """
 
     def __init__(
         self,
         save_buffer: SaveBuffer | None = None,
         run_in_editor: RunInEditor | None = None,
-        fan_out: FanOut | None = None,
+        fan_out: FanOutLimit | None = None,
     ) -> None:
         self.notices = Notices()
         self.shown_lines = ShownLines()
@@ -116,17 +120,17 @@ class ToolServices:
         self.fan_out = fan_out
 
     async def save_buffers(self, session_id: str, targets: Iterable[ResolvedPath]) -> None:
-        """Have the editor, if there is one, save the files, so that tools read and edit the text that it shows."""
+        """Have a connected editor save the files, so that tools read and edit the text that it shows."""
         if self._save_buffer is not None:
             for target in targets:
                 await self._save_buffer(session_id, target.path)
 
     @cached_property
     def languages(self) -> "Languages | None":
-        """The language servers; None: no language server may be used."""
+        """The language servers; None: none may be used."""
         return None
 
     @cached_property
-    def after_edit(self) -> "AfterEdit | None":
-        """Formats and checks edited files; None: edits are not followed by anything."""
+    def edit_finisher(self) -> "EditFinisher | None":
+        """Formats and checks edited files; None: files stay as they were written."""
         return None

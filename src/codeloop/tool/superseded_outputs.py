@@ -19,44 +19,42 @@ from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolSt
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry, is_summary
 
-UNCHANGED = "unchanged"
-"""Metadata key of a `read` whose result only refers to the same lines in an earlier one."""
-READ_AGAIN = "[superseded: {path} was read again below]"
-CHANGED = "[superseded: {path} was changed below; read it again if you need it]"
-RUN_AGAIN = "[superseded: the same command was run again below]"
-ASKED_AGAIN = "[superseded: the same call was made again below]"
+UNCHANGED_KEY = "unchanged"
+"""The metadata key of a `read` whose result only refers to the same lines in an earlier result."""
+READ_AGAIN_NOTE = "[superseded: {path} was read again below]"
+CHANGED_NOTE = "[superseded: {path} was changed below; read it again if you need it]"
+RUN_AGAIN_NOTE = "[superseded: the same command was run again below]"
+CALLED_AGAIN_NOTE = "[superseded: the same call was made again below]"
+# Characters; replacing a shorter output by a note saves too little.
 _MIN_OUTPUT_LENGTH = 300
-"""Characters; shorter outputs stay in the request."""
 _MAX_PATH_LENGTH = 200
-_REPEATABLE = frozenset(("read", "grep", "glob", "list", "webfetch"))
-"""Read-only tools; of two equal calls the later one has the current state."""
-_EDITS = frozenset(("edit", "multiedit", "write"))
+_REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
+"""Read-only tools: of two equal calls, the later one returned the current state."""
+_EDIT_TOOLS = frozenset(("edit", "multiedit", "write"))
 _PATCHED_FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _CHANGES_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
 _STARTS_WITH_CD = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
-
-
-HOUR = 60 * 60_000
-"""The lifetime (ms) of a cache that was requested to last an hour."""
+# The lifetime of a cache that was requested to last an hour.
+HOUR_MS = 60 * 60_000
 
 
 class CacheAge(Struct, frozen=True):
-    """The state of a service's cache after the first `seen` entries.
+    """The state of a service's cache after the first `seen_entries` entries of a conversation.
 
-    `warm_until`: when the cache goes cold (ms since the epoch; 0: the cache is empty). `cold`: how many entries there
-    were when a request last missed the cache.
+    `warm_until`: when the cache goes cold (ms since the epoch; 0: the cache is empty). `cold_entries`: how many entries
+    there were when a request last missed the cache.
     """
 
-    seen: int = 0
+    seen_entries: int = 0
     warm_until: int = 0
-    cold: int = 0
+    cold_entries: int = 0
 
-    def after(self, entries: Sequence[Entry]) -> "CacheAge":
-        """Return the state after all entries, of which the first `seen` are still the same."""
+    def advance(self, entries: Sequence[Entry]) -> "CacheAge":
+        """Return the state after all `entries`, of which the first `seen_entries` are still the same."""
         age = self
-        pruned = () if self.seen else sorted(_list_prune_times(entries))
+        pruned = () if self.seen_entries else sorted(_list_prune_times(entries))
         before = 0
-        for index in range(self.seen, len(entries)):
+        for index in range(self.seen_entries, len(entries)):
             info = entries[index].info
             if not isinstance(info, AssistantMessage):
                 continue
@@ -65,30 +63,31 @@ class CacheAge(Struct, frozen=True):
                 age = CacheAge(index + 1, 0, index + 1)
             elif not info.summary:
                 is_cold = age.is_cold(created) or any(before < time <= created for time in pruned)
-                from codeloop.model.quirks import get_cache_lifetime  # a first request needs none of it
+                # Imported late: the first request of a session does not need it.
+                from codeloop.model.quirks import get_cache_lifetime
 
-                life = HOUR if info.tokens.cache.hour_write else get_cache_lifetime(info.provider_id)
+                life = HOUR_MS if info.tokens.cache.hour_write else get_cache_lifetime(info.provider_id)
                 age = CacheAge(
                     index + 1,
                     max(age.warm_until, _find_request_time(entries[index]) + life),
-                    index if is_cold else age.cold,
+                    index if is_cold else age.cold_entries,
                 )
             before = created
         if pruned and pruned[-1] > before:
-            age = CacheAge(len(entries), 1, age.cold)
-        return CacheAge(len(entries), age.warm_until, age.cold)
+            age = CacheAge(len(entries), 1, age.cold_entries)
+        return CacheAge(len(entries), age.warm_until, age.cold_entries)
 
     def is_cold(self, now: int) -> bool:
         """Return whether a request made `now` (ms) misses the cache."""
         return 0 < self.warm_until < now
 
-    def droppable(self, now: int) -> int:
-        """Return how many of the first entries a request made `now` may drop superseded outputs from."""
-        return self.seen if self.is_cold(now) else self.cold
+    def count_droppable(self, now: int) -> int:
+        """Return how many of the first entries may lose superseded outputs in a request made `now`."""
+        return self.seen_entries if self.is_cold(now) else self.cold_entries
 
 
 def _find_request_time(entry: Entry) -> int:
-    """Return when the service received the request of a step: about when its answer began."""
+    """Return when the service received the request of a step, which is about when its answer began."""
     starts = (start for part in entry.parts if (start := _find_start(part)) is not None)
     return max(entry.info.time.created, next(starts, 0))
 
@@ -109,11 +108,12 @@ def _list_prune_times(entries: Sequence[Entry]) -> set[int]:
 
 
 def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return the tool parts whose output later ones superseded: id -> the line that replaces it."""
+    """Return, by their ids, the tool parts with superseded outputs, each with the line that replaces the output."""
     later = _LaterCalls()
     notes: dict[str, str] = {}
     for cwd, part, state in _walk_backwards(entries):
-        note = later.supersedes(cwd, part, state)
+        note = later.record_call(cwd, part, state)
+        # The output of a compacted part is a placeholder already; the note says more.
         is_large = len(state.output) >= _MIN_OUTPUT_LENGTH or bool(state.attachments)
         if note is not None and (is_large or state.time.compacted is not None):
             notes[part.id] = note
@@ -129,7 +129,7 @@ def _walk_backwards(entries: Sequence[Entry]) -> Iterator[tuple[str, ToolPart, T
 
 
 class SupersededOutputs:
-    """Tracks the outputs that the requests of a run omit, from step to step; `notes`: see `find_superseded`."""
+    """The outputs that the requests of a run omit, updated from step to step. `notes`: see `find_superseded`."""
 
     def __init__(self) -> None:
         self.notes: dict[str, str] = {}
@@ -141,9 +141,9 @@ class SupersededOutputs:
 
         `known`: how many entries are the same as the last time.
         """
-        is_reset = known < self._age.seen
-        self._age = (CacheAge() if is_reset else self._age).after(entries)
-        droppable = self._age.droppable(now)
+        is_reset = known < self._age.seen_entries
+        self._age = (CacheAge() if is_reset else self._age).advance(entries)
+        droppable = self._age.count_droppable(now)
         if droppable == self._droppable and not is_reset:
             return False
         self._droppable, before = droppable, self.notes
@@ -152,61 +152,63 @@ class SupersededOutputs:
 
 
 class _LaterCalls:
-    """Collects the files that later calls read and changed, and the calls themselves."""
+    """The files that later calls read and changed, and the later calls themselves: entries are visited backwards."""
 
     def __init__(self) -> None:
-        self._read: dict[str, list[tuple[int, int]]] = {}
-        self._changed: set[str] = set()
-        self._made: set[tuple[object, ...]] = set()
-        self._moves = 0
+        self._later_reads: dict[str, list[tuple[int, int]]] = {}
+        self._changed_paths: set[str] = set()
+        self._made_calls: set[tuple[object, ...]] = set()
+        self._folder_changes = 0
 
-    def supersedes(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
-        """Return the line that replaces the output of a superseded call, None for a current one; record the call."""
+    def record_call(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
+        """Record a call; return the line that replaces its output if later calls superseded it, else None."""
         arguments: JSON = state.input
         if part.tool == "read" and (lines := _read_lines_shown(state)) is not None:
-            return self._reads(cwd, *lines, counts=UNCHANGED not in state.metadata)
-        if part.tool in _REPEATABLE:
-            return ASKED_AGAIN if self._is_again((cwd, part.tool, msgspec.json.encode(arguments))) else None
+            return self._record_read(cwd, *lines, counts=UNCHANGED_KEY not in state.metadata)
+        if part.tool in _REPEATABLE_TOOLS:
+            return CALLED_AGAIN_NOTE if self._is_repeated((cwd, part.tool, msgspec.json.encode(arguments))) else None
         if part.tool == "bash":
-            return RUN_AGAIN if self._runs(cwd, arguments) else None
-        if part.tool in _EDITS:
-            self._changed.add(_make_absolute(cwd, str(arguments.get("filePath"))))
+            return RUN_AGAIN_NOTE if self._record_command(cwd, arguments) else None
+        if part.tool in _EDIT_TOOLS:
+            self._changed_paths.add(_make_absolute(cwd, str(arguments.get("filePath"))))
         elif part.tool == "apply_patch":
             patch = str(arguments.get("patchText"))
-            self._changed.update(_make_absolute(cwd, path.strip()) for path in _PATCHED_FILE.findall(patch))
+            self._changed_paths.update(_make_absolute(cwd, path.strip()) for path in _PATCHED_FILE.findall(patch))
         return None
 
-    def _reads(self, cwd: str, path: str, first: int, last: int, *, counts: bool) -> str | None:
+    def _record_read(self, cwd: str, path: str, first: int, last: int, *, counts: bool) -> str | None:
         name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _MAX_PATH_LENGTH)
-        again = self._read.setdefault(path, [])
+        again = self._later_reads.setdefault(path, [])
         is_covered = any(start <= first and last <= end for start, end in again)
         if counts:
             again.append((first, last))
         if is_covered:
-            return READ_AGAIN.format(path=name)
-        return CHANGED.format(path=name) if path in self._changed else None
+            return READ_AGAIN_NOTE.format(path=name)
+        return CHANGED_NOTE.format(path=name) if path in self._changed_paths else None
 
-    def _runs(self, cwd: str, arguments: JSON) -> bool:
+    def _record_command(self, cwd: str, arguments: JSON) -> bool:
         command = str(arguments.get("command"))
         if arguments.get("run_in_background"):
             return False
-        if _CHANGES_FOLDER.search(command):  # earlier commands may have run in another folder
-            self._moves += 1
+        # A relative command may do something else before a `cd` than after it, so only commands without one between
+        # them are compared.
+        if _CHANGES_FOLDER.search(command):
+            self._folder_changes += 1
         is_fixed = _STARTS_WITH_CD.match(command) or str(arguments.get("workdir") or "").startswith("/")
-        folder_state = -1 if is_fixed else self._moves
-        return self._is_again(
+        folder_state = -1 if is_fixed else self._folder_changes
+        return self._is_repeated(
             (cwd, "bash", command, arguments.get("workdir"), folder_state, bool(arguments.get("unchanged")))
         )
 
-    def _is_again(self, call: tuple[object, ...]) -> bool:
-        if call in self._made:
+    def _is_repeated(self, call: tuple[object, ...]) -> bool:
+        if call in self._made_calls:
             return True
-        self._made.add(call)
+        self._made_calls.add(call)
         return False
 
 
 def _read_lines_shown(state: ToolStateCompleted) -> tuple[str, int, int] | None:
-    """Return the path and the lines that a `read` returned uncut; None for any other result."""
+    """Return the path, and the first and last line, of a result of `read` that was not cut; None for any other."""
     display: JSON = state.metadata.get("display") or {}
     if not display.get("path") or not display.get("lineEnd") or "outputPath" in state.metadata:
         return None

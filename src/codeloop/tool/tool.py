@@ -1,4 +1,7 @@
-"""A tool is a value: name, description, parameters and one async function."""
+"""The types of tools: `Tool` and `BuiltinTool`, the result and the error of a call, and the context that a call gets.
+
+A tool is a value: name, description, parameters and one async function. The decorator `tool` makes one of a function.
+"""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,35 +20,36 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, PermissionRule, Trait
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
-from codeloop.tool.json_schema import parameters_schema
+from codeloop.tool.json_schema import make_parameters_schema
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.workspace import Workspace
 
 
 class Traits(Struct, frozen=True):
-    """How a call may be treated.
+    """Properties of a tool that decide how its calls are run.
 
-    `concurrent`: may run beside other calls of its step. Any other call waits for all earlier calls of the step, and
-    later calls wait for it.
+    `concurrent`: calls may run at the same time as other calls of their step. Any other call waits for all earlier
+    calls of the step, and later calls wait for it.
 
-    `keep`: which end of an over-long output is shown. `permission`: the tool's name in permission rules; empty: its own
-    name. `needs`: traits of all permission needs of its calls.
+    `keep`: the end of an over-long output that the model is shown. `permission`: the tool's name in permission rules;
+    empty: its own name. `need_traits`: traits of every permission that its calls need.
     """
 
     concurrent: bool = False
     keep: Keep = "head"
     permission: str = ""
-    needs: tuple[Trait, ...] = ()
+    need_traits: tuple[Trait, ...] = ()
 
 
+_PACKAGE_FOLDER = Path(__file__).parents[1]
 NO_TRAITS = Traits()
-READ_ONLY = Traits(concurrent=True)
+READ_ONLY_TRAITS = Traits(concurrent=True)
 
 
 class ToolResult(Struct, frozen=True):
-    """What a call returns: `output` is for the model, `metadata` for the user's screen.
+    """The result of a call: `output` is for the model, `metadata` for user interfaces.
 
-    `is_bounded`: the tool has cut the output to its own limit and says how to continue.
+    `is_bounded`: the tool has cut the output to its own limit, and the output says how to read on.
     """
 
     title: str
@@ -55,8 +59,8 @@ class ToolResult(Struct, frozen=True):
     is_bounded: bool = False
 
 
-ENDED = "turnEnded"
-"""Metadata key: a hook's reason for ending the turn with this call."""
+TURN_ENDED_KEY = "turnEnded"
+"""The metadata key for the reason that a hook gave for ending the turn with this call."""
 
 
 class Subtask(Struct, frozen=True):
@@ -86,7 +90,7 @@ class SubtaskResult(Struct, frozen=True):
 
 
 class ToolFailure(Exception):
-    """The call can't be done; the text says what happened, `advice` says to the model alone what to do instead."""
+    """A call failed: the message says why, and `advice` tells the model, and nobody else, what to do instead."""
 
     def __init__(self, message: str, metadata: JSON | None = None, *, advice: str = "") -> None:
         super().__init__(message)
@@ -95,15 +99,15 @@ class ToolFailure(Exception):
 
 
 class HasAdvice(Protocol):
-    """An error with advice for the model alone; empty: none."""
+    """An error that may carry advice for the model."""
 
     @property
     def advice(self) -> str:
-        """What the model should do about the error."""
+        """What the model should do about the error; empty: no advice. Users are not shown it."""
         ...
 
 
-def for_model(error: HasAdvice) -> str:
+def format_for_model(error: HasAdvice) -> str:
     """Return an error's message followed by its advice for the model."""
     return f"{error} {error.advice}" if error.advice else str(error)
 
@@ -119,7 +123,7 @@ class ToolContext(Protocol):
 
     @property
     def services(self) -> ToolServices:
-        """What the tools of the project share."""
+        """The services that the tools of a project share."""
         ...
 
     async def ask(self, *needs: Need) -> bool:
@@ -135,9 +139,9 @@ class ToolContext(Protocol):
         ...
 
 
-ToolRun = Callable[[Any, ToolContext], Awaitable[ToolResult]]
-Describe = Callable[..., str | None]
-"""Takes the rulesets of a session and returns a description that depends on them; None: the tool is not offered."""
+ToolFunction = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+DescriptionBuilder = Callable[..., str | None]
+"""Takes the rulesets of a session and returns a tool's description for it; None: the tool is not offered."""
 
 
 class Tool(Struct, frozen=True):
@@ -146,12 +150,12 @@ class Tool(Struct, frozen=True):
     name: str
     description: str
     params: type[msgspec.Struct]
-    run: ToolRun
+    run: ToolFunction
     traits: Traits = Traits()
-    describe: Describe | None = None
-    """Replaces `description` in the spec."""
+    build_description: DescriptionBuilder | None = None
+    """Builds the description for a session, in place of `description`; None: it is the same for all sessions."""
     schema: JSON | None = None
-    """The schema of an external tool, which validates its parameters: `run` then gets the raw object."""
+    """The parameter schema of an external tool, which validates its own arguments: `run` then gets the raw object."""
 
     @property
     def permission(self) -> str:
@@ -159,54 +163,52 @@ class Tool(Struct, frozen=True):
         return self.traits.permission or self.name
 
     @property
-    def needs(self) -> tuple[Trait, ...]:
+    def need_traits(self) -> tuple[Trait, ...]:
         """The traits of all permission needs of its calls."""
-        return self.traits.needs
+        return self.traits.need_traits
 
     @property
     def spec(self) -> ToolSpec:
-        """What a model is offered."""
-        schema = parameters_schema(self.params) if self.schema is None else self.schema
+        """The name, the description and the parameter schema, as requests to models contain them."""
+        schema = make_parameters_schema(self.params) if self.schema is None else self.schema
         return ToolSpec(self.name, self.description, schema)
 
     @property
-    def loaded(self) -> "Tool":
-        """The tool itself."""
+    def implementation(self) -> "Tool":
+        """The tool itself: unlike a `BuiltinTool` it needs no loading."""
         return self
 
 
 class BuiltinTool(Struct, frozen=True):
-    """The table row of a built-in tool: its spec without its module, which is imported at the first call.
+    """The table row of a built-in tool. The tool's own module is only imported at the first call, for a fast start.
 
-    `target`: the tool itself, `room.module:name`. `permission`: its name in permission rules.
+    `target`: where the `Tool` is, as `room.module:name`. `permission`: its name in permission rules. `parameters`: the
+    JSON schema of its arguments.
     """
 
     name: str
     target: str
     permission: str
     parameters: JSON
-    describe: Describe | None = None
-    needs: tuple[Trait, ...] = ()
+    build_description: DescriptionBuilder | None = None
+    need_traits: tuple[Trait, ...] = ()
 
     @property
     def description(self) -> str:
-        """The content of `<name>.md` beside the tool's module."""
+        """The content of `<name>.md` in the folder of the tool's module."""
         *folders, _ = self.target.partition(":")[0].split(".")
-        return read_description(_PACKAGE.joinpath(*folders), self.name)
+        return read_description(_PACKAGE_FOLDER.joinpath(*folders), self.name)
 
     @property
     def spec(self) -> ToolSpec:
-        """What a model is offered."""
+        """The name, the description and the parameter schema, as requests to models contain them."""
         return ToolSpec(self.name, self.description, self.parameters)
 
     @property
-    def loaded(self) -> Tool:
-        """The tool itself."""
+    def implementation(self) -> Tool:
+        """The `Tool` of this row; its module is imported now."""
         implementation: Tool = load(self.target)
         return implementation
-
-
-_PACKAGE = Path(__file__).parents[1]
 
 
 def tool(
@@ -215,15 +217,18 @@ def tool(
     params: type[msgspec.Struct],
     traits: Traits = NO_TRAITS,
     description: str | None = None,
-    describe: Describe | None = None,
-) -> Callable[[ToolRun], Tool]:
-    """Build a Tool from the function below it; registers nothing. Its description is `<name>.md` beside its module."""
+    build_description: DescriptionBuilder | None = None,
+) -> Callable[[ToolFunction], Tool]:
+    """Decorate an async function to make it a `Tool`.
 
-    def build(run: ToolRun) -> Tool:
+    By default the description is the file `<name>.md` in the folder of the function's module.
+    """
+
+    def build(run: ToolFunction) -> Tool:
         text = description
         if text is None:
             text = read_description(Path(str(modules[run.__module__].__file__)).parent, name)
-        return Tool(name, text, params, run, traits, describe)
+        return Tool(name, text, params, run, traits, build_description)
 
     return build
 

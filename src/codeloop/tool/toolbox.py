@@ -1,4 +1,4 @@
-"""The tools of one project: which are offered, and how calls are parsed and validated."""
+"""The tools of one project: `Toolbox` lists those that a model is offered, and parses and validates its calls."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -14,13 +14,13 @@ from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.part import NOTE
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.json_schema import signature, without_nulls
+from codeloop.tool.json_schema import drop_nulls, format_signature
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
-_object = msgspec.json.Decoder(JSON).decode
+_decode_object = msgspec.json.Decoder(JSON).decode
 
-_PATCH_MODELS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
-"""Models trained to change files by patches; all others get `edit` and `write`."""
+_PATCH_MODEL_PATTERNS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
+"""Models that were trained to change files by patches; all others are offered `edit` and `write`."""
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
 _EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
@@ -33,9 +33,9 @@ class PreparedCall(Struct, frozen=True):
     params: msgspec.Struct | JSON
     input: JSON
     note: str = ""
-    """Notes for the model on repaired arguments."""
-    hooked: Literal["ask", "allow"] | None = None
-    """An extension's verdict on its permission."""
+    """Tells the model which arguments were repaired, and how; empty: none."""
+    hook_verdict: Literal["ask", "allow"] | None = None
+    """The decision of an extension's hook on the call's permissions; None: the rules decide."""
 
     async def run(self, ctx: ToolContext) -> ToolResult:
         """Run the call."""
@@ -48,16 +48,16 @@ class PreparedCall(Struct, frozen=True):
 
 
 class InvalidToolCall(Struct, frozen=True):
-    """A call that can't run, and why; `input` is its JSON object, if any.
+    """A call that can't run. `reason` says why; `input` is its JSON object, empty if it has none.
 
-    `unusable`: unknown tool, or arguments that are no JSON object; shown as the tool `invalid`.
+    `is_unusable`: there is no such tool, or the arguments are no JSON object; user interfaces show the tool `invalid`.
     """
 
     reason: str
     input: JSON
-    unusable: bool
+    is_unusable: bool
     advice: str = ""
-    """For the model alone: how the tool is called."""
+    """The tool's signature, for the model; user interfaces do not show it."""
 
     def __str__(self) -> str:
         """Return the text for the model."""
@@ -65,8 +65,10 @@ class InvalidToolCall(Struct, frozen=True):
 
 
 AnyTool = Tool | BuiltinTool
-Fit = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
-Find = Callable[[str], Tool | None]
+FitTools = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
+"""Takes specs and the tokens of a model's window (0: unknown); returns the specs that may take that much of it."""
+FindTool = Callable[[str], Tool | None]
+"""Takes the name that a model called, and returns the tool; None: there is none."""
 
 
 def _offer_all(specs: tuple[ToolSpec, ...], _window: int) -> tuple[ToolSpec, ...]:
@@ -78,68 +80,64 @@ def _find_nothing(_name: str) -> Tool | None:
 
 
 class ServerTools(Struct, frozen=True):
-    """The tools of servers.
-
-    `fit` drops tools that take too much of a model's window (tokens; 0: unknown). `find` returns a further tool by the
-    name that a model calls; None: there are none.
-    """
+    """The tools of MCP servers. `find` finds those that are not in `tools`, as the model has to search for them."""
 
     tools: tuple[Tool, ...] = ()
-    fit: Fit = _offer_all
-    find: Find = _find_nothing
+    fit: FitTools = _offer_all
+    find: FindTool = _find_nothing
 
 
 class Toolbox(Struct, dict=True):
-    """Tools by name, in a fixed order, so that a session's requests keep their prefix.
+    """The tools of a project in a fixed order, so that a service's cache of the start of a request stays valid.
 
-    It changes only when a user adds a server of tools, or a server says that it has others. `fit` and `find`: see
-    ServerTools.
+    The contents change only when the user adds an MCP server, or a server announces a change of its tools. `fit` and
+    `find`: see ServerTools.
     """
 
     tools: tuple[AnyTool, ...]
-    fit: Fit = _offer_all
-    find: Find = _find_nothing
+    fit: FitTools = _offer_all
+    find: FindTool = _find_nothing
 
-    def take(self, other: "Toolbox") -> None:
-        """Replace this toolbox's contents by another's, from the next request on."""
+    def replace_with(self, other: "Toolbox") -> None:
+        """Replace the contents of this toolbox by those of another, from the next request on."""
         self.tools, self.fit, self.find = other.tools, other.fit, other.find
-        vars(self).clear()  # caches of the old tools
+        # The cached properties hold the old tools. A struct's fields are not in `vars`, so they stay.
+        vars(self).clear()
 
     @cached_property
-    def by_name(self) -> dict[str, AnyTool]:
-        """Tools by their names."""
+    def tools_by_name(self) -> dict[str, AnyTool]:
+        """The tools by their names."""
         return {tool.name: tool for tool in self.tools}
 
     @cached_property
-    def _specs(self) -> dict[str, ToolSpec]:
+    def _specs_by_name(self) -> dict[str, ToolSpec]:
         return {tool.name: tool.spec for tool in self.tools}
 
-    def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Return the tools offered to a model (by its id): those that suit it and are not denied completely."""
-        unsuitable = _list_unsuitable(model)
+    def list_specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
+        """Return the specs of the tools to offer to a model (by its id): they suit it, and no rule denies them."""
+        unsuitable = _list_unsuitable_tools(model)
         offers = (
-            self._spec(tool, rulesets)
+            self._make_spec(tool, rulesets)
             for tool in self.tools
             if tool.name not in unsuitable
-            and is_offered(tool.name, *rulesets, traits=tool.needs)
-            and is_offered(tool.permission, *rulesets, traits=tool.needs)
+            and is_offered(tool.name, *rulesets, traits=tool.need_traits)
+            and is_offered(tool.permission, *rulesets, traits=tool.need_traits)
         )
         return tuple(spec for spec in offers if spec is not None)
 
-    def _spec(self, tool: AnyTool, rulesets: tuple[Ruleset, ...]) -> ToolSpec | None:
-        spec = self._specs[tool.name]
-        if tool.describe is None:
+    def _make_spec(self, tool: AnyTool, rulesets: tuple[Ruleset, ...]) -> ToolSpec | None:
+        spec = self._specs_by_name[tool.name]
+        if tool.build_description is None:
             return spec
-        description = tool.describe(*rulesets)
+        description = tool.build_description(*rulesets)
         return None if description is None else ToolSpec(spec.name, description, spec.parameters)
 
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
     ) -> PreparedCall | InvalidToolCall:
-        """Parse and validate a model's call, repairing what is certainly meant (`tool/repair`), with notes.
+        """Parse and validate a model's call. Mistakes whose meaning is certain are repaired (`tool/repair`) and noted.
 
-        `offered`: the tools that the model was offered; None: all.
-        An optional parameter that is null counts as left out: strict services make their models send every one.
+        `offered`: the names of the tools that the model was offered; None: all.
         """
         from codeloop.tool.repair.calls import (
             MeansAnotherTool,
@@ -150,73 +148,78 @@ class Toolbox(Struct, dict=True):
         )
 
         notes: list[str] = []
-        ours = name if name in self.by_name else match_tool(name, list(self.by_name))
-        schema = self._specs[ours].parameters if ours else {}
+        known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
+        schema = self._specs_by_name[known_name].parameters if known_name else {}
         value = _read_arguments(arguments, schema, notes)
         if (
-            ours in {None, "edit"}
+            known_name in {None, "edit"}
             and isinstance(value, dict)
             and (editor_call := match_editor(name, value)) is not None
         ):
             return self.prepare(editor_call[0], msgspec.json.encode(editor_call[1]).decode(), offered)
-        if ours is None and isinstance(value, dict) and (elsewhere := self.find(name)) is not None:
-            return PreparedCall(elsewhere, value, value)
-        if ours is None:
-            names = ", ".join(sorted(self.by_name if offered is None else offered))
+        if known_name is None and isinstance(value, dict) and (server_tool := self.find(name)) is not None:
+            return PreparedCall(server_tool, value, value)
+        if known_name is None:
+            names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
             arguments_shown = value if isinstance(value, dict) else {}
             return InvalidToolCall(
-                f"There is no tool named {name}. The tools are: {names}.", arguments_shown, unusable=True
+                f"There is no tool named {name}. The tools are: {names}.", arguments_shown, is_unusable=True
             )
-        if name.strip().casefold() != ours.casefold():
-            notes.append(f"the tool is named `{ours}` here")
-        tool = self.by_name[ours].loaded
+        if name.strip().casefold() != known_name.casefold():
+            notes.append(f"the tool is named `{known_name}` here")
+        tool = self.tools_by_name[known_name].implementation
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
-            return InvalidToolCall(f"{reason} It takes {signature(ours, schema)}.", {}, unusable=True)
+            return InvalidToolCall(f"{reason} It takes {format_signature(known_name, schema)}.", {}, is_unusable=True)
         if tool.schema is not None:
             return PreparedCall(tool, value, value, "; ".join(notes))
         try:
-            own = repair_for_tool(ours, without_nulls(value, schema), notes)
-            repaired = repair_for_tool(ours, repair_parameters(own, schema, notes), notes)
+            # An optional parameter that is null counts as left out: strict services make their models send every one.
+            without_nulls = drop_nulls(value, schema)
+            # The rules of a tool apply to other agents' parameters, and again to ours once they are renamed.
+            translated = repair_for_tool(known_name, without_nulls, notes)
+            repaired = repair_for_tool(known_name, repair_parameters(translated, schema, notes), notes)
         except MeansAnotherTool as error:
-            return InvalidToolCall(str(error), value, unusable=False)
+            return InvalidToolCall(str(error), value, is_unusable=False)
         try:
             params = msgspec.convert(repaired, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError) as error:
             try:
-                unpacked = repair_parameters(without_nulls(_unpack(repaired), schema), schema, notes)
+                unpacked = repair_parameters(drop_nulls(_parse_quoted_values(repaired), schema), schema, notes)
                 params = msgspec.convert(unpacked, tool.params, strict=False)
             except (msgspec.ValidationError, OverflowError):
-                reason = f"The {ours} tool was called with invalid arguments: {error}."
-                also = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
-                takes = f"It takes {signature(ours, schema)}."
-                return InvalidToolCall(f"{reason}{also}", value, unusable=False, advice=takes)
+                reason = f"The {known_name} tool was called with invalid arguments: {error}."
+                other_mistakes = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
+                usage = f"It takes {format_signature(known_name, schema)}."
+                return InvalidToolCall(f"{reason}{other_mistakes}", value, is_unusable=False, advice=usage)
         return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
 
 
 def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | str:
-    """Return the JSON object that a text is or certainly means, or why it is none; add what was repaired to `notes`."""
-    from codeloop.tool.repair.arguments import read_loosely, repair_text
+    """Return the JSON object in a call's arguments, or why there is none. Repairs are added to `notes`."""
+    from codeloop.tool.repair.arguments import repair_arguments, unwrap_arguments
 
-    value = _parse_arguments(repair_text(arguments, schema))
-    loose = read_loosely(arguments, schema, notes) if isinstance(value, str) else None
+    value = _parse_arguments(unwrap_arguments(arguments, schema))
+    loose = repair_arguments(arguments, schema, notes) if isinstance(value, str) else None
     return value if loose is None else _parse_arguments(loose)
 
 
 def _parse_arguments(arguments: str) -> JSON | str:
-    """Return the JSON object, or why the text is not one."""
+    """Return the JSON object, or a text that says why there is none."""
     deepest = TOOL_DEPTH.value
     try:
-        value = _object(arguments.encode("utf-8", "surrogatepass"))
+        # Lone surrogates have no UTF-8; with `surrogatepass` the decoder reports them as invalid.
+        value = _decode_object(arguments.encode("utf-8", "surrogatepass"))
     except msgspec.DecodeError as error:
         return str(error)
     except RecursionError:
         return f"they are nested deeper than {deepest} levels"
-    is_deep = arguments.count("[") + arguments.count("{") > deepest and _is_deeper(value, deepest)
+    # Counting brackets is cheap; the value is only walked when there are enough of them.
+    is_deep = arguments.count("[") + arguments.count("{") > deepest and _is_nested_deeper(value, deepest)
     return f"they are nested deeper than {deepest} levels" if is_deep else value
 
 
-def _is_deeper(value: Any, levels: int) -> bool:
+def _is_nested_deeper(value: Any, levels: int) -> bool:
     """Return whether lists and objects are nested deeper than `levels`."""
     level: list[Any] = [value]
     while level and levels >= 0:
@@ -231,8 +234,8 @@ def _list_members(value: Any) -> list[Any]:
     return [item for item in inside if isinstance(item, dict | list)]
 
 
-def _unpack(value: JSON) -> JSON:
-    """Return the object with arguments that came as JSON text parsed: models sometimes quote a list or an object."""
+def _parse_quoted_values(value: JSON) -> JSON:
+    """Return an object whose lists and objects in the form of JSON text, which models sometimes send, are parsed."""
     result: JSON = {}
     for key, item in value.items():
         result[key] = item
@@ -243,11 +246,11 @@ def _unpack(value: JSON) -> JSON:
     return result
 
 
-def _list_unsuitable(model: str) -> frozenset[str]:
+def _list_unsuitable_tools(model: str) -> frozenset[str]:
     """Return the tools that a model (by its id) is not offered, because another one suits it better."""
     return _EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
 
 
 def edits_by_patch(model: str) -> bool:
     """Return whether a model (by its id) is offered patches instead of single edits."""
-    return any(matches(model, pattern) for pattern in _PATCH_MODELS)
+    return any(matches(model, pattern) for pattern in _PATCH_MODEL_PATTERNS)

@@ -1,4 +1,4 @@
-"""Truncates what a tool returns to the model; the full output is kept in a file that the text names."""
+"""Cuts the output of a tool to the size that a model is shown; the complete output is saved in a file."""
 
 from pathlib import Path
 
@@ -8,12 +8,16 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
 from codeloop.workspace.files.scratch import save, shorten_output
 
+# The note on what was left out, and the blank lines around it.
 _NOTE_LINES = 3
-_BOUNDED_EXTRA = (400, 40 * 1024)
-"""Lines and bytes beyond the limit that a tool may add to an output that it has bounded itself."""
+# A note on the omitted lines takes less, besides its path.
+_NOTE_BYTES = 200
+# A tool that bounds its own output may add so much to it, such as the instructions of a folder.
+_EXTRA_LINES = 400
+_EXTRA_BYTES = 40 * 1024
 
 
-def truncate(
+def truncate_output(
     result: ToolResult,
     scratch: Path,
     keep: Keep = "head",
@@ -21,15 +25,15 @@ def truncate(
     lines: int = TOOL_OUTPUT_LINES.value,
     size: int = TOOL_OUTPUT_BYTES.value,
 ) -> ToolResult:
-    """Return the result with an output of at most `lines` lines and `size` bytes, and `metadata.truncated` always set.
+    """Return the result with an output of at most `lines` lines and `size` bytes, and with `metadata.truncated`.
 
     The complete output (up to a cap) is saved in a new file in `scratch`; a note in the output and
-    `metadata.outputPath` have its path, `metadata.lines` the number of its lines. `keep`: which end stays.
+    `metadata.outputPath` have its path, `metadata.lines` the number of its lines. `keep`: the end that stays.
     Never fails: if the file can't be written, the note says so.
     """
     raw = result.output.encode("utf-8", "replace")
     if result.is_bounded:
-        lines, size = lines + _BOUNDED_EXTRA[0], size + _BOUNDED_EXTRA[1]
+        lines, size = lines + _EXTRA_LINES, size + _EXTRA_BYTES
     if len(raw) <= size and count_lines(result.output) <= lines:
         metadata = {**result.metadata, "truncated": bool(result.metadata.get("truncated"))}
         return replace(result, output=raw.decode(), metadata=metadata)
@@ -38,8 +42,8 @@ def truncate(
         path, where = _save_complete(scratch, raw)
     except OSError as error:
         path, where = None, f"it could not be saved ({error.strerror})"
-    room = 200 + len(where.encode("utf-8", "replace"))
-    part = cut(text, max(1, lines - _NOTE_LINES), max(1, size - room), keep)
+    note_bytes = _NOTE_BYTES + len(where.encode("utf-8", "replace"))
+    part = cut(text, max(1, lines - _NOTE_LINES), max(1, size - note_bytes), keep)
     count = "1 line" if part.lines == 1 else f"{part.lines} lines"
     note = f"[{count} ({part.bytes} bytes) of the output left out here; {where}]"
     output = f"{note}\n\n{part.tail}" if keep == "tail" else f"{part.head.rstrip()}\n\n{note}"
@@ -50,7 +54,7 @@ def truncate(
 
 
 def _save_complete(scratch: Path, raw: bytes) -> tuple[Path, str]:
-    """Save an output; return the file, and a text for the model about it."""
+    """Save an output; return the path of the file, and the part of the note that names it."""
     path = save(scratch, raw[: TOOL_FILE.value])
     limit_note = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
     return path, f"the whole is in {shorten_output(path)}{limit_note}: grep it, or read it with offset and limit"

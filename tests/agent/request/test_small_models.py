@@ -44,7 +44,7 @@ def test_the_configuration_decides() -> None:
 
 
 def test_what_small_models_do_without_are_tools_that_there_are() -> None:
-    assert toolbox_of().by_name.keys() >= NOT_FOR_SMALL
+    assert toolbox_of().tools_by_name.keys() >= NOT_FOR_SMALL
 
 
 async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:

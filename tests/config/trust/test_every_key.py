@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.normalise import Values
+from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import Layer
 from codeloop.config.trust.filter import filter_layer
 from codeloop.kit.jsonc import Document
@@ -64,6 +64,6 @@ def test_a_looser_value_changes_nothing(world: World, key: str) -> None:
 def test_what_is_not_listed_is_ignored_whatever_it_holds(world: World, key: str) -> None:
     for value in SAMPLES:
         layer = Layer("project", "codeloop.json", world.root, Document("", {key: value}), is_project=True)
-        kept, ignored = filter_layer(Values(layer, {key: value}), {})
+        kept, ignored = filter_layer(NormalisedValues(layer, {key: value}), {})
         assert kept.values == {}, value
         assert ignored, value

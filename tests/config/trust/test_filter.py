@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.config.load import Loaded
+from codeloop.config.load import LoadedConfig
 from codeloop.extend.agents import build_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.config import Config
@@ -231,7 +231,7 @@ def test_restrictions_keep_their_origin(world: World) -> None:
     assert provenance["instructions[0]"] == f"{file}:2:24"
 
 
-def origins(loaded: Loaded) -> dict[str, str]:
+def origins(loaded: LoadedConfig) -> dict[str, str]:
     return {name: str(origin) for name, origin in loaded.provenance.items()}
 
 

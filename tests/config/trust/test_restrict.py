@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import convert
 
-from codeloop.config.trust.restrict import restrict
+from codeloop.config.trust.restrict import restrict_rules
 from codeloop.extend.agents import build_rules
 from codeloop.kit.wildcard import TooManyOverlaps, matches, overlap
 from codeloop.permission.rules import decide, find_last_match
@@ -35,7 +35,7 @@ def rule(text: str) -> PermissionRule:
 
 
 def tighten(base: tuple[PermissionRule, ...], restrictions: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
-    return (*base, *restrict(base, restrictions))
+    return (*base, *restrict_rules(base, restrictions))
 
 
 def verdict(permission: str, pattern: str, rules: tuple[PermissionRule, ...]) -> str:

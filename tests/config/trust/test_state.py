@@ -11,9 +11,9 @@ import pytest
 
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust import contents
-from codeloop.config.trust.changes import trust_changes
-from codeloop.config.trust.state import TrustState, trust_state
-from codeloop.config.trust.store import amend, record_of, trust
+from codeloop.config.trust.changes import list_trust_changes
+from codeloop.config.trust.state import TrustState, find_trust_state
+from codeloop.config.trust.store import find_trust_record, trust_changed_file, trust_directory
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
@@ -39,11 +39,11 @@ def write(file: Path, text: str) -> Path:
 
 
 def state(paths: Paths, root: Path, directory: Path | None = None) -> TrustState:
-    return trust_state(paths, root, directory or root)
+    return find_trust_state(paths, root, directory or root)
 
 
 def changes(paths: Paths, root: Path, directory: Path | None = None) -> list[str]:
-    return [f"{change.what} {change.path}" for change in trust_changes(paths, root, directory or root)]
+    return [f"{change.what} {change.path}" for change in list_trust_changes(paths, root, directory or root)]
 
 
 def test_nobody_trusted_it(paths: Paths, root: Path) -> None:
@@ -53,7 +53,7 @@ def test_nobody_trusted_it(paths: Paths, root: Path) -> None:
 
 
 def test_what_goes_back_to_what_it_was_is_trusted_again(paths: Paths, root: Path) -> None:
-    trust(paths, root)
+    trust_directory(paths, root)
     write(root / "codeloop.json", "{}")
     assert "codeloop.json changed" in (state(paths, root).why or "")
     write(root / "codeloop.json", ALLOW)
@@ -63,11 +63,11 @@ def test_what_goes_back_to_what_it_was_is_trusted_again(paths: Paths, root: Path
 def test_a_folder_below_brings_its_own_and_keeps_that_of_others(paths: Paths, root: Path) -> None:
     write(root / "a/.codeloop/command/x.md", "x")
     write(root / "b/opencode.json", "{}")
-    trust(paths, root)
+    trust_directory(paths, root)
     assert state(paths, root).trusted
     assert changes(paths, root, root / "a") == ["added a/.codeloop/command/x.md"]
-    trust(paths, root, root / "a")
-    trust(paths, root, root / "b")
+    trust_directory(paths, root, root / "a")
+    trust_directory(paths, root, root / "b")
     for place in (root, root / "a", root / "b"):
         assert state(paths, root, place).trusted
     (root / "a/.codeloop/command/x.md").unlink()
@@ -81,11 +81,11 @@ def test_a_link_counts_by_what_it_leads_to(paths: Paths, root: Path, tmp_path: P
     write(root / ".codeloop/command/keep.md", "k")
     (root / ".codeloop/command/x.md").symlink_to(outside)
     (root / "AGENTS.md").symlink_to(outside)
-    trust(paths, root)
+    trust_directory(paths, root)
     assert state(paths, root).trusted
     write(outside, "y")
     assert changes(paths, root) == ["changed .codeloop/command/x.md", "changed AGENTS.md"]
-    assert all(not change.patch for change in trust_changes(paths, root, root)), "what lies elsewhere is not shown"
+    assert all(not change.patch for change in list_trust_changes(paths, root, root)), "what lies elsewhere is not shown"
     kept = "".join(copy.read_text() for copy in (paths.state / "trusted").iterdir())
     assert "k" in kept
     assert "x" not in kept
@@ -93,7 +93,7 @@ def test_a_link_counts_by_what_it_leads_to(paths: Paths, root: Path, tmp_path: P
 
 def test_instructions_become_a_link(paths: Paths, root: Path, tmp_path: Path) -> None:
     write(root / "AGENTS.md", "Be nice.")
-    trust(paths, root)
+    trust_directory(paths, root)
     write(root / "AGENTS.md", "Be quick.")
     assert state(paths, root).trusted, "its text is data, trusted or not"
     (root / "AGENTS.md").unlink()
@@ -106,13 +106,13 @@ def test_a_named_secret_is_compared_and_never_kept(paths: Paths, root: Path, tmp
     write(root / "key", "sk-inside")
     values = {"provider": {"p": {"options": {"apiKey": "{file:key}", "other": "{file:~/key}"}}}}
     write(root / "codeloop.json", json.dumps(values))
-    trust(paths, root)
+    trust_directory(paths, root)
     stored = "".join(file.read_text() for file in paths.state.rglob("*") if file.is_file())
     assert "sk-" not in stored
     write(tmp_path / "user/key", "sk-renewed")
     assert state(paths, root).trusted, "the person's own file, which the project only names"
     write(root / "key", "sk-changed")
-    (change,) = trust_changes(paths, root, root)
+    (change,) = list_trust_changes(paths, root, root)
     assert (change.path, change.what, change.patch) == ("key", "changed", "")
 
 
@@ -120,14 +120,14 @@ def test_a_name_written_with_escapes_is_found(paths: Paths, root: Path) -> None:
     write(root / "p.txt", "one")
     write(root / "codeloop.json", '{"username": "{file:p.txt}", "model": "\\u007bfile:q.txt}"}')
     write(root / "q.txt", "one")
-    trust(paths, root)
+    trust_directory(paths, root)
     write(root / "q.txt", "two")
     assert changes(paths, root) == ["changed q.txt"]
 
 
 def test_what_can_not_be_read_is_a_state_like_any(paths: Paths, root: Path) -> None:
     os.mkfifo(root / "opencode.json")
-    trust(paths, root)
+    trust_directory(paths, root)
     assert state(paths, root).trusted
     (root / "opencode.json").unlink()
     assert changes(paths, root) == ["removed opencode.json"]
@@ -139,7 +139,7 @@ def test_a_file_that_goes_while_others_are_read(paths: Paths, root: Path) -> Non
     """Whatever the moment, the answer is one of the two states, and never an error."""
     for number in range(20):
         write(root / f".codeloop/command/c{number}.md", "x")
-    trust(paths, root)
+    trust_directory(paths, root)
     stop = threading.Event()
 
     def flicker() -> None:
@@ -161,7 +161,7 @@ def test_a_file_that_goes_while_others_are_read(paths: Paths, root: Path) -> Non
 def test_too_much_is_not_trusted_for_good(
     paths: Paths, root: Path, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trust(paths, root)
+    trust_directory(paths, root)
     monkeypatch.setattr(contents, limit, replace(getattr(contents, limit), value=10))
     for number in range(12):
         write(root / f".codeloop/plugin/p{number}.py", "x" * 10)
@@ -169,19 +169,19 @@ def test_too_much_is_not_trusted_for_good(
     assert not found.trusted
     assert "more than can be compared" in (found.why or "")
     with pytest.raises(CodeloopError, match="--trust"):
-        trust(paths, root)
+        trust_directory(paths, root)
     with pytest.raises(CodeloopError, match="more than can be compared"):
-        trust_changes(paths, root, root)
+        list_trust_changes(paths, root, root)
 
 
 def test_a_huge_file_is_not_trusted(paths: Paths, root: Path) -> None:
     write(root / ".codeloop/tool/t.py", "x" * (1024 * 1024 + 1))
     with pytest.raises(CodeloopError, match=r"tool/t\.py"):
-        trust(paths, root)
+        trust_directory(paths, root)
 
 
 def test_another_work_tree_of_the_repository_is_another_directory(paths: Paths, tmp_path: Path, root: Path) -> None:
-    trust(paths, root)
+    trust_directory(paths, root)
     write(tmp_path / "second/codeloop.json", ALLOW)
     assert not state(paths, tmp_path / "second").trusted
 
@@ -203,10 +203,10 @@ def test_processes_that_trust_at_once_keep_what_both_saw(paths: Paths, root: Pat
 
 def test_the_persons_own_change_is_trusted_with_what_it_names(paths: Paths, root: Path) -> None:
     write(root / "style.md", "s")
-    trust(paths, root)
+    trust_directory(paths, root)
     write(root / "codeloop.json", '{"permission": "allow", "instructions": ["style.md"]}')
     write(root / ".codeloop/plugin/p.py", "evil")
-    amend(paths, root, root, root / "codeloop.json")
+    trust_changed_file(paths, root, root, root / "codeloop.json")
     assert changes(paths, root) == ["added .codeloop/plugin/p.py"]
 
 
@@ -226,18 +226,18 @@ def test_programs_that_are_named_with_references_are_compared(
     write(root / "part.txt", "made\n")
     write(root / "made.py", "good")
     write(root / "codeloop.json", json.dumps(config).replace("NAME", name))
-    trust(paths, root)
+    trust_directory(paths, root)
     assert changes(paths, root) == []
     write(root / "made.py", "evil")
     assert changes(paths, root) == ["changed made.py"]
 
 
 def test_copies_that_nothing_refers_to_are_removed(paths: Paths, root: Path) -> None:
-    trust(paths, root)
+    trust_directory(paths, root)
     write(root / "codeloop.json", "{}")
-    trust(paths, root)
+    trust_directory(paths, root)
     (copy,) = (paths.state / "trusted").iterdir()
     assert copy.read_text() == "{}"
-    record = record_of(paths, root)
+    record = find_trust_record(paths, root)
     assert record is not None
     assert record.files == {"codeloop.json": copy.name}

@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust import store as module
-from codeloop.config.trust.store import distrust, read_trust, record_of, trust
+from codeloop.config.trust.store import distrust_directory, find_trust_record, read_trust, trust_directory
 from codeloop.schema.errors import CodeloopError
 
 
@@ -21,7 +21,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def is_trusted(paths: Paths, root: Path) -> bool:
-    return record_of(paths, root) is not None
+    return find_trust_record(paths, root) is not None
 
 
 def folder(path: Path) -> Path:
@@ -37,7 +37,7 @@ def test_nothing_is_trusted_at_first(tmp_path: Path, paths: Paths) -> None:
 def test_trust_holds_for_exactly_that_directory(tmp_path: Path, paths: Paths) -> None:
     root = folder(tmp_path / "app")
     folder(root / "inner")
-    trust(paths, root)
+    trust_directory(paths, root)
     assert is_trusted(paths, root)
     assert not any(is_trusted(paths, other) for other in (tmp_path, root / "inner", tmp_path / "app-evil"))
 
@@ -46,7 +46,7 @@ def test_trust_is_for_the_directory_behind_a_link(tmp_path: Path, paths: Paths) 
     root = folder(tmp_path / "app")
     other = folder(tmp_path / "other")
     (tmp_path / "link").symlink_to(root)
-    trust(paths, tmp_path / "link")
+    trust_directory(paths, tmp_path / "link")
     assert is_trusted(paths, root)
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(other)
@@ -55,16 +55,16 @@ def test_trust_is_for_the_directory_behind_a_link(tmp_path: Path, paths: Paths) 
 
 def test_trust_can_be_taken_back_even_when_the_directory_is_gone(tmp_path: Path, paths: Paths) -> None:
     root = folder(tmp_path / "app")
-    trust(paths, root)
+    trust_directory(paths, root)
     root.rmdir()
-    assert distrust(paths, root)
-    assert not distrust(paths, root)
+    assert distrust_directory(paths, root)
+    assert not distrust_directory(paths, root)
     assert not is_trusted(paths, root)
 
 
 def test_only_the_owner_may_read_the_file(tmp_path: Path, paths: Paths) -> None:
-    trust(paths, tmp_path)
-    assert stat.S_IMODE(paths.trust.stat().st_mode) == 0o600
+    trust_directory(paths, tmp_path)
+    assert stat.S_IMODE(paths.trust_file.stat().st_mode) == 0o600
     assert stat.S_IMODE(paths.state.stat().st_mode) == 0o700
     assert [file.name for file in paths.state.iterdir()] == ["trust.json"]
 
@@ -74,7 +74,7 @@ def test_only_the_owner_may_read_the_file(tmp_path: Path, paths: Paths) -> None:
 )
 def test_a_damaged_file_is_moved_aside_and_trusts_nothing(tmp_path: Path, paths: Paths, content: bytes) -> None:
     paths.state.mkdir(parents=True)
-    paths.trust.write_bytes(content)
+    paths.trust_file.write_bytes(content)
     assert not is_trusted(paths, Path("/"))
     found = read_trust(paths)
     assert found.directories == {}
@@ -83,13 +83,13 @@ def test_a_damaged_file_is_moved_aside_and_trusts_nothing(tmp_path: Path, paths:
     (aside,) = paths.state.iterdir()
     assert aside.read_bytes() == content
     assert aside.name.startswith("trust.json.broken-")
-    trust(paths, tmp_path)
+    trust_directory(paths, tmp_path)
     assert is_trusted(paths, tmp_path)
 
 
 def test_a_pipe_in_its_place_does_not_hang(tmp_path: Path, paths: Paths) -> None:
     paths.state.mkdir(parents=True)
-    os.mkfifo(paths.trust)
+    os.mkfifo(paths.trust_file)
     assert "can't be read" in (read_trust(paths).warning or "")
     assert not is_trusted(paths, tmp_path)
 
@@ -98,13 +98,13 @@ def test_a_state_folder_that_can_not_be_made_is_a_clear_error(tmp_path: Path, pa
     paths.state.parent.mkdir()
     paths.state.write_text("a file")
     with pytest.raises(CodeloopError, match=r"trust.json can't be written: .*Nothing was changed"):
-        trust(paths, tmp_path)
+        trust_directory(paths, tmp_path)
     assert not is_trusted(paths, tmp_path)
 
 
 def test_only_a_directory_can_be_trusted(tmp_path: Path, paths: Paths) -> None:
     with pytest.raises(CodeloopError, match="not a directory"):
-        trust(paths, tmp_path / "missing")
+        trust_directory(paths, tmp_path / "missing")
 
 
 def test_a_lock_that_stays_is_waited_for_only_so_long(
@@ -115,9 +115,9 @@ def test_a_lock_that_stays_is_waited_for_only_so_long(
     holder = os.open(paths.state, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
     with pytest.raises(CodeloopError, match="Another process holds the lock"):
-        trust(paths, tmp_path)
+        trust_directory(paths, tmp_path)
     os.close(holder)
-    trust(paths, tmp_path)
+    trust_directory(paths, tmp_path)
     assert is_trusted(paths, tmp_path)
 
 

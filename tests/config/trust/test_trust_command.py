@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from codeloop.cli.commands.access.trust import trust
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.trust.store import record_of
+from codeloop.config.trust.store import find_trust_record
 from codeloop.schema.errors import CodeloopError
 
 
@@ -23,7 +23,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
 
 
 def is_trusted(paths: Paths, root: Path) -> bool:
-    return record_of(paths, root) is not None
+    return find_trust_record(paths, root) is not None
 
 
 def run(*arguments: str) -> Result:
@@ -61,7 +61,7 @@ def test_a_missing_directory_is_a_clear_error(tmp_path: Path, paths: Paths) -> N
 
 def test_a_damaged_list_is_said(paths: Paths) -> None:
     paths.state.mkdir(parents=True)
-    paths.trust.write_text("{")
+    paths.trust_file.write_text("{")
     result = run("--list")
     assert "was damaged and is now trust.json.broken-" in result.stderr
     assert result.stdout == "No directory is trusted.\n"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.config.load import Loaded
+from codeloop.config.load import LoadedConfig
 from codeloop.extend.hooks.config_changes import answer_file, ask_extensions, find_differences, read_layer
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
@@ -10,8 +10,8 @@ from codeloop.schema.wire import JSON
 from tests.support.hooked import RecordingHandler
 
 
-def loaded(config: Config) -> Loaded:
-    return Loaded(config, {}, (), ())
+def loaded(config: Config) -> LoadedConfig:
+    return LoadedConfig(config, {}, (), ())
 
 
 def test_only_what_is_other_than_before_counts() -> None:

@@ -64,11 +64,11 @@ async def test_each_handler_sees_what_the_one_before_it_made_the_persons_first()
 
 async def test_nothing_is_asked_that_no_handler_wants() -> None:
     hooks = Hooks([Doing(raising(ValueError("never")))])
-    assert hooks.wants(BEFORE)
-    assert not hooks.wants(AFTER)
+    assert hooks.has_handler(BEFORE)
+    assert not hooks.has_handler(AFTER)
     assert await hooks.run(AFTER, {}, {"title": "t"}) == {"title": "t"}
     hooks.take(())
-    assert not hooks.wants(BEFORE)
+    assert not hooks.has_handler(BEFORE)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ async def test_an_answer_that_comes_after_its_handler_is_gone_is_not_kept() -> N
     definition = frozenset(("tool.definition",))
     hooks = Hooks([Doing(late, names=definition)])
     now = {"description": "", "parameters": {}}
-    assert (await hooks.once("tool.definition", {}, now))["description"] == "old"
-    assert (await hooks.once("tool.definition", {}, now))["description"] == "new"
+    assert (await hooks.run_cached("tool.definition", {}, now))["description"] == "old"
+    assert (await hooks.run_cached("tool.definition", {}, now))["description"] == "new"
 
 
 async def test_a_turn_that_is_cancelled_ends_the_handler() -> None:

@@ -34,7 +34,7 @@ async def test_what_it_offers_is_remembered_and_it_is_not_started_for_that(tmp_p
     async with world(tmp_path) as it:
         await it.server().connect()
     async with world(tmp_path) as it:
-        specs = {spec.name: spec for spec in it.toolbox.specs("m")}
+        specs = {spec.name: spec for spec in it.toolbox.list_specs("m")}
         assert specs["p_echo"].description == "Does echo."
         assert specs["p_echo"].parameters == {"type": "object", "properties": {"text": {"type": "string"}}}
         assert it.server().status.state == "known"

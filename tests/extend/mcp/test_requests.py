@@ -147,7 +147,7 @@ async def test_a_model_answers_a_server_in_a_session_of_its_own_when_that_is_all
 async def test_resources_are_listed_and_read(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         await it.server().connect()
-        tool = it.toolbox.by_name["mcp_resource"].loaded
+        tool = it.toolbox.tools_by_name["mcp_resource"].implementation
         listed = await tool.run(_resource(), it.ctx)
         assert listed.output.splitlines()[0] == "- p plain://note (note) A note."
         read = await tool.run(_resource(server="p", uri="plain://note"), it.ctx)

@@ -14,7 +14,7 @@ from tests.extend.mcp.world import PLAIN, World, plain, world
 
 
 def offered(it: World) -> list[str]:
-    return [spec.name for spec in it.toolbox.specs("m")]
+    return [spec.name for spec in it.toolbox.list_specs("m")]
 
 
 def more_tools(it_path: Path, **tool: object) -> None:
@@ -71,13 +71,13 @@ async def test_new_or_changed_tools_are_not_told_to_the_model_until_agreed_to(
 ) -> None:
     async with world(tmp_path) as it:
         await it.server().connect()
-        before = it.toolbox.specs("m")
+        before = it.toolbox.list_specs("m")
     more_tools(tmp_path, **tool)
     async with world(tmp_path) as it:
         it.ctx.deny = ("mcp_changed",)
         with pytest.raises(Denied):
             await it.call("echo", text="x")
-        assert it.toolbox.specs("m") == before
+        assert it.toolbox.list_specs("m") == before
         assert tool["description"] in it.ctx.asked[-1].metadata["diff"]
         assert it.server().status.reason == "its tools have changed since they were agreed to"
         assert tool["description"] not in (await it.search(query="send pixel")).output

@@ -24,7 +24,7 @@ def server(tmp_path: Path, version: str) -> dict[str, Any]:
 
 
 async def read(it: World, uri: str) -> str:
-    tool = it.toolbox.by_name["mcp_resource"].loaded
+    tool = it.toolbox.tools_by_name["mcp_resource"].implementation
     return (await tool.run(ResourceParams(server="p", uri=uri), it.ctx)).output
 
 

@@ -48,7 +48,7 @@ class World:
         if not self.table.remembered:
             await self.server().connect()
             self.table.__dict__.pop("remembered", None)
-        prepared = self.toolbox.by_name[f"p_{tool}"].loaded
+        prepared = self.toolbox.tools_by_name[f"p_{tool}"].implementation
         return await prepared.run(given, self.ctx)
 
     async def search(self, **given: Any) -> ToolResult:
@@ -89,7 +89,7 @@ async def world(
 ) -> AsyncGenerator[World]:
     """Open the servers of `mcp` (default: the plain one as `p`); all of them have ended afterwards."""
     ctx = make_context(tmp_path)
-    at, own = ctx.workspace, paths_of(tmp_path).own
+    at, own = ctx.workspace, paths_of(tmp_path).private_folders
     ctx.workspace = Workspace(at.root, at.directory, at.scratch, at.environment, sandbox, own)
     changed: list[str] = []
     project = McpProject(

@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.app.settings import Startup, find_settings
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.trust.store import trust
+from codeloop.config.trust.store import trust_directory
 from codeloop.extend.packages.install import install, uninstall
 from codeloop.extend.packages.lock import (
     PackageName,
@@ -179,7 +179,7 @@ def test_trust_ends_with_a_change_of_a_plugin_that_a_project_names_by_its_path(t
     here = Startup(directory=work, environment=environment)
     before = find_settings(here)
     assert before.extensions == ()
-    trust(before.paths, before.project_root.root, before.project_root.directory)
+    trust_directory(before.paths, before.project_root.root, before.project_root.directory)
     assert len(find_settings(here).extensions) == 4
     for changed in ("ours/tool/a.py", *names):
         text = (work / changed).read_text()

@@ -31,6 +31,6 @@ class Judge:
         directory = self._workspace.directory
         analysis = analyse(line, gather_facts(line, directory, self._place, self._workspace))
         files = find_touched(analysis.touches, directory, self._workspace)
-        needs = LineNeeds(line, analysis, files, directory).all(self._workspace, lambda _, __: {})
+        needs = LineNeeds(line, analysis, files, directory).list_needs(self._workspace, lambda _, __: {})
         lists = (self._rules, make_guard_rules(self._rules))
         return all(decide(need, rules).action == "allow" for need in needs for rules in lists)

@@ -8,7 +8,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.files.apply_patch import PatchParams, apply_patch
 from codeloop.tool.builtin.files.read import ReadParams, read
-from codeloop.tool.tool import ToolFailure, ToolResult, for_model
+from codeloop.tool.tool import ToolFailure, ToolResult, format_for_model
 from tests.tool.context import TestContext, make_context
 
 
@@ -155,7 +155,7 @@ async def test_of_a_file_that_may_not_be_read_nothing_is_told(tmp_path: Path) ->
         patch = f"*** Begin Patch\n*** Update File: .env\n*** Move to: open.txt\n@@\n{hunk}\n*** End Patch"
         with pytest.raises(ToolFailure, match="not free to read") as refused:
             await apply_patch.run(PatchParams(patch), ctx)
-        assert "1f2e3d" not in for_model(refused.value).replace(hunk, "")
+        assert "1f2e3d" not in format_for_model(refused.value).replace(hunk, "")
     assert (ctx.workspace.root / ".env").read_text() == "KEY=1f2e3d\n"
 
 

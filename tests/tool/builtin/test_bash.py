@@ -13,9 +13,13 @@ from codeloop.schema.part import ToolStateCompleted, ToolTime
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.builtin.search.grep import GrepParams, grep
+from codeloop.tool.builtin.shell.background_commands import (
+    BashKillParams,
+    BashOutputParams,
+    bash_kill,
+    bash_output,
+)
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
-from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLine
+from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def git(root: Path, *words: str) -> None:
 
 def doubt(root: Path, *commands: str, **environment: str) -> str:
     given = {"HOME": str(root.parent / "home"), "PATH": "/usr/bin:/bin", **environment}
-    return UnsandboxedLine(root, given, (root, Path("/tmp/other"))).find_doubt(commands)
+    return UnsandboxedLineCheck(root, given, (root, Path("/tmp/other"))).find_doubt(commands)
 
 
 @pytest.mark.parametrize(

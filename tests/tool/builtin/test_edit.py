@@ -14,7 +14,7 @@ from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.builtin.files.write import WriteParams, write
 from codeloop.tool.builtin.search.grep import GrepParams, grep
-from codeloop.tool.tool import ToolFailure, ToolResult, for_model
+from codeloop.tool.tool import ToolFailure, ToolResult, format_for_model
 from tests.tool.context import TestContext, make_context
 
 
@@ -147,8 +147,8 @@ async def test_a_new_text_is_there_already_when_its_whole_lines_are(tmp_path: Pa
     (ctx.workspace.root / "a.py").write_text("def f(amount):\n    b = 2\n    return total(amount)\na = 1\n")
     with pytest.raises(ToolFailure) as error:
         await run(ctx, "a.py", "zzzzzzzz", new)
-    assert ("newString is already there" in for_model(error.value)) == bool(line)
-    assert not line or f"at line {line}." in for_model(error.value)
+    assert ("newString is already there" in format_for_model(error.value)) == bool(line)
+    assert not line or f"at line {line}." in format_for_model(error.value)
 
 
 class Meddling(TestContext):
@@ -332,7 +332,7 @@ async def test_of_a_file_that_may_not_be_read_nothing_is_told(tmp_path: Path, ol
         file.write_text("KEY=1f2e3d\nNEXT=2\n")
         with pytest.raises(ToolFailure, match="not free to read") as refused:
             await run(ctx, name, old, "new")
-        assert "1f2e3d" not in for_model(refused.value)
+        assert "1f2e3d" not in format_for_model(refused.value)
         assert file.read_text() == "KEY=1f2e3d\nNEXT=2\n"
 
 
@@ -358,4 +358,4 @@ async def test_a_failure_quotes_nothing_of_a_file_that_is_asked_about_and_was_no
     (ctx.workspace.root / "notes/a.txt").write_text("KEY=1f2e3d\nNEXT=2\n")
     with pytest.raises(ToolFailure, match="not found, or more than once") as refused:
         await run(ctx, "notes/a.txt", "KEY=1f2exx", "new")
-    assert "1f2e3d" not in for_model(refused.value)
+    assert "1f2e3d" not in format_for_model(refused.value)

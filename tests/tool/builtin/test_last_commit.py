@@ -13,8 +13,8 @@ from codeloop.agent.answer.checks import list_checks
 from codeloop.schema.bounds.program import COMMIT_LEFT
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
+from codeloop.tool.builtin.shell.background_commands import BashOutputParams, bash_output
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
 from codeloop.tool.tool import ToolFailure
 from codeloop.workspace.sandbox.sandbox import Backend, Sandboxes, SandboxRefused
 from tests.tool.context import TestContext, make_context

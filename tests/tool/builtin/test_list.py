@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.search.list_ import Folder, ListParams, list_
+from codeloop.tool.builtin.search.list_ import FolderTree, ListParams, list_
 from codeloop.tool.tool import ToolFailure
 from tests.tool.context import TestContext, make_context
 
@@ -70,7 +70,7 @@ PATHS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max
 @given(PATHS, st.integers(1, 30))
 def test_a_tree_never_takes_more_lines_than_its_budget(paths: list[list[str]], budget: int) -> None:
     files = {"/".join([*steps, "file"]) + str(index) for index, steps in enumerate(paths)}
-    top = Folder()
+    top = FolderTree()
     for path in files:
         top.add(path)
     complete = top.open(budget)
@@ -84,7 +84,7 @@ def test_which_folders_are_shown_whole_does_not_depend_on_the_order_of_the_searc
     paths = [f"{folder}/{number}" for folder in ("a", "b") for number in range(5)]
     shown: set[str] = set()
     for order in (paths, paths[::-1]):
-        top = Folder()
+        top = FolderTree()
         for path in order:
             top.add(path)
         assert not top.open(8)

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.tool.builtin.files.multiedit import MultieditParams, OneEdit, multiedit
+from codeloop.tool.builtin.files.edit import MultieditParams, OneEdit, multiedit
 from codeloop.tool.tool import ToolFailure
 from tests.tool.context import make_context
 

@@ -121,7 +121,7 @@ async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(t
         session_created(session),
         message_updated(info),
     )
-    context.session.continue_as("build", "Carry it out.")
+    context.session.continue_as_agent("build", "Carry it out.")
     assert [entry.info.agent for entry in context.store.read_context(context.session_id).entries] == ["plan", "build"]
 
 

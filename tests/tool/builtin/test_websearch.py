@@ -14,8 +14,8 @@ from codeloop.permission.gate import Denied
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
-from codeloop.tool.web.json_search import tavily
-from codeloop.tool.web.providers import PROVIDERS, SEARCH_KEYS
+from codeloop.tool.web.json_search import search_tavily
+from codeloop.tool.web.providers import PROVIDERS, SEARCH_KEY_VARIABLES
 from codeloop.tool.web.search_service import SearchService
 from tests.tool.context import TestContext, make_context
 from tests.tool.web_server import Answer, Request, answer, json_answer, redirect, serving
@@ -267,8 +267,8 @@ async def test_a_service_that_lacks_its_key_or_address_says_so_when_called(
 
 
 async def test_a_key_of_the_environment_is_never_sent_to_another_address(tmp_path: Path) -> None:
-    environment: dict[str, str] = dict.fromkeys(SEARCH_KEYS, KEY)
-    assert len(SEARCH_KEYS) >= len([row for row in PROVIDERS if row.needs_key])
+    environment: dict[str, str] = dict.fromkeys(SEARCH_KEY_VARIABLES, KEY)
+    assert len(SEARCH_KEY_VARIABLES) >= len([row for row in PROVIDERS if row.needs_key])
     async with serving(Exa()) as server:
         await call(tools("exa", server.url, None, environment)[0], make_context(tmp_path), query="q")
         for provider in ("tavily", "brave"):
@@ -284,7 +284,7 @@ async def test_a_key_is_not_sent_in_the_clear(tmp_path: Path) -> None:
 
 
 def test_a_service_is_shown_without_its_key() -> None:
-    service = SearchService("x", "X", "https://x.test", tavily, key=KEY, environment={"TAVILY_API_KEY": KEY})
+    service = SearchService("x", "X", "https://x.test", search_tavily, key=KEY, environment={"TAVILY_API_KEY": KEY})
     assert KEY not in repr(service)
 
 

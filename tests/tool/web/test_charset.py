@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.tool.web.charset import decode
+from codeloop.tool.web.charset import decode_page
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,20 @@ from codeloop.tool.web.charset import decode
     ],
 )
 def test_a_page_is_read_in_its_charset(data: bytes, header: str, text: str, name: str) -> None:
-    assert decode(data, header) == (text, name)
+    assert decode_page(data, header) == (text, name)
 
 
 @pytest.mark.parametrize("label", ["hex", "zlib", "base64", "rot13", "utf-7", "unicode_escape", "punycode", "idna"])
 def test_a_codec_that_is_no_charset_is_not_used(label: str) -> None:
-    assert decode(b"+ADw-41\\u0041", f"text/html; charset={label}") == ("+ADw-41\\u0041", "utf-8")
+    assert decode_page(b"+ADw-41\\u0041", f"text/html; charset={label}") == ("+ADw-41\\u0041", "utf-8")
 
 
 def test_a_cut_last_character_does_not_make_utf8_something_else() -> None:
-    assert decode("aé€".encode()[:-1], is_cut=True) == ("aé", "utf-8")
-    assert decode("aé€".encode()[:-1])[1] == "cp1252"
+    assert decode_page("aé€".encode()[:-1], is_cut=True) == ("aé", "utf-8")
+    assert decode_page("aé€".encode()[:-1])[1] == "cp1252"
 
 
 @given(st.binary(max_size=200), st.text(max_size=30))
 def test_any_bytes_under_any_header_become_text_that_can_be_sent(data: bytes, label: str) -> None:
-    text, _ = decode(data, f"text/html; charset={label}")
+    text, _ = decode_page(data, f"text/html; charset={label}")
     text.encode("utf-8")

@@ -17,7 +17,7 @@ from codeloop.permission.rules import Verdict
 from codeloop.schema.limits import WEB_BYTES
 from codeloop.schema.permission import Need
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch
+from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
 from tests.tool.web.test_url import SPELLINGS
 from tests.tool.web_server import Request, Server, answer, redirect, serving
 
@@ -74,7 +74,7 @@ async def get(
     url: str, internet: Internet | None = None, person: Person | None = None, *, seconds: float = 10
 ) -> FetchResponse:
     network = internet.network if internet is not None else Network()
-    return await fetch(FetchRequest(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network)
+    return await fetch_url(FetchRequest(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network)
 
 
 @pytest.mark.parametrize(("url", "address"), SPELLINGS)
@@ -111,7 +111,7 @@ async def test_a_name_that_no_server_of_others_is_asked_for_is_one_question_with
     person, internet = Person(), Internet({host: ["10.0.0.5"]})
     network = Network({}, internet.resolve, ssl.create_default_context, internet.dial, tmp_path / "hosts")
     with pytest.raises(ToolFailure, match="can't be reached"):
-        await fetch(FetchRequest(f"http://{host}/", "*/*", 10, {}), person.ask, network)
+        await fetch_url(FetchRequest(f"http://{host}/", "*/*", 10, {}), person.ask, network)
     assert (person.questions, [need.permission for need in person.asked]) == (1, ["webfetch_private", "webfetch"])
     assert "10.0.0.5" in person.asked[0].metadata["address"]
     assert "agreed" not in person.asked[0].metadata
@@ -148,7 +148,7 @@ async def test_the_checked_address_is_dialled_whatever_a_second_look_up_would_sa
 
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
-        fetched = await fetch(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
+        fetched = await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
     assert fetched.data == b"public"
     assert (internet.looked_up, internet.dialled) == (["rebind.test"], [(PUBLIC, 8080)])
     assert server.requests[0].headers["host"] == "rebind.test:8080"
@@ -166,7 +166,7 @@ async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_a
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
         with pytest.raises(ToolFailure):
-            await fetch(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
+            await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
     shown = [need.metadata["address"] for need in person.asked if need.permission == "webfetch_private"]
     assert shown == ["10.0.0.5 (private)", "169.254.169.254 (a cloud's metadata service)"]
 

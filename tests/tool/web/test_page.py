@@ -8,8 +8,7 @@ import pytest
 
 from codeloop.schema.limits import WEB_BYTES
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.page import Format, Page, PageSource, convert, plain_text
-from codeloop.tool.web.pdf import read_pdf
+from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_text, read_pdf
 from tests.tool.web.pages import locked_pdf, pdf, png
 
 URL = "https://example.com/docs/page"
@@ -25,9 +24,9 @@ HTML = """<html><head><title>T</title><style>.x{color:red}</style><script>alert(
 ENVIRONMENT = {"PATH": os.defpath}
 
 
-async def shown(data: bytes | str, kind: str, form: Format = "markdown") -> Page:
+async def shown(data: bytes | str, kind: str, form: PageFormat = "markdown") -> Page:
     body = data.encode() if isinstance(data, str) else data
-    return await convert(PageSource(URL, kind, body), form, ENVIRONMENT)
+    return await convert_page(PageSource(URL, kind, body), form, ENVIRONMENT)
 
 
 async def test_html_becomes_markdown_with_absolute_links_and_without_scripts() -> None:
@@ -170,29 +169,29 @@ async def test_a_page_of_nested_quotes_ends_within_its_time_and_memory() -> None
     page = PageSource(URL, "text/html", (b"<blockquote>x" * 400_000)[: WEB_BYTES.value])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ToolFailure, match=r"can't be converted: that takes "):
-        await convert(page, "markdown", {**ENVIRONMENT, name: value}, seconds=3)
+        await convert_page(page, "markdown", {**ENVIRONMENT, name: value}, seconds=3)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
     assert not [one for one in list_processes(f"{name}={value}") if one.has_marker]
 
 
 async def test_an_error_page_is_converted_within_its_time_too() -> None:
     page = PageSource(URL, "text/html", b"<blockquote>x" * 400_000)
-    assert await plain_text(page, ENVIRONMENT, seconds=0.2) == ""
+    assert await extract_text(page, ENVIRONMENT, seconds=0.2) == ""
 
 
 async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
-    page = await convert(PageSource(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT)
+    page = await convert_page(PageSource(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT)
     assert page.note == "only the first 5 MB were read"
     for data in (pdf("x"), png()):
         with pytest.raises(ToolFailure, match="more than 5 MB"):
-            await convert(PageSource(URL, "", data, is_cut=True), "text", ENVIRONMENT)
+            await convert_page(PageSource(URL, "", data, is_cut=True), "text", ENVIRONMENT)
 
 
 async def test_the_text_of_an_error_page_is_one_line_and_never_bytes() -> None:
     assert (
-        await plain_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT)
+        await extract_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT)
         == "Not found"
     )
-    assert await plain_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT) == '{"a": 1}'
-    assert await plain_text(PageSource(URL, "image/png", png()), ENVIRONMENT) == ""
-    assert await plain_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""
+    assert await extract_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT) == '{"a": 1}'
+    assert await extract_text(PageSource(URL, "image/png", png()), ENVIRONMENT) == ""
+    assert await extract_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""

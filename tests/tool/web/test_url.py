@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.net.address import classify_non_public
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.url import parse, resolve_redirect
+from codeloop.tool.web.url import parse_url, resolve_redirect
 
 SPELLINGS = [
     ("http://127.0.0.1/", "127.0.0.1"),
@@ -64,7 +64,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("url", "address"), SPELLINGS)
 def test_an_address_is_known_in_every_spelling(url: str, address: str) -> None:
-    place = parse(url)
+    place = parse_url(url)
     assert (place.host, place.is_literal) == (address, True)
     assert classify_non_public(place.host) is not None or place.is_disguised
 
@@ -72,36 +72,36 @@ def test_an_address_is_known_in_every_spelling(url: str, address: str) -> None:
 @pytest.mark.parametrize("url", REFUSED)
 def test_what_is_no_plain_url_is_refused_with_a_reason(url: str) -> None:
     with pytest.raises(ToolFailure, match=r"can't be fetched|longer than"):
-        parse(url)
+        parse_url(url)
 
 
 def test_a_refusal_never_shows_the_password() -> None:
     with pytest.raises(ToolFailure) as caught:
-        parse("https://me:hunter2@example.com/")
+        parse_url("https://me:hunter2@example.com/")
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["http://0x08080808/", "http://134744072/", "http://8.8.2056/", "http://8.8.8.8./"])
 def test_a_public_address_in_a_strange_spelling_is_disguised(url: str) -> None:
-    assert parse(url).host == "8.8.8.8"
-    assert parse(url).is_disguised
-    assert not parse("http://8.8.8.8/").is_disguised
+    assert parse_url(url).host == "8.8.8.8"
+    assert parse_url(url).is_disguised
+    assert not parse_url("http://8.8.8.8/").is_disguised
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["{}", "0x{:x}", "0{:o}"]))
 def test_one_number_is_the_address_it_stands_for(value: int, form: str) -> None:
-    assert parse(f"http://{form.format(value)}:8080/").host == str(IPv4Address(value))
+    assert parse_url(f"http://{form.format(value)}:8080/").host == str(IPv4Address(value))
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for url in (text, f"http://{text}", f"http://[{text}]/", f"https://example.com/{text}"):
         try:
-            place = parse(url)
+            place = parse_url(url)
         except ToolFailure:
             continue
         assert place.url.isascii()
-        assert parse(place.url).host == place.host
+        assert parse_url(place.url).host == place.host
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ],
 )
 def test_a_url_has_one_usual_spelling(url: str, usual: str) -> None:
-    assert parse(url).url == usual
+    assert parse_url(url).url == usual
 
 
 def test_a_redirect_is_read_relative_to_its_page_and_checked_the_same_way() -> None:
-    page = parse("https://example.com/a/b?c")
+    page = parse_url("https://example.com/a/b?c")
     assert resolve_redirect(page, "../d").url == "https://example.com/d"
     assert resolve_redirect(page, "//other.example/x").url == "https://other.example/x"
     for place in ("file:///etc/passwd", "http://u:p@h/", "http://[::1", "ftp://x/"):

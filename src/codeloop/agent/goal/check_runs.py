@@ -26,7 +26,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import make_next_prompt
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.truncate import truncate
+from codeloop.tool.truncate import truncate_output
 
 NOTE = "codeloop ran the checks of the goal itself; the results below are what they printed."
 
@@ -121,7 +121,7 @@ async def _run(
         return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
     finally:
         context.close()
-    result = truncate(result, workspace.scratch, "tail", lines=engine.output.lines, size=engine.output.bytes)
+    result = truncate_output(result, workspace.scratch, "tail", lines=engine.output.lines, size=engine.output.bytes)
     return _complete(part, result.output, result.metadata)
 
 

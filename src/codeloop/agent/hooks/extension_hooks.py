@@ -44,7 +44,7 @@ class ExtensionHooks(TurnHooks):
     @property
     def permission_verdict(self) -> Callable[[PermissionRequest], Awaitable[Action]] | None:
         """See TurnHooks."""
-        return self._decide_permission if self._hooks.wants(ASK) else None
+        return self._decide_permission if self._hooks.has_handler(ASK) else None
 
     async def _decide_permission(self, request: PermissionRequest) -> Action:
         payload: JSON = msgspec.to_builtins(request)
@@ -55,9 +55,9 @@ class ExtensionHooks(TurnHooks):
         status: Action = (await self._hooks.run(ASK, payload, {"status": "ask"}))["status"]
         return status
 
-    async def shell_variables(self, given: JSON) -> dict[str, str]:
+    async def collect_shell_variables(self, given: JSON) -> dict[str, str]:
         """See ToolHooks."""
-        if not self._hooks.wants(ENVIRONMENT):
+        if not self._hooks.has_handler(ENVIRONMENT):
             return {}
         variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT, given, {"env": {}}))["env"]
         return variables
@@ -69,7 +69,7 @@ class ExtensionHooks(TurnHooks):
             before = _last_answer(engine, session_id)
             stop = await run(engine, session_id)
             answer = _last_answer(engine, session_id)
-            if not self._hooks.wants(STOP) or stop.reason != "done":
+            if not self._hooks.has_handler(STOP) or stop.reason != "done":
                 return stop
             if answer is None or (before is not None and answer.info.id == before.info.id):
                 return stop  # the user ran a command, which no model answered
@@ -92,7 +92,7 @@ class ExtensionHooks(TurnHooks):
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
     ) -> tuple[UserMessage, list[Part]]:
         """See TurnHooks. A prompt keeps its ids and its time: stored data refers to them."""
-        if not self._hooks.wants(MESSAGE):
+        if not self._hooks.has_handler(MESSAGE):
             return message, list(parts)
         model = {"providerID": message.model.provider_id, "modelID": message.model.model_id}
         payload: JSON = {
@@ -117,7 +117,7 @@ class ExtensionHooks(TurnHooks):
 
     async def complete_texts(self, engine: Engine, info: AssistantMessage) -> None:
         """See TurnHooks."""
-        if not self._hooks.wants(COMPLETE):
+        if not self._hooks.has_handler(COMPLETE):
             return
         for part in engine.store.read_context(info.session_id).find_parts(info.id):
             if not isinstance(part, TextPart) or part.synthetic or not part.text:
@@ -141,7 +141,7 @@ class ExtensionHooks(TurnHooks):
 
     async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """See TurnHooks."""
-        if not self._hooks.wants(MESSAGES):
+        if not self._hooks.has_handler(MESSAGES):
             return entries
         changed_message = await transform_history(self._hooks, session_id, entries)
         return entries if changed_message is None else changed_message
@@ -150,7 +150,7 @@ class ExtensionHooks(TurnHooks):
         self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
     ) -> ModelRequest:
         """See TurnHooks. Extensions add to the words that ask for the summary, or replace them."""
-        if self._hooks.wants(COMPACTING):
+        if self._hooks.has_handler(COMPACTING):
             payload = {"sessionID": user.session_id, "auto": auto}
             output = await self._hooks.run(COMPACTING, payload, {"context": []})
             *before, last = request.messages
@@ -164,7 +164,7 @@ class ExtensionHooks(TurnHooks):
 
     async def texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
         """See TurnHooks."""
-        if self._hooks.wants(CONTINUE):
+        if self._hooks.has_handler(CONTINUE):
             payload: JSON = {
                 "sessionID": user.session_id,
                 "agent": user.agent,
@@ -182,7 +182,7 @@ class ExtensionHooks(TurnHooks):
 
         Raises HookRefused: the model must not be asked.
         """
-        if not self._hooks.wants(START):
+        if not self._hooks.has_handler(START):
             return []
         output = await self._hooks.run(START, {"sessionID": session_id, "source": source}, {"context": []})
         texts: list[str] = output["context"]

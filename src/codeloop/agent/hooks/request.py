@@ -32,15 +32,15 @@ async def apply_request_hooks(
     Raises HookRefused when a deciding extension failed.
     """
     if (
-        hooks.wants(MESSAGES)
+        hooks.has_handler(MESSAGES)
         and (messages := await _transform_messages(hooks, engine, user.session_id, info)) is not None
     ):
         request = replace(request, messages=messages)
-    if hooks.wants(SYSTEM):
+    if hooks.has_handler(SYSTEM):
         payload = {"sessionID": user.session_id, "model": describe_model(info)}
         output = await hooks.run(SYSTEM, payload, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
-    if hooks.wants(DEFINITION):
+    if hooks.has_handler(DEFINITION):
         tool_specs = await asyncio.gather(*(_change_definition(hooks, tool) for tool in request.tools))
         request = replace(request, tools=tuple(tool_specs))
     return await apply_parameter_hooks(hooks, user, user.agent, info, request)
@@ -50,7 +50,7 @@ async def apply_parameter_hooks(
     hooks: HookRunner, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
     """Return a request with the parameters and headers that extensions set; `agent` makes it."""
-    if not (hooks.wants(PARAMS) or hooks.wants(HEADERS)):
+    if not (hooks.has_handler(PARAMS) or hooks.has_handler(HEADERS)):
         return request
     payload: JSON = {
         "sessionID": user.session_id,
@@ -59,9 +59,9 @@ async def apply_parameter_hooks(
         "provider": {"source": "custom", "info": {"id": info.provider_id, "name": info.provider_id}, "options": {}},
         "message": msgspec.to_builtins(user),
     }
-    if hooks.wants(PARAMS):
+    if hooks.has_handler(PARAMS):
         request = await _change_params(hooks, payload, request)
-    if hooks.wants(HEADERS):
+    if hooks.has_handler(HEADERS):
         output = await hooks.run(HEADERS, payload, {"headers": request.headers})
         request = replace(request, headers=output["headers"])
     return request
@@ -114,7 +114,7 @@ async def transform_history(hooks: HookRunner, session_id: str, entries: Iterabl
 
 async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> str:
     """Return a prompt's text as changed by extensions, for a request outside the conversation."""
-    if not hooks.wants(MESSAGES):
+    if not hooks.has_handler(MESSAGES):
         return text
     part = TextPart(id=new_id("prt"), session_id=user.session_id, message_id=user.id, text=text)
     entries = await transform_history(hooks, user.session_id, [Entry(user, (part,))])
@@ -125,7 +125,7 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
 async def _change_definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
     """Return a tool with the extensions' description: the same each time, so that requests keep their prefix."""
     now: JSON = {"description": tool.description, "parameters": tool.parameters}
-    output = await hooks.once(DEFINITION, {"toolID": tool.name}, now)
+    output = await hooks.run_cached(DEFINITION, {"toolID": tool.name}, now)
     return ToolSpec(tool.name, output["description"], output["parameters"])
 
 

@@ -69,10 +69,10 @@ class RequestCache:
         key = (info.id, info.small, toolbox.tools, rulesets, ceilings)
         if self._tools_key != key:
             self._tools_key = key
-            tool_specs = toolbox.specs(info.id, *rulesets)
+            tool_specs = toolbox.list_specs(info.id, *rulesets)
             if is_small(info):
                 tool_specs = tuple(spec for spec in tool_specs if spec.name not in NOT_FOR_SMALL)
-            within = [{spec.name for spec in toolbox.specs(info.id, *rules)} for rules in ceilings]
+            within = [{spec.name for spec in toolbox.list_specs(info.id, *rules)} for rules in ceilings]
             allowed = tuple(spec for spec in tool_specs if all(spec.name in names for names in within))
             self._tool_specs = toolbox.fit(allowed, info.limits.context)
         return self._tool_specs

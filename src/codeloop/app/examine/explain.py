@@ -23,7 +23,7 @@ from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import walk_ancestors
-from codeloop.tool.builtin.shell.preview import SandboxPreview, preview
+from codeloop.tool.builtin.shell.preview import SandboxPreview, preview_sandbox
 from codeloop.tool.tool import ToolFailure
 
 NEW = "ses_new"
@@ -77,8 +77,8 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
             tool=tool,
             state=ToolStatePending(input=arguments, raw=""),
         )
-        tool_to_explain = engine.toolbox.by_name[tool].loaded
-        ctx = _DryRun(engine, agent, part, engine.toolbox.by_name[tool].permission)
+        tool_to_explain = engine.toolbox.tools_by_name[tool].implementation
+        ctx = _DryRun(engine, agent, part, engine.toolbox.tools_by_name[tool].permission)
         failure = ""
         try:
             await tool_to_explain.run(msgspec.convert(arguments, tool_to_explain.params), ctx)
@@ -95,7 +95,7 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
         sandbox = None
         if tool == "bash":
             directory = engine.workspace.resolve(arguments.get("workdir") or ".", engine.workspace.directory).path
-            sandbox = await preview(arguments["command"], directory, session_id, engine.workspace)
+            sandbox = await preview_sandbox(arguments["command"], directory, session_id, engine.workspace)
         return Explanation(
             profile=engine.profile(session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
         )

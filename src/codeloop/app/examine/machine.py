@@ -98,7 +98,7 @@ async def examine_sandbox(
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-doctor-") as scratch:
             policy_input = PolicyInput(
-                project_root.root, project_root.directory, Path(scratch), dict(environment), paths.own
+                project_root.root, project_root.directory, Path(scratch), dict(environment), paths.private_folders
             )
             report = await make_report(policy_input, config, is_brief=True)
     except OSError as error:
@@ -132,7 +132,7 @@ def examine_folders(paths: Paths) -> Iterator[Finding]:
             yield Finding("folders", name, state, text, "Make room: sessions and undo need it.")
         else:
             yield Finding("folders", name, "ok", text)
-    for secret in (paths.credentials,):
+    for secret in (paths.credentials_file,):
         if secret.exists() and secret.stat().st_mode & 0o077:
             text = f"others can read {secret}, which holds your keys"
             yield Finding("folders", "keys", "problem", text, f"chmod 600 {secret}")

@@ -53,7 +53,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         extensions = settings.config.sandbox.extensions
         if isinstance(extensions, bool):
             return extensions
-        return extension.is_project or is_below_writable(extension, project_root, settings.paths.own)
+        return extension.is_project or is_below_writable(extension, project_root, settings.paths.private_folders)
 
     def reach(is_confined: bool) -> Reach:
         sandbox = settings.config.sandbox
@@ -118,7 +118,7 @@ def _take_extensions(project: OpenProject, hosts: ExtensionHosts) -> None:
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
         hooks.take((*state.rows, *hosts.handlers()))
         answer = project.settings.answer
-        are_all_known = hooks.wants(CONFIG) and not hosts.unknown
+        are_all_known = hooks.has_handler(CONFIG) and not hosts.unknown
         if are_all_known and answer is not None and not answer.exists() and state.asks_config:
             state.asks_config = False
             hosts.asked.clear()

@@ -14,7 +14,7 @@ from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChange
 from codeloop.schema.part import ResourceSource
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import ServerTools
-from codeloop.tool.truncate import truncate
+from codeloop.tool.truncate import truncate_output
 from codeloop.workspace.workspace import Workspace
 
 _RESERVED = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
@@ -64,7 +64,7 @@ async def read_attached_resource(table: McpTable | None, context: ToolContext, p
         texts, files = await resource_of(table.running.by_name[server], part.url, context)
     except ToolFailure as error:
         raise OperationError("BadRequest", f"{name} was not attached. {error}") from error
-    text = truncate(ToolResult(name, "\n".join(texts) or "(empty)"), context.workspace.scratch).output
+    text = truncate_output(ToolResult(name, "\n".join(texts) or "(empty)"), context.workspace.scratch).output
     text_part_input = TextPartInput(text=f"The user attached the MCP resource {name}:\n{text}", synthetic=True)
     return [text_part_input, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 

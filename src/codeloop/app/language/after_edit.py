@@ -1,4 +1,4 @@
-"""Builds a project's AfterEdit: its formatters and diagnostics, set up at the first edit."""
+"""Builds a project's EditFinisher: its formatters and diagnostics, set up at the first edit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,16 +7,16 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.lsp.servers.row import load_rows
 from codeloop.schema.bounds.language import FORMAT_TIME
 from codeloop.schema.wire import JSON
-from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles, MayRead
+from codeloop.tool.edit_finisher import Diagnoser, EditFinisher, FileChange, FormatFiles, MayRead
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.workspace import Workspace
 
 
-def make_after_edit(settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> AfterEdit:
+def make_edit_finisher(settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> EditFinisher:
     """Make the formatting and diagnosing that follow the edits in a project."""
     diagnose = _LazyDiagnosis(settings, workspace, services) if settings.config.lsp is not False else None
-    return AfterEdit(_make_formatting(formatters_of(settings, workspace), workspace), diagnose)
+    return EditFinisher(_make_formatting(formatters_of(settings, workspace), workspace), diagnose)
 
 
 def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters:
@@ -45,19 +45,21 @@ class _LazyDiagnosis:
         self._names = {name for row in load_rows() for name in row.languages}
         if isinstance(settings.config.lsp, dict):
             self._names |= {name for each in settings.config.lsp.values() for name in each.extensions or ()}
-        self._diagnose: Diagnose | None = None
+        self._diagnose: Diagnoser | None = None
 
-    async def before(self, changes: Sequence[FileChange]) -> None:
+    async def record_errors(self, changes: Sequence[FileChange]) -> None:
         """Have the servers learn what is wrong before the changes are made."""
         if diagnose := self._load(changes):
-            await diagnose.before(changes)
+            await diagnose.record_errors(changes)
 
-    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
+    async def find_new_errors(
+        self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
+    ) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
         diagnose = self._load(changes)
-        return await diagnose.after(session_id, changes, may_read) if diagnose else ("", {})
+        return await diagnose.find_new_errors(session_id, changes, may_read) if diagnose else ("", {})
 
-    def _load(self, changes: Sequence[FileChange]) -> Diagnose | None:
+    def _load(self, changes: Sequence[FileChange]) -> Diagnoser | None:
         paths = [change.target.real for change in changes]
         if self._diagnose is None and any(path.suffix in self._names or path.name in self._names for path in paths):
             from codeloop.app.language.servers import EditDiagnoser

@@ -19,7 +19,7 @@ from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.after_edit import FileChange, MayRead
+from codeloop.tool.edit_finisher import FileChange, MayRead
 from codeloop.tool.file_access import format_path as shown_path
 from codeloop.tool.services import Notices
 from codeloop.workspace.process.program_environment import tool_environment
@@ -164,13 +164,15 @@ class EditDiagnoser:
         """What that session may read."""
         notices.sources.append(self._take_late_diagnostics)
 
-    async def before(self, changes: Sequence[FileChange]) -> None:
+    async def record_errors(self, changes: Sequence[FileChange]) -> None:
         """Have the servers learn what is wrong before the changes are made."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if edits:
             await self._languages.note_before_edits(edits, self._texts_at_risk(edits))
 
-    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
+    async def find_new_errors(
+        self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
+    ) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if not edits:

@@ -38,10 +38,10 @@ async def check_servers(settings: ProjectSettings, servers: Sequence[ServerChoic
     workspace = Workspace(
         project_root.root,
         project_root.directory,
-        project_root.scratch(settings.home),
+        project_root.get_scratch_folder(settings.home),
         dict(settings.environment),
         settings.config.sandbox,
-        settings.paths.own,
+        settings.paths.private_folders,
     )
     semaphore = asyncio.Semaphore(_MAX_PARALLEL)
 

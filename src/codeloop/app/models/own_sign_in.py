@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 from codeloop.app.models.deployments import ResourceDeployments
 from codeloop.app.settings import ProjectSettings
-from codeloop.config.entry import entry_file, write_value
+from codeloop.config.entry import choose_entry_file, write_value
 from codeloop.model.catalog.vendors import ASKED_SETTINGS, DEPLOYMENT_PROVIDERS
 from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.device_code import (
@@ -147,7 +147,7 @@ class OwnSignIns:
         url = resolve_url(provider.url, resolve_settings(provider, {**self._settings.environment, **answers}))
         if url is None:
             raise OperationError("BadRequest", explain_key_unstorable(provider, self._settings.environment))
-        file, is_in_keyring = entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
+        file, is_in_keyring = choose_entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
         credentials = self._providers.credentials
         environment = {**self._settings.environment, **answers}
         deployments = (

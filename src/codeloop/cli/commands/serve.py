@@ -15,8 +15,14 @@ from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import OFFLINE, PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
-from codeloop.config.files import reason
-from codeloop.config.server_credential import PASSWORDS, find_set_variable, publish, username_of, withdraw
+from codeloop.config.files import describe_os_error
+from codeloop.config.server_credential import (
+    PASSWORD_VARIABLES,
+    choose_username,
+    find_set_variable,
+    publish_credential,
+    withdraw_credential,
+)
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.bounds.server import SERVER_SIGNAL
@@ -138,7 +144,7 @@ def _serve(serve_options: ServeOptions) -> None:
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listening = _make_listen_options(serve_options, secret, settings, stderr)
-    with log_to_file(settings.paths.log, serve_options.log_level or settings.config.log_level or "INFO"):
+    with log_to_file(settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"):
         browse = open_browser if serve_options.opens_browser else None
         asyncio.run(_run_server(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
 
@@ -160,7 +166,7 @@ def _find_secret(serve_options: ServeOptions) -> Secret:
         return Secret(serve_options.password, "--password")
     if serve_options.no_password:
         return Secret(None, "--no-password")
-    name = find_set_variable(os.environ, PASSWORDS)
+    name = find_set_variable(os.environ, PASSWORD_VARIABLES)
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 
@@ -173,7 +179,7 @@ def _make_listen_options(
     port = serve_options.port if serve_options.port is not None else server_settings.port
     if port is not None and not 0 <= port <= 65535:
         raise CodeloopError(f"server.port is {port}, which is not a port. Choose one from 0 to 65535.")
-    username = username_of(os.environ)
+    username = choose_username(os.environ)
     if ":" in username:
         raise UsageProblem(
             f"The user name {username!r} contains a colon, which HTTP Basic does not allow. Choose another."
@@ -237,7 +243,7 @@ async def _run_server(
             outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
         await event.wait()
     finally:
-        withdraw(settings.paths, server.url)
+        withdraw_credential(settings.paths, server.url)
         await server.stop()
 
 
@@ -276,18 +282,17 @@ def _publish(server: Server, secret: Secret, settings: ProjectSettings) -> str:
     Raises CodeloopError if a random one can't be written, because nobody could know it.
     """
     user = server.listening.username
-    withdraw(settings.paths, server.url, of_any=True)
+    withdraw_credential(settings.paths, server.url, of_any=True)
     if secret.password is None:
         return "Authentication is disabled: everybody on this machine can run any command as you."
     try:
-        file = publish(settings.paths, server.url, user, secret.password)
+        file = publish_credential(settings.paths, server.url, user, secret.password)
     except OSError as error:
         if secret.source:
-            return (
-                f"The password for the user {user} is set by {secret.source}; it could not be saved ({reason(error)})."
-            )
+            reason = describe_os_error(error)
+            return f"The password for the user {user} is set by {secret.source}; it could not be saved ({reason})."
         raise CodeloopError(
-            f"The random password can't be written below {settings.paths.state}: {reason(error)}. "
+            f"The random password can't be written below {settings.paths.state}: {describe_os_error(error)}. "
             "Set one in CODELOOP_SERVER_PASSWORD."
         ) from error
     if secret.source:

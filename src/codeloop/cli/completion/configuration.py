@@ -29,7 +29,9 @@ def models(prefix: str) -> list[CompletionItem[str]]:
 def _agents(prefix: str) -> Iterator[Choice]:
     del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
-    scratch = settings.project_root.scratch(settings.paths.project(settings.project_root.project_id))
+    scratch = settings.project_root.get_scratch_folder(
+        settings.paths.get_project_folder(settings.project_root.project_id)
+    )
     for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).agents().items()):
         if not agent.hidden:
             yield name, agent.description or ""

@@ -54,7 +54,7 @@ def _grants(prefix: str) -> Iterator[Choice]:
     del prefix
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    with closing(open_queries(paths.project(project_root.project_id) / "codeloop.db")) as queries:
+    with closing(open_queries(paths.get_project_folder(project_root.project_id) / "codeloop.db")) as queries:
         grants = queries.permissions.list_all_grants()
     for grant in grants:
         yield grant.id, f"{grant.permission} {', '.join(grant.patterns)}"
@@ -64,7 +64,7 @@ def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Choice]:
     """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    with closing(open_queries(paths.project(project_root.project_id) / "codeloop.db")) as queries:
+    with closing(open_queries(paths.get_project_folder(project_root.project_id) / "codeloop.db")) as queries:
         sessions = queries.find_sessions(SessionFilter(limit=100_000))
     by_slug = bool(prefix) and not "ses_".startswith(prefix[:4])
     for each in sessions:

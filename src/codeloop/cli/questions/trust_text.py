@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.style import Look, paint
-from codeloop.config.trust.changes import trust_changes
+from codeloop.config.trust.changes import list_trust_changes
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.terminal_text import escape_controls, one_line
 
@@ -32,6 +32,6 @@ def trust_question(settings: ProjectSettings, *, colour: bool) -> str:
     root, ignored_keys = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
     about = f"{root} has its own configuration: {one_line(', '.join(ignored_keys), 2_000)}\n"
     if settings.distrust is not None:
-        changes = trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
+        changes = list_trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
         about = f"{changes_text(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
     return f"{about}It can run programs and choose where your prompts and keys go.\n"

@@ -15,7 +15,7 @@ from codeloop.cli.target.target import AskTrust
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target, refuse_directory
-from codeloop.config.trust.store import trust
+from codeloop.config.trust.store import trust_directory
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
@@ -113,5 +113,5 @@ async def ask_about_trust(startup: Startup, ask_trust: AskTrust) -> ProjectSetti
         return settings
     if not await ask_trust(settings):
         return settings
-    trust(settings.paths, settings.project_root.root, settings.project_root.directory)
+    trust_directory(settings.paths, settings.project_root.root, settings.project_root.directory)
     return find_settings(startup)

@@ -22,7 +22,7 @@ def log_of(options: Options) -> AbstractContextManager[Path]:
     level = (options.log_level or os.environ.get(VARIABLE) or "INFO").upper()
     if level not in LEVELS:
         raise UsageProblem(f"{VARIABLE} is {level}; the levels are {', '.join(LEVELS)}.")
-    return log_to_file(find_paths(os.environ).log, level, NAME, is_printed=options.print_logs)
+    return log_to_file(find_paths(os.environ).log_folder, level, NAME, is_printed=options.print_logs)
 
 
 def follow_config(options: Options, level: str | None) -> None:

@@ -4,19 +4,19 @@ from pathlib import Path
 
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_contents
-from codeloop.config.trust.copies import copy_of
+from codeloop.config.trust.copies import read_copy
 from codeloop.config.trust.state import TrustChange, compare_files
-from codeloop.config.trust.store import TrustedDirectory, record_of
+from codeloop.config.trust.store import TrustedDirectory, find_trust_record
 from codeloop.kit.diff import unified_diff
 from codeloop.schema.errors import CodeloopError
 
 
-def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
+def list_trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
     """Return the changes of a project since it was trusted, with patches; empty if it was never trusted.
 
     Blocks while it reads the files. Raises CodeloopError when there are too many of them to compare.
     """
-    record = record_of(paths, root)
+    record = find_trust_record(paths, root)
     try:
         trusted_contents = read_contents(paths, root, directory) if record is not None else TrustedContents()
     except TooManyFiles as error:
@@ -31,7 +31,7 @@ def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChang
 
 def _make_patch(paths: Paths, record: TrustedDirectory, trusted_contents: TrustedContents, path: str) -> str:
     digest = (record.files or {}).get(path)
-    before = copy_of(paths, digest) if digest is not None else ""
+    before = read_copy(paths, digest) if digest is not None else ""
     try:
         after = trusted_contents.files.get(path, b"").decode()
     except UnicodeDecodeError:

@@ -10,31 +10,31 @@ from typing import Any
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.paths import Paths, plugin_name, plugin_path
-from codeloop.config.sources import FOLDERS, PROJECT_FILES
-from codeloop.config.substitute import REFERENCE, read_variable
+from codeloop.config.paths import Paths, get_plugin_name, get_plugin_path
+from codeloop.config.sources import PROJECT_CONFIG_FOLDERS, PROJECT_FILES
+from codeloop.config.substitute import REFERENCE_PATTERN, read_variable
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
 # The names of folders and files below a project that take effect.
-PAGES = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
-SKILLS = frozenset(("skill", "skills"))
-OWN_HOMES = (".opencode", ".codeloop")
+PAGE_FOLDERS = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
+SKILL_FOLDERS = frozenset(("skill", "skills"))
+CODELOOP_HOMES = (".opencode", ".codeloop")
 SKILL_HOMES = (".claude", ".agents")
 CLAUDE_HOMES = (".claude",)
-CLAUDE_PAGES = frozenset(("agents", "commands"))
-PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
-_HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
-_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+CLAUDE_PAGE_FOLDERS = frozenset(("agents", "commands"))
+PROGRAM_FOLDERS = frozenset(("plugin", "plugins", "tool", "tools"))
+_ALL_HOMES = frozenset((*CODELOOP_HOMES, *SKILL_HOMES))
+_INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
 """Sections of the configuration whose `command` codeloop starts without asking."""
 _PROJECT_VARIABLE = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
-_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
+_COMMAND_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _QUOTED_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
-_FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
-_MAGIC = frozenset("*?[")
-_UNREADABLE = b"\0unreadable"
+_CD_FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
+_GLOB_CHARACTERS = frozenset("*?[")
+_UNREADABLE_CONTENT = b"\0unreadable"
 _MAX_HASHED_SIZE = 256 * 1024 * 1024
 """Bytes of a program up to which its content is hashed, which takes a tenth of a second."""
 
@@ -54,9 +54,9 @@ class TrustedContents(Struct, frozen=True):
 
     files: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
     hidden: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
-    named: dict[str, set[str]] = struct_field(default_factory=dict[str, set[str]])
+    named_paths: dict[str, set[str]] = struct_field(default_factory=dict[str, set[str]])
 
-    def digests(self) -> dict[str, str]:
+    def compute_digests(self) -> dict[str, str]:
         """Return the SHA-256 of each file's content, by path."""
         from hashlib import sha256
 
@@ -68,14 +68,14 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
 
     Both paths are resolved. Blocks while it reads. Raises TooManyFiles.
     """
-    reading = _Reading(root)
+    reading = _ContentReader(root)
     for step in _list_folders(root, directory):
         for file in _list_config_files(step):
             if (data := reading.add(file)) is not None:
                 _read_named_files(reading, paths, directory, file, data)
         for file in _list_extension_files(step):
             reading.add(file)
-        for name in _INSTRUCTIONS:  # the text of instructions is only data, but a link may lead anywhere
+        for name in _INSTRUCTION_FILE_NAMES:  # the text of instructions is only data, but a link may lead anywhere
             if (step / name).is_symlink() and not reading.is_inside(step / name):
                 reading.add(step / name)
     return reading.contents
@@ -84,7 +84,7 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
 def is_in_view(path: str, root: Path, directory: Path) -> bool:
     """Return whether `read_contents` would read a stored path for a directory, if the file still existed."""
     folders = Path(path).parent.parts
-    at = next((at for at, part in enumerate(folders) if part in _HOMES), len(folders))
+    at = next((at for at, part in enumerate(folders) if part in _ALL_HOMES), len(folders))
     return root.joinpath(*folders[:at]) in _list_folders(root, directory)
 
 
@@ -100,7 +100,7 @@ def _list_folders(root: Path, directory: Path) -> list[Path]:
     return steps
 
 
-class _Reading:
+class _ContentReader:
     """Reads files into `contents`, up to a total size."""
 
     def __init__(self, root: Path) -> None:
@@ -116,7 +116,7 @@ class _Reading:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError):
-            data = _UNREADABLE
+            data = _UNREADABLE_CONTENT
         self._remaining_bytes -= len(data) + len(key)
         if self._remaining_bytes < 0 or len(data) > CONFIG_BYTES.value or len(self.contents.files) >= TRUST_FILES.value:
             raise TooManyFiles(key)
@@ -154,18 +154,24 @@ class _Reading:
 
 def _list_config_files(step: Path) -> Iterator[Path]:
     yield from (step / name for name in PROJECT_FILES)
-    yield from (step / folder / name for folder, names in FOLDERS for name in names)
+    yield from (step / folder / name for folder, names in PROJECT_CONFIG_FOLDERS for name in names)
 
 
 def _list_extension_files(step: Path) -> Iterator[Path]:
-    for home in (*SKILL_HOMES, *OWN_HOMES):
+    for home in (*SKILL_HOMES, *CODELOOP_HOMES):
         try:
             present = {each.name for each in (step / home).iterdir()}
         except OSError:
             continue
-        for name in sorted(present & SKILLS):
+        for name in sorted(present & SKILL_FOLDERS):
             yield from (file for file in _list_files(step / home / name) if file.name == "SKILL.md")
-        kinds = PAGES | PROGRAMS if home in OWN_HOMES else CLAUDE_PAGES if home in CLAUDE_HOMES else frozenset[str]()
+        kinds = (
+            PAGE_FOLDERS | PROGRAM_FOLDERS
+            if home in CODELOOP_HOMES
+            else CLAUDE_PAGE_FOLDERS
+            if home in CLAUDE_HOMES
+            else frozenset[str]()
+        )
         for name in sorted(present & kinds):
             yield from _list_files(step / home / name)
 
@@ -179,7 +185,7 @@ def _list_files(folder: Path) -> Iterator[Path]:
         yield from (Path(top, name) for name in files)
 
 
-def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
+def _read_named_files(reading: _ContentReader, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
     """Add the files of the work tree that a configuration file names: references, instructions, programs.
 
     Files outside the work tree are left out: they are the user's, and the project can't change them.
@@ -188,21 +194,23 @@ def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Pa
         values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
-    expanded = _substitute(values, file.parent, paths)
+    expanded = _replace_references(values, file.parent, paths)
     forms = [values] if expanded == values else [values, expanded]
     entries: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
     texts = [
-        each for each in iterate_texts([each for each in entries if is_list(each)]) if not _MAGIC.intersection(each)
+        each
+        for each in iterate_texts([each for each in entries if is_list(each)])
+        if not _GLOB_CHARACTERS.intersection(each)
     ]
     steps = _list_folders(reading.root, directory)
-    targets = [(step / paths.expand(text), False) for text in texts for step in steps]
+    targets = [(step / paths.expand_home(text), False) for text in texts for step in steps]
     targets += [
-        (file.parent / paths.expand(match[2].strip()), True)
+        (file.parent / paths.expand_home(match[2].strip()), True)
         for text in iterate_texts(values)
-        for match in REFERENCE.finditer(text)
+        for match in REFERENCE_PATTERN.finditer(text)
         if match[1] == "file"
     ]
-    names = reading.contents.named.setdefault(encode_path(reading.root, file), set())
+    names = reading.contents.named_paths.setdefault(encode_path(reading.root, file), set())
     for each, is_hidden in targets:
         plain = Path(os.path.normpath(each))
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
@@ -212,12 +220,12 @@ def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Pa
         _add_plugins(reading, paths, file, form)
         for word in (*_list_command_words(form), *_read_hook_commands(reading, paths, file, form)):
             for step in steps:
-                plain = Path(os.path.normpath(step / paths.expand(word)))
+                plain = Path(os.path.normpath(step / paths.expand_home(word)))
                 if plain.is_relative_to(reading.root) and "\0" not in word:
                     reading.add_program(plain)
 
 
-def _substitute(value: Any, base: Path, paths: Paths) -> Any:
+def _replace_references(value: Any, base: Path, paths: Paths) -> Any:
     """Return values with their references replaced, since a reference may be part of a program's name."""
 
     def content(match: re.Match[str]) -> str:
@@ -225,22 +233,22 @@ def _substitute(value: Any, base: Path, paths: Paths) -> Any:
         if match[1] == "env":
             return read_variable(name, os.environ)
         try:
-            return read_start(base / paths.expand(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
+            return read_start(base / paths.expand_home(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
         except (OSError, ValueError):
             return ""
 
     if isinstance(value, str):
-        return REFERENCE.sub(content, value)
+        return REFERENCE_PATTERN.sub(content, value)
     if is_object(value):
-        return {key: _substitute(each, base, paths) for key, each in value.items()}
-    return [_substitute(each, base, paths) for each in value] if is_list(value) else value
+        return {key: _replace_references(each, base, paths) for key, each in value.items()}
+    return [_replace_references(each, base, paths) for each in value] if is_list(value) else value
 
 
-def _add_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
+def _add_plugins(reading: _ContentReader, paths: Paths, file: Path, values: Any) -> None:
     """Add the plugins that are named by a path: a file, or a folder with all its files."""
     entries = values.get("plugin") if is_object(values) else None
     for entry in entries if is_list(entries) else ():
-        path = plugin_path(plugin_name(entry) or "", file.parent, paths)
+        path = get_plugin_path(get_plugin_name(entry) or "", file.parent, paths)
         if path is None or not path.is_relative_to(reading.root) or "\0" in str(path):
             continue
         reading.add_program(path)
@@ -263,19 +271,19 @@ def _list_command_words(values: Any) -> Iterator[str]:
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
 
 
-def _read_hook_commands(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterator[str]:
+def _read_hook_commands(reading: _ContentReader, paths: Paths, file: Path, values: Any) -> Iterator[str]:
     """Yield the words of the commands in `hooks`; if `hooks` names a file, add that file and read it."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):
-        path = Path(os.path.normpath(file.parent / paths.expand(hooks)))
+        path = Path(os.path.normpath(file.parent / paths.expand_home(hooks)))
         hooks = None
         if path.is_relative_to(reading.root) and (data := reading.add(path)) is not None:
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
         line = _PROJECT_VARIABLE.sub(str(reading.root), text)
-        words = [*_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
-        for folder in ("", *(f"{folder}/" for folder in _FOLDER.findall(line))):
+        words = [*_COMMAND_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
+        for folder in ("", *(f"{folder}/" for folder in _CD_FOLDER.findall(line))):
             for word in words:
                 module = word.replace(".", "/")
                 yield from (f"{folder}{each}" for each in (word, f"{module}.py", f"{module}/__main__.py"))

@@ -10,23 +10,23 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import CONFIG_BYTES
 
 
-def keep_copies(paths: Paths, contents: TrustedContents) -> None:
+def store_copies(paths: Paths, contents: TrustedContents) -> None:
     """Store copies of the files that are text and may be shown. Raises OSError."""
-    digests = contents.digests()
+    digests = contents.compute_digests()
     for path, data in contents.files.items():
-        copy = _folder(paths) / digests[path]
+        copy = _get_folder(paths) / digests[path]
         with suppress(UnicodeDecodeError):
             text = data.decode()
             if not copy.exists():
                 write_private(copy, text)
 
 
-def copy_of(paths: Paths, digest: str) -> str | None:
+def read_copy(paths: Paths, digest: str) -> str | None:
     """Return the stored copy of a file by its digest; None: there is none, or the copy was changed."""
     from hashlib import sha256
 
     try:
-        data = read_start(_folder(paths) / digest, CONFIG_BYTES.value)
+        data = read_start(_get_folder(paths) / digest, CONFIG_BYTES.value)
         return data.decode() if sha256(data).hexdigest() == digest else None
     except (OSError, UnicodeDecodeError):
         return None
@@ -35,10 +35,10 @@ def copy_of(paths: Paths, digest: str) -> str | None:
 def forget_copies(paths: Paths, digests: set[str]) -> None:
     """Remove all copies but those of `digests`, the digests that trusted directories have."""
     with suppress(OSError):
-        for copy in _folder(paths).iterdir():
+        for copy in _get_folder(paths).iterdir():
             if copy.name not in digests:
                 copy.unlink()
 
 
-def _folder(paths: Paths) -> Path:
-    return paths.trust.with_name("trusted")
+def _get_folder(paths: Paths) -> Path:
+    return paths.trust_file.with_name("trusted")

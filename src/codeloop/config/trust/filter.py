@@ -5,14 +5,14 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from codeloop.config.normalise import Values
+from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import format_keys
 from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
 
-_MODEL = re.compile(r"[\w.-]+/[\w.:@/+-]+")
+_MODEL_NAME = re.compile(r"[\w.-]+/[\w.:@/+-]+")
 _QUESTION_MARK_COST = 19
 """Characters that a `?` counts for in addition: a pattern with wildcards takes longer to search for."""
 _SHARE_RANKS = {"auto": 0, "manual": 1, "disabled": 2}
@@ -24,24 +24,24 @@ _OUTPUT_LIMITS = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT
 """The default limits of `tool_output`."""
 
 
-def filter_layer(values: Values, base: JSON) -> tuple[Values, list[str]]:
+def filter_layer(values: NormalisedValues, base: JSON) -> tuple[NormalisedValues, list[str]]:
     """Return the settings by which the layer of an untrusted project may change `base`, and the names of the others.
 
     `base`: the values of the layers before it. The layer's permission rules become `restrictions` (see
     `config.trust.restrict`). Raises CodeloopError when there are too many of these.
     """
-    result = Values(values.layer, {}, dict(values.source_keys))
+    result = NormalisedValues(values.layer, {}, dict(values.source_keys))
     ignored_names: list[str] = []
     for key, value in values.values.items():
         if key == "permission":
-            _restrict(result, result.values, value, (), ignored_names)
+            _keep_as_restrictions(result, result.values, value, (), ignored_names)
         elif key == "agent":
             for name, agent in value.items():
                 _filter_agent(result, name, agent, base, ignored_names)
         else:
             allowed = _FILTERS[key](value, base) if key in _FILTERS else None
             if allowed is None or _lacks_part(allowed, value):
-                ignored_names.append(format_keys(result.origin((key,))))
+                ignored_names.append(format_keys(result.find_source_keys((key,))))
             if allowed is not None:
                 result.values[key] = allowed
             if is_list(allowed):
@@ -55,24 +55,26 @@ def _lacks_part(allowed: Any, value: Any) -> bool:
     return any(each not in allowed for each in value) if is_list(value) else allowed != value
 
 
-def _filter_agent(values: Values, name: str, agent: JSON, base: JSON, ignored_names: list[str]) -> None:
+def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, ignored_names: list[str]) -> None:
     """Keep an agent's rules as restrictions, and its limit of steps if that is not higher than the present limit."""
     narrow: JSON = {}
     for key, value in agent.items():
         keys = ("agent", name, key)
         if key == "permission":
-            _restrict(values, narrow, value, ("agent", name), ignored_names)
+            _keep_as_restrictions(values, narrow, value, ("agent", name), ignored_names)
         elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", value):
             narrow["steps"] = value
         elif key != "mode" or keys in values.source_keys:
-            ignored_names.append(format_keys(values.origin(keys)))
+            ignored_names.append(format_keys(values.find_source_keys(keys)))
     if narrow:
         values.values.setdefault("agent", {})[name] = narrow
 
 
-def _restrict(values: Values, section: JSON, rules: list[JSON], keys: Keys, ignored_names: list[str]) -> None:
+def _keep_as_restrictions(
+    values: NormalisedValues, section: JSON, rules: list[JSON], keys: Keys, ignored_names: list[str]
+) -> None:
     if len(rules) > CONFIG_RULES.value:
-        where = values.layer.place(values.origin((*keys, "permission", CONFIG_RULES.value)))
+        where = values.layer.format_location(values.find_source_keys((*keys, "permission", CONFIG_RULES.value)))
         raise CodeloopError(
             f"{where}: more than {CONFIG_RULES.value} permission rules in a project that is not trusted. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
@@ -80,14 +82,14 @@ def _restrict(values: Values, section: JSON, rules: list[JSON], keys: Keys, igno
     source_keys = "".join(rule["permission"] + rule["pattern"] for rule in rules)
     if len(source_keys) + _QUESTION_MARK_COST * source_keys.count("?") > CONFIG_PATTERNS.value:
         raise CodeloopError(
-            f"{values.layer.place(values.origin((*keys, 'permission')))}: "
+            f"{values.layer.format_location(values.find_source_keys((*keys, 'permission')))}: "
             "the permission rules of a project that is not "
             "trusted are too long to be compared with each command. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
         )
     section["restrictions"] = rules
     for index, rule in enumerate(rules):
-        at = values.origin((*keys, "permission", index))
+        at = values.find_source_keys((*keys, "permission", index))
         values.source_keys[*keys, "restrictions", index] = at
         if rule["action"] == "allow":
             ignored_names.append(f"{format_keys(at)} (allow)")
@@ -111,7 +113,7 @@ def _make_model_filter(key: str) -> Callable[[Any, JSON], Any]:
     """
 
     def accept(value: Any, base: JSON) -> Any:
-        is_plain = isinstance(value, str) and _MODEL.fullmatch(value) is not None
+        is_plain = isinstance(value, str) and _MODEL_NAME.fullmatch(value) is not None
         return value if is_plain and base.get(key) in (None, value) else None
 
     return accept

@@ -13,11 +13,11 @@ from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _MAX_STEPS = 40_000
 """Steps, of about a microsecond each, for all agents of a project together."""
-_STEPS_OF_RULE = 4
+_STEPS_PER_RULE = 4
 """Steps that each added rule counts for."""
 
 
-class Overlaps:
+class OverlapCache:
     """Computes overlaps of wildcards, and caches them, within a budget of steps."""
 
     def __init__(self) -> None:
@@ -40,16 +40,18 @@ class Overlaps:
             raise TooManyOverlaps
 
 
-def restrict(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Overlaps | None = None) -> Ruleset:
+def restrict_rules(
+    base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: OverlapCache | None = None
+) -> Ruleset:
     """Return the rules to append to `base` so that the stricter verdict of both holds for every permission and pattern.
 
     In `restrictions` too the last match counts; an `allow` there, or no match, leaves the verdict of `base` as it is.
     """
     rules: list[PermissionRule] = []
-    overlaps = overlaps or Overlaps()
+    overlaps = overlaps or OverlapCache()
     is_narrowed = False
     for each in restrictions:
-        rule = _widen(each, is_narrowed=is_narrowed)
+        rule = _widen_rule(each, is_narrowed=is_narrowed)
         if rule.action == "deny":
             rules.append(rule)
         elif rule.action == "ask" or (is_narrowed and not is_named(rule.pattern)):
@@ -58,7 +60,7 @@ def restrict(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Ov
     return tuple(rules)
 
 
-def _widen(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
+def _widen_rule(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
     """Widen an `ask` rule about a trait or a kind of file to all patterns, since it comes after the other rules.
 
     After a stricter rule of the project, which it would lift, it becomes a denial.
@@ -72,14 +74,14 @@ def _widen(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
     )
 
 
-def _overlap_with_base(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
+def _overlap_with_base(base: Ruleset, rule: PermissionRule, overlaps: OverlapCache) -> list[PermissionRule]:
     """Return the overlaps of a rule with `base`, each with the stricter action; the rest of the rule is asked about."""
     rules = [change_rule(rule, rule.permission, rule.pattern, "ask")]
     try:
         for other in base:
             permissions = overlaps.find(rule.permission, other.permission)
             patterns = _intersect(rule.pattern, other, overlaps) if permissions else ()
-            overlaps.spend(1 + _STEPS_OF_RULE * len(permissions) * len(patterns))
+            overlaps.spend(1 + _STEPS_PER_RULE * len(permissions) * len(patterns))
             action = max(rule.action, other.action, key=_STRICTNESS.__getitem__)
             parts = [
                 change_rule(rule, permission, pattern, action) for permission in permissions for pattern in patterns
@@ -91,7 +93,7 @@ def _overlap_with_base(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) 
     return rules
 
 
-def _intersect(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
+def _intersect(pattern: str, other: PermissionRule, overlaps: OverlapCache) -> tuple[str, ...]:
     """Return patterns that match what both `pattern` and the other rule's pattern match.
 
     No pattern can express "those of these that have the trait". So a rule about a trait that asks or denies is taken

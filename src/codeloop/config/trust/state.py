@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_view, read_contents
-from codeloop.config.trust.store import TrustedDirectory, adopt, record_of
+from codeloop.config.trust.store import TrustedDirectory, adopt_contents, find_trust_record
 from codeloop.schema.errors import CodeloopError
 
-_MAX_NAMES = 5
+_MAX_LISTED_NAMES = 5
 """Changed files that a warning lists by name."""
 
 
@@ -34,12 +34,12 @@ class TrustState(Struct, frozen=True):
     files: tuple[Path, ...] = ()
 
 
-def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
+def find_trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     """Return whether a project is trusted. Both paths are resolved. Blocks while it reads the files.
 
     A project that was trusted by a version that did not record contents is recorded as it is now, once.
     """
-    record = record_of(paths, root)
+    record = find_trust_record(paths, root)
     if record is None:
         return TrustState(trusted=False)
     try:
@@ -55,8 +55,8 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     if not changes:
         return TrustState(trusted=True, files=files)
     texts = [f"{_format_path(change.path)} {change.what}" for change in changes]
-    more = f", {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
-    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(texts[:_MAX_NAMES])}{more})"
+    more = f", {len(texts) - _MAX_LISTED_NAMES} more" if len(texts) > _MAX_LISTED_NAMES else ""
+    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(texts[:_MAX_LISTED_NAMES])}{more})"
     return TrustState(trusted=False, why=why, files=files)
 
 
@@ -64,7 +64,7 @@ def compare_files(
     record: TrustedDirectory, trusted_contents: TrustedContents, root: Path, directory: Path
 ) -> list[TrustChange]:
     """Return the files that differ from a record, sorted by path, without patches."""
-    before, now = record.files or {}, trusted_contents.digests()
+    before, now = record.files or {}, trusted_contents.compute_digests()
     missing = [path for path in before if path not in now and is_in_view(path, root, directory)]
     changes = [TrustChange(path, "removed") for path in missing]
     changes += [
@@ -78,7 +78,7 @@ def compare_files(
 def _adopt(paths: Paths, root: Path, directory: Path) -> str:
     where = _format_path(str(root))
     try:
-        adopt(paths, root, directory)
+        adopt_contents(paths, root, directory)
     except CodeloopError as error:
         return f"{where} is trusted, but not what it holds, since that can't be kept: {error}"
     return f"{where} was trusted before files were compared: it is taken as it is now, later changes are asked about."

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.config.files import reason, write_private
+from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_in_view, read_contents
 from codeloop.kit.small_files import lock, make_private, read_start
@@ -28,7 +28,7 @@ class TrustedDirectory(msgspec.Struct, frozen=True):
     files: dict[str, str] | None = None
 
 
-class _File(msgspec.Struct, frozen=True):
+class _TrustFile(msgspec.Struct, frozen=True):
     directories: dict[str, TrustedDirectory] = {}
 
 
@@ -42,37 +42,37 @@ class TrustList(Struct, frozen=True):
 def read_trust(paths: Paths) -> TrustList:
     """Read the list. A damaged file is renamed, so that nothing is trusted by accident."""
     try:
-        return TrustList(_directories(paths))
+        return TrustList(_read_directories(paths))
     except (FileNotFoundError, NotADirectoryError):
         return TrustList({})
     except OSError as error:
-        return TrustList({}, f"{paths.trust} can't be read ({reason(error)}): no directory is trusted.")
+        return TrustList({}, f"{paths.trust_file} can't be read ({describe_os_error(error)}): no directory is trusted.")
     except _DECODE_ERRORS:
-        return TrustList({}, _quarantine(paths.trust))
+        return TrustList({}, _quarantine(paths.trust_file))
 
 
-def _directories(paths: Paths) -> dict[str, TrustedDirectory]:
-    return msgspec.json.decode(read_start(paths.trust, CONFIG_BYTES.value), type=_File).directories
+def _read_directories(paths: Paths) -> dict[str, TrustedDirectory]:
+    return msgspec.json.decode(read_start(paths.trust_file, CONFIG_BYTES.value), type=_TrustFile).directories
 
 
-def record_of(paths: Paths, root: Path) -> TrustedDirectory | None:
+def find_trust_record(paths: Paths, root: Path) -> TrustedDirectory | None:
     """Return the trust record of a work tree, which holds for this root only, not for folders around it or below.
 
     None: it is not trusted, or the file is damaged, which `read_trust` reports.
     """
     try:
-        return _directories(paths).get(str(root.resolve()))
+        return _read_directories(paths).get(str(root.resolve()))
     except (OSError, *_DECODE_ERRORS):
         return None
 
 
-def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
+def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> None:
     """Trust a work tree with the present contents of its files.
 
     `directory`: the folder in it from which configuration is read; the records of other folders stay as they are.
     Raises CodeloopError when the trust can't be stored, or there are too many files.
     """
-    top = _resolve(root)
+    top = _resolve_root(root)
     trusted_contents = _read_contents(paths, top, directory)
     with _edit_directories(paths) as directories:
         old = directories.get(str(top))
@@ -83,34 +83,34 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
         }
         _keep_copies(paths, trusted_contents)
         now = int(time.time() * 1000)
-        directories[str(top)] = TrustedDirectory(time=now, files={**elsewhere, **trusted_contents.digests()})
+        directories[str(top)] = TrustedDirectory(time=now, files={**elsewhere, **trusted_contents.compute_digests()})
 
 
-def adopt(paths: Paths, root: Path, directory: Path) -> None:
+def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
     """Record the contents of a work tree that was trusted by a version that did not. Raises as `trust` does."""
-    path = _resolve(root)
+    path = _resolve_root(root)
     trusted_contents = _read_contents(paths, path, directory)
     with _edit_directories(paths) as directories:
         old = directories.get(str(path))
         if old is not None and old.files is None:
             _keep_copies(paths, trusted_contents)
-            directories[str(path)] = TrustedDirectory(time=old.time, files=trusted_contents.digests())
+            directories[str(path)] = TrustedDirectory(time=old.time, files=trusted_contents.compute_digests())
 
 
-def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
+def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
     """Trust the change that the user has just made to one file of a trusted work tree, and the files that it names.
 
     Raises as `trust` does.
     """
-    top = _resolve(root)
+    top = _resolve_root(root)
     trusted_contents = _read_contents(paths, top, directory)
     key = encode_path(top, file)
-    digests = trusted_contents.digests()
+    digests = trusted_contents.compute_digests()
     with _edit_directories(paths) as directories:
         old = directories.get(str(top))
         if old is not None and old.files is not None:
             _keep_copies(paths, trusted_contents)
-            own = {path: digests[path] for path in (key, *trusted_contents.named.get(key, ())) if path in digests}
+            own = {path: digests[path] for path in (key, *trusted_contents.named_paths.get(key, ())) if path in digests}
             directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **own})
 
 
@@ -124,19 +124,19 @@ def _read_contents(paths: Paths, root: Path, directory: Path | None) -> TrustedC
         ) from error
 
 
-def distrust(paths: Paths, root: Path) -> bool:
+def distrust_directory(paths: Paths, root: Path) -> bool:
     """Stop trusting a work tree, which need not exist any more; return whether it was trusted. Raises CodeloopError."""
     with _edit_directories(paths) as directories:
         return directories.pop(str(root.resolve()), None) is not None
 
 
 def _keep_copies(paths: Paths, trusted_contents: TrustedContents) -> None:
-    from codeloop.config.trust.copies import keep_copies  # most runs change nothing that is trusted
+    from codeloop.config.trust.copies import store_copies  # most runs change nothing that is trusted
 
-    keep_copies(paths, trusted_contents)
+    store_copies(paths, trusted_contents)
 
 
-def _resolve(root: Path) -> Path:
+def _resolve_root(root: Path) -> Path:
     path = root.resolve()
     if not path.is_dir():
         raise CodeloopError(f"{root} is not a directory, so it can't be trusted.")
@@ -151,20 +151,22 @@ def _resolve(root: Path) -> Path:
 def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
     """Yield the directories to change, under a lock that excludes other processes, and store them."""
     try:
-        make_private(paths.trust.parent)
-        with lock(paths.trust.parent, TRUST_LOCK.seconds):
+        make_private(paths.trust_file.parent)
+        with lock(paths.trust_file.parent, TRUST_LOCK.seconds):
             directories = dict(read_trust(paths).directories)
             yield directories
             from codeloop.config.trust.copies import forget_copies
 
             forget_copies(paths, {digest for each in directories.values() for digest in (each.files or {}).values()})
-            text = msgspec.json.encode(_File(directories=directories))
-            write_private(paths.trust, msgspec.json.format(text, indent=2).decode() + "\n")
+            text = msgspec.json.encode(_TrustFile(directories=directories))
+            write_private(paths.trust_file, msgspec.json.format(text, indent=2).decode() + "\n")
     except TimeoutError as error:
-        where = paths.trust.parent
+        where = paths.trust_file.parent
         raise CodeloopError(f"Another process holds the lock on {where}. Nothing was changed; try again.") from error
     except OSError as error:
-        raise CodeloopError(f"{paths.trust} can't be written: {reason(error)}. Nothing was changed.") from error
+        raise CodeloopError(
+            f"{paths.trust_file} can't be written: {describe_os_error(error)}. Nothing was changed."
+        ) from error
 
 
 def _quarantine(file: Path) -> str:
@@ -172,5 +174,5 @@ def _quarantine(file: Path) -> str:
     try:
         file.replace(path)
     except OSError as error:
-        return f"{file} is damaged and can't be renamed ({reason(error)}): no directory is trusted."
+        return f"{file} is damaged and can't be renamed ({describe_os_error(error)}): no directory is trusted."
     return f"{file} was damaged and is now {path.name}: no directory is trusted until `codeloop trust` says so again."

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.config.files import read_text, write_private
-from codeloop.config.load import Loaded
+from codeloop.config.load import LoadedConfig
 from codeloop.config.redact import redact_config
 from codeloop.config.sources import Layer
 from codeloop.extend.hooks.hooks import Hooks
@@ -23,13 +23,13 @@ _MAX_ANSWERS = 50
 """The most cached answers of one project."""
 
 
-def load_answer(folder: Path, loaded: Loaded, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
+def load_answer(folder: Path, loaded: LoadedConfig, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
     """Return the cache file of the answer for a configuration, and its layer."""
     file = answer_file(folder, loaded, extensions)
     return file, read_layer(file, base)
 
 
-def answer_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path:
+def answer_file(folder: Path, loaded: LoadedConfig, extensions: Iterable[str]) -> Path:
     """Return the cache file of the answer for a configuration.
 
     `extensions`: names and digests of the answering ones.
@@ -52,7 +52,7 @@ def read_layer(file: Path, base: Path) -> Layer | None:
     return Layer("extensions", "the hook `config` of extensions", base, Document("", values))
 
 
-async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
+async def ask_extensions(hooks: Hooks, loaded: LoadedConfig, file: Path) -> JSON:
     """Ask extensions for their changes of the configuration, without showing secrets, and return them.
 
     They are cached, unless an extension failed. Raises OSError if caching fails.

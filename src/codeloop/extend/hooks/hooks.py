@@ -115,7 +115,7 @@ class Hooks:
         self._answers: dict[tuple[str, bytes], JSON] = {}
         self._names = frozenset(name for handler in self._handlers for name in handler.names)
 
-    def wants(self, name: str) -> bool:
+    def has_handler(self, name: str) -> bool:
         """Return whether any handler has a hook of this name."""
         return name in self._names
 
@@ -143,7 +143,7 @@ class Hooks:
                 output = await self._ask(handler, name, given, output)
         return output
 
-    async def once(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def run_cached(self, name: str, given: JSON, output: JSON) -> JSON:
         """Like `run`, but cached by its arguments until the handlers change."""
         key = (name, msgspec.json.encode((given, output)))
         answers = self._answers  # `take` makes others

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from codeloop import __version__
-from codeloop.config.load import Loaded
-from codeloop.config.paths import Paths, plugin_name
+from codeloop.config.load import LoadedConfig
+from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
@@ -57,7 +57,7 @@ class FoundExtensions(NamedTuple):
 class _SearchScope(Struct, frozen=True):
     """The configuration, root folder and paths with which entries are resolved."""
 
-    loaded: Loaded
+    loaded: LoadedConfig
     root: Path
     paths: Paths
 
@@ -81,7 +81,7 @@ def find_ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
 
 def find_extensions(
     homes: Iterable[Home],
-    loaded: Loaded,
+    loaded: LoadedConfig,
     project_root: ProjectRoot,
     paths: Paths,
     installed: Mapping[str, tuple[str, str]],
@@ -178,7 +178,7 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
 
 def _make_placeholder(scope: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
     """Return a placeholder for an entry that can't be loaded, if the entry is a policy; else None."""
-    name = plugin_name(entry)
+    name = get_plugin_name(entry)
     origin = scope.loaded.provenance.get(f"plugin[{index}]")
     base = origin.layer.base if origin is not None else scope.root
     path = entry_place(name, base, scope.paths) if name is not None else None

@@ -32,7 +32,7 @@ from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_STOP, HO
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import OwnParameters, clean_schema
+from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
 
@@ -268,7 +268,12 @@ class ExtensionHosts:
 
         schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered_tool.parameters)}
         return Tool(
-            offered_tool.name, escape_controls(offered_tool.description), OwnParameters, run, NO_TRAITS, schema=schema
+            offered_tool.name,
+            escape_controls(offered_tool.description),
+            ExternalParameters,
+            run,
+            NO_TRAITS,
+            schema=schema,
         )
 
     def key(self, extension: Extension) -> HostKey:

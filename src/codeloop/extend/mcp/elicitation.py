@@ -263,11 +263,11 @@ class ServerRequests:
                     options=[accept_option, decline_option],
                     custom=False,
                 )
-                answers = await ctx.session.answers([question], need)
+                answers = await ctx.session.ask_questions([question], need)
                 return ElicitResult(action="accept" if answers[0][:1] == [_YES_OPENED] else "decline")
             schema: JSON = params.requested_schema
             questions = questions_of(schema, who, params.message)
-            content = answers_of(schema, await ctx.session.answers(questions, need))
+            content = answers_of(schema, await ctx.session.ask_questions(questions, need))
         except Rejected as error:
             if error.message != NOBODY:
                 return ElicitResult(action="decline")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
-from codeloop.config.hook_rows import EVENTS, find_mistake, list_fields
+from codeloop.config.hook_rows import HOOK_EVENTS, find_hooks_error, list_hook_fields
 from codeloop.config.sources import Layer
 from codeloop.extend.mcp.cache.importing import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
@@ -41,7 +41,7 @@ class ClaudePlugin:
         for source in (HOOKS, *_as_list(manifest.get("hooks"))):
             self._take_hooks(source)
         layer = Layer("global", str(folder / HOOKS), folder, Document("", {"hooks": self.hooks}))
-        if problem := find_mistake(layer):
+        if problem := find_hooks_error(layer):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
             self.hooks.clear()
         for source in (SERVERS, *_as_list(manifest.get("mcpServers"))):
@@ -91,7 +91,7 @@ class ClaudePlugin:
         for event, groups in events.items() if is_object(events) else ():
             if event == "description":
                 continue
-            if event not in EVENTS:
+            if event not in HOOK_EVENTS:
                 self._unsupported.add(f"the event {event}")
                 continue
             for group in _as_list(groups):
@@ -104,7 +104,7 @@ class ClaudePlugin:
     def _row(self, row: Any) -> JSON | None:
         """Return a row with the supported fields; None: none is."""
         kind = row.get("type", "command") if is_object(row) else None
-        known_keys = list_fields(str(kind))
+        known_keys = list_hook_fields(str(kind))
         if (
             not is_object(row)
             or not known_keys

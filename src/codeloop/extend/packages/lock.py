@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from codeloop.config.paths import Paths, plugin_path
+from codeloop.config.paths import Paths, get_plugin_path
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import make_private, write_atomically
 
@@ -66,7 +66,7 @@ def is_policy(entry: Any) -> bool:
 
 def entry_place(name: str, base: Path, paths: Paths) -> Path | None:
     """Return the path that an entry names, existing or not; None: it names nothing."""
-    path, package = plugin_path(name, base, paths), package_name(name)
+    path, package = get_plugin_path(name, base, paths), package_name(name)
     return path if path is not None or package is None else folder_of(paths, package)
 
 
@@ -96,7 +96,7 @@ def write_lock(folder: Path, lock: LockFile) -> None:
 
 def entry_path(name: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
     """Return the path that an entry of `plugin` means, or why there is none. `base`: what relative ones begin at."""
-    path = plugin_path(name, base, paths)
+    path = get_plugin_path(name, base, paths)
     if path is None:
         return find_installed(paths, name)
     return (path, "") if path.exists() else (None, f"{path} does not exist.")

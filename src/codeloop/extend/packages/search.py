@@ -5,8 +5,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.config.load import Loaded
-from codeloop.config.paths import Paths, plugin_name
+from codeloop.config.load import LoadedConfig
+from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.folders import Home
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
@@ -26,14 +26,14 @@ class FoundPackages(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
+def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackages:
     """Return the packages of a configuration; invalid ones are reported and left out."""
     homes: list[Home] = []
     layers: list[Layer] = []
     files: list[Path] = []
     warnings: list[str] = []
     for index, entry in enumerate(loaded.config.plugin):
-        name = plugin_name(entry)
+        name = get_plugin_name(entry)
         origin = loaded.provenance.get(f"plugin[{index}]")
         if name is None:
             continue  # reported where single extensions are searched for

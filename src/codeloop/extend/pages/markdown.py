@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from codeloop.config.files import read_text
-from codeloop.config.normalise import normalise
+from codeloop.config.normalise import normalise_layer
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
@@ -147,18 +147,22 @@ def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer
 
 def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
     """Raise CodeloopError with file and line unless the page is a valid piece of configuration."""
-    normalised = normalise(layer, layer.raw)
+    normalised = normalise_layer(layer, layer.raw)
     try:
         msgspec.convert(normalised.values, Config)
     except msgspec.ValidationError:
         keys, fault = find_fault(normalised.values, Config)
-        raise CodeloopError(f"{layer.place(normalised.origin(keys))}: {format_keys(keys[2:])}: {fault}.") from None
+        raise CodeloopError(
+            f"{layer.format_location(normalised.find_source_keys(keys))}: {format_keys(keys[2:])}: {fault}."
+        ) from None
     at = (section, name)
     model = values.get("model")
     if isinstance(model, str) and not (model.partition("/")[0] and model.partition("/")[2]):
-        raise CodeloopError(f"{layer.place((*at, 'model'))}: model: expected provider/model, got {model!a}.")
+        raise CodeloopError(f"{layer.format_location((*at, 'model'))}: model: expected provider/model, got {model!a}.")
     if values.get("template") == "":
-        raise CodeloopError(f"{layer.place(at)}: there is no text below the head; it is the command's prompt.")
+        raise CodeloopError(
+            f"{layer.format_location(at)}: there is no text below the head; it is the command's prompt."
+        )
 
 
 def to_json(value: Any, depth: int = 16) -> Any:

@@ -192,7 +192,7 @@ class Hub:
         return ""
 
     def _open(self, project: str) -> None:
-        path = find_paths(self._app.startup.environment).project(project) / "codeloop.db"
+        path = find_paths(self._app.startup.environment).get_project_folder(project) / "codeloop.db"
         if path.exists():
             stores = self._app.stores
             stores.release(stores.open(path))  # `_on_open` has run by now: the store is followed, which keeps it open

@@ -1,1 +1,1 @@
-"""Repairs of a model's calls: JSON that is nearly right, and other agents' names."""
+"""Repairs a model's calls: arguments that are nearly JSON, and names of other agents' tools and parameters."""

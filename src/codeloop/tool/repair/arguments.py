@@ -1,4 +1,4 @@
-"""Repairs arguments that came as another text than one JSON object."""
+"""Repairs the text of a call's arguments when it is not simply one JSON object."""
 
 import re
 from contextlib import suppress
@@ -8,72 +8,79 @@ import msgspec
 
 from codeloop.schema.wire import JSON
 
-REPAIRED = "the arguments were not valid JSON and were repaired"
-BARE = "arguments are a JSON object; this text was taken for `{}`"
-_FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
-_MARKUP = ("{", "[", "<", '"', "'", "`")
-"""How JSON, tags, quotes and code blocks begin: a text that does, and could not be read, is broken, not bare."""
-_LABEL = re.compile(r"\w+\s*[:=]\s")
+REPAIRED_NOTE = "the arguments were not valid JSON and were repaired"
+BARE_VALUE_NOTE = "arguments are a JSON object; this text was taken for `{}`"
+_CODE_BLOCK = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
+_MARKUP_STARTS = ("{", "[", "<", '"', "'", "`")
+"""The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken, not a bare value."""
+# Matches `name: value` and `name = value`, which are not bare values either.
+_LABEL_START = re.compile(r"\w+\s*[:=]\s")
 
 
-def repair_text(arguments: str, schema: JSON) -> str:
-    """Return the JSON object in a model's arguments: nothing, a code block, or a JSON string."""
+def unwrap_arguments(arguments: str, schema: JSON) -> str:
+    """Return the arguments without a code block or a JSON string around them; no text becomes `{}`.
+
+    No text stays as it is if a parameter is required, since the error names that parameter.
+    """
     if not arguments.strip() and "required" not in schema:
         return "{}"
     if arguments.startswith('"{'):
         with suppress(msgspec.DecodeError):
             return msgspec.json.decode(arguments, type=str)
-    block = _FENCE.fullmatch(arguments)
+    block = _CODE_BLOCK.fullmatch(arguments)
     return block[1] if block else arguments
 
 
-def read_loosely(arguments: str, schema: JSON, notes: list[str]) -> str | None:
-    """Return the JSON object that arguments which are none certainly mean, and add a note; None: they mean none.
+def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | None:
+    """Return the JSON object that arguments certainly mean, though they are none, and add a note; None: not certain.
 
-    These are an object with trailing commas or in Python's form, and the bare value of the only required parameter.
+    Understood are an object with trailing commas or in Python's form, and the bare value of the only required
+    parameter.
     """
     text = arguments.strip()
     if text.startswith("{"):
-        from codeloop.tool.repair.loose_json import read_json  # well-formed calls need none of it
+        # Imported late: well-formed calls do not need it.
+        from codeloop.tool.repair.loose_json import read_json
 
         read = read_json(text, 0)
         if read is None or not isinstance(read[0], dict) or text[read[1] :].strip():
             return None
-        notes.append(REPAIRED)
+        notes.append(REPAIRED_NOTE)
         return _encode(cast("JSON", read[0]))
     match schema:
         case {"required": [str(name)], "properties": {**properties}}:
             kind = properties.get(name)
         case _:
             return None
-    value: Any = _read_bare(text)
+    value: Any = _read_bare_value(text)
     match kind, value:
         case {"type": "string"}, [dict()]:
             return _encode(cast("list[JSON]", value)[0])
         case {"type": "string"}, str() if value.strip():
             pass
         case {"type": "string"}, [str(), *others] if all(isinstance(each, str) for each in others):
-            pass  # a command's words
+            # The words of a command, which `repair_for_tool` joins.
+            pass
         case {"type": "array"}, [_, *_]:
             pass
         case _:
             return None
-    notes.append(BARE.format(name))
+    notes.append(BARE_VALUE_NOTE.format(name))
     return _encode({name: cast("Any", value)})
 
 
-def _read_bare(text: str) -> Any:
-    """Return the JSON value of a text, or the text itself where it is plain; None: it is neither."""
+def _read_bare_value(text: str) -> Any:
+    """Return the JSON value of a text, or the text itself if it is plain; None: it is neither."""
+    # A text with control characters is a broken one, such as half a stream.
     if not "".join(text.split()).isprintable():
         return None
     with suppress(msgspec.DecodeError, RecursionError):
         return msgspec.json.decode(text)
-    return None if text.startswith(_MARKUP) or _LABEL.match(text) else text
+    return None if text.startswith(_MARKUP_STARTS) or _LABEL_START.match(text) else text
 
 
 def _encode(value: JSON) -> str | None:
-    with suppress(
-        TypeError, ValueError, OverflowError, RecursionError
-    ):  # of Python's literals, JSON has no sets and no bytes
+    # Python's literals include sets and bytes, which JSON has not.
+    with suppress(TypeError, ValueError, OverflowError, RecursionError):
         return msgspec.json.encode(value).decode()
     return None

@@ -1,4 +1,7 @@
-"""Repairs calls that use other agents' names: what is certainly meant becomes our call, with a note."""
+"""Translates calls that use the names of other agents' tools, parameters and values, when their meaning is certain.
+
+Models are trained on many agents, and call our tools by names from others. Each translation adds a note for the model.
+"""
 
 import re
 from contextlib import suppress
@@ -10,7 +13,7 @@ from codeloop.kit.suggest import find_similar
 from codeloop.schema.limits import WEB_TIMEOUT_MAX
 from codeloop.schema.wire import JSON
 
-NAMES: dict[str, str] = {
+TOOL_ALIASES: dict[str, str] = {
     "read": "readfile view viewfile openfile cat fileread",
     "edit": "strreplace stredit editfile replaceinfile searchreplace replacestring",
     "multiedit": "multieditfile",
@@ -36,7 +39,7 @@ NAMES: dict[str, str] = {
 }
 """Other agents' names for our tools, in lower case and without underscores."""
 
-PARAMETERS: dict[str, str] = {
+PARAMETER_ALIASES: dict[str, str] = {
     "filePath": "path file filename targetfile absolutepath relativepath",
     "edits": "changes replacements",
     "ignore": "exclude excludes ignoreglobs ignorepatterns",
@@ -83,7 +86,7 @@ PARAMETERS: dict[str, str] = {
 }
 """Other agents' names for our parameters, in lower case and without underscores, where ours exists."""
 
-_VALUES = {
+_VALUE_ALIASES = {
     "fileswithmatches": "files",
     "filesonly": "files",
     "done": "completed",
@@ -115,47 +118,50 @@ _VALUES = {
     "callees": "outgoingCalls",
 }
 """Other agents' names for our values, in lower case and without underscores."""
-_LINES: dict[str, tuple[str, ...]] = {
+_LINE_RANGE_ALIASES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
     **dict.fromkeys(("endline", "lineend", "end", "to"), ("last",)),
     **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
 }
-"""Other names for the lines to read -> the bound that each sets."""
-_EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"})
+"""Other agents' names for the lines to read, each with the bounds that it sets."""
+_EDITOR_TOOL_NAMES = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"})
 _EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
+# Matches the start of a todo that was written as a markdown list item: `- [x] `, `1. `.
 _CHECKBOX = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
-_LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
-_ADDING = frozenset({"a", "append", "true"})
-_SECONDS = 1000  # no timeout in ms is as short
+# Matches a URL as `<URL>` or as a markdown link.
+_BRACKETED_LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
+_APPEND_VALUES = frozenset({"a", "append", "true"})
+# A smaller timeout of a parameter in ms was meant in seconds, and a larger one of a parameter in seconds in ms.
+_MIN_MILLISECONDS = 1000
 
 
 class MeansAnotherTool(ValueError):
-    """The call asks for what its tool can't do; the message names the tool that can."""
+    """A call asks for something that its tool can't do; the message names the tool that can."""
 
 
 def match_tool(name: str, tools: list[str]) -> str | None:
-    """Return which of the known tools a name stands for; None when that is not certain."""
+    """Return the tool that a name certainly means, one of `tools`; None: it is not certain."""
     plain = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
     same = [ours for ours in tools if plain == _fold_name(ours)]
-    matches = same or [ours for ours in tools if plain in NAMES.get(ours, "").split()]
+    matches = same or [ours for ours in tools if plain in TOOL_ALIASES.get(ours, "").split()]
     return matches[0] if len(matches) == 1 else None
 
 
 def match_editor(name: str, arguments: JSON) -> tuple[str, JSON] | None:
-    """Translate a call of a multi-command editor tool, or of `edit` with a list, into our tool and its arguments.
+    """Translate a call of an editor tool with several commands, or of `edit` with a list of edits.
 
-    None: it is no such call.
+    Returns the name of our tool and its arguments; None: it is no such call.
     """
-    if name == "edit" and _has(arguments, "edits") and not _has(arguments, "oldString"):
+    if name == "edit" and _has_parameter(arguments, "edits") and not _has_parameter(arguments, "oldString"):
         return "multiedit", arguments
-    if _fold_name(name) not in _EDITORS or not isinstance(command := arguments.get("command"), str):
+    if _fold_name(name) not in _EDITOR_TOOL_NAMES or not isinstance(command := arguments.get("command"), str):
         return None
     tool = _EDITOR_COMMANDS.get(_fold_name(command))
     return (tool, {key: value for key, value in arguments.items() if key != "command"}) if tool else None
 
 
 def repair_parameters(arguments: JSON, schema: JSON, notes: list[str]) -> JSON:
-    """Rename an object's keys and values to its schema's; add what was renamed and dropped to `notes`."""
+    """Return arguments with keys and values renamed to those of the schema; renamed and dropped ones are noted."""
     properties: dict[str, JSON] = schema.get("properties", {})
     renamed: JSON = {name: value for name, value in arguments.items() if name in properties}
     for name, value in arguments.items():
@@ -174,7 +180,7 @@ def repair_parameters(arguments: JSON, schema: JSON, notes: list[str]) -> JSON:
 def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
     plain = _fold_name(name)
     for ours in free:
-        if plain == _fold_name(ours) or plain in PARAMETERS.get(ours, "").split():
+        if plain == _fold_name(ours) or plain in PARAMETER_ALIASES.get(ours, "").split():
             return ours
     close = find_similar(name, [ours for ours in free if ours in required])
     return close[0] if len(close) == 1 else None
@@ -185,7 +191,9 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
         plain = _fold_name(value)
-        known_value = {_fold_name(ours): ours for ours in schema["enum"]}.get(_fold_name(_VALUES.get(plain, plain)))
+        known_value = {_fold_name(ours): ours for ours in schema["enum"]}.get(
+            _fold_name(_VALUE_ALIASES.get(plain, plain))
+        )
         if known_value is None:
             return value
         notes += [f"`{value}` was taken for `{known_value}`"] if _fold_name(known_value) != plain else []
@@ -212,19 +220,20 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
 
 
 def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
-    """Repair the arguments of one of our tools by rules of that tool. Raises MeansAnotherTool."""
+    """Apply the rules of one tool to the arguments of a call. Raises MeansAnotherTool."""
     match tool, arguments:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
             arguments = {**arguments, "command": _join_command(cast("list[str]", words), notes)}
         case "read", _:
             return _repair_line_range(_repair_file_list(arguments, notes))
-        case "grep", {"-n": True}:  # lines are always numbered
+        case "grep", {"-n": True}:
+            # The lines are always numbered.
             return {name: value for name, value in arguments.items() if name != "-n"}
         case "glob", {"pattern": [str(), str(), *more]} if all(isinstance(each, str) for each in more):
             arguments = {**arguments, "pattern": f"{{{','.join(cast('list[str]', arguments['pattern']))}}}"}
         case "apply_patch", {"command": ["apply_patch", str(patch)]}:
             arguments = {"patchText": patch}
-        case "write", _ if str(arguments.get("append", arguments.get("mode"))).lower() in _ADDING:
+        case "write", _ if str(arguments.get("append", arguments.get("mode"))).lower() in _APPEND_VALUES:
             raise MeansAnotherTool("write replaces a whole file. To add to one, use edit, or `>>` in a command.")
         case "webfetch", {"method": str(method)} if method.upper() not in {"GET", "HEAD"}:
             raise MeansAnotherTool(f"webfetch only gets pages. For {method.upper()} use a command, such as curl.")
@@ -234,7 +243,7 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             arguments = _repair_batch(arguments)
         case "multiedit", _:
             arguments = _repair_multiedit(arguments, notes)
-        case "question", {"question": str()} if not _has(arguments, "questions"):
+        case "question", {"question": str()} if not _has_parameter(arguments, "questions"):
             notes.append("`questions` is a list, here of one question")
             arguments = {"questions": [arguments]}
         case "todowrite", _:
@@ -249,14 +258,14 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             }
         case _:
             pass
-    if tool == "bash" and isinstance(timeout := arguments.get("timeout"), int) and 0 < timeout < _SECONDS:
+    if tool == "bash" and isinstance(timeout := arguments.get("timeout"), int) and 0 < timeout < _MIN_MILLISECONDS:
         notes.append(f"timeout is in ms, so {timeout} was taken for {timeout} s")
         return {**arguments, "timeout": timeout * 1000}
     return arguments
 
 
 def _join_command(words: list[str], notes: list[str]) -> str:
-    """Return one command for a list: its words, a shell with its script, or several commands."""
+    """Return the one command that a list means: its words, a shell with its script, or several commands."""
     if len(words) == 3 and words[1] in {"-c", "-lc"}:
         return words[2]
     if " " not in words[0].strip():
@@ -269,19 +278,19 @@ def _join_command(words: list[str], notes: list[str]) -> str:
 
 def _repair_webfetch(arguments: JSON, notes: list[str]) -> JSON:
     """Return a call with the URL taken out of a link's brackets and the timeout in seconds, capped."""
-    if isinstance(url := arguments.get("url"), str) and (link := _LINK.fullmatch(url.strip())):
+    if isinstance(url := arguments.get("url"), str) and (link := _BRACKETED_LINK.fullmatch(url.strip())):
         arguments = {**arguments, "url": link[1]}
     timeout, most = arguments.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
     if isinstance(timeout, int) and timeout > most:
-        seconds = min(timeout / 1000, most) if timeout >= _SECONDS else most
+        seconds = min(timeout / 1000, most) if timeout >= _MIN_MILLISECONDS else most
         notes.append(f"timeout is in seconds, at most {most}, so {timeout} was taken for {seconds:g} s")
         arguments = {**arguments, "timeout": seconds}
     return arguments
 
 
 def _repair_batch(arguments: JSON) -> JSON:
-    """Return the calls of a batch in our form, from services' forms: arguments beside the name or as JSON text."""
-    if _has(arguments, "tool") and not _has(arguments, "tool_calls"):
+    """Return the calls of a batch in our form. Other forms have arguments next to the name, or as JSON text."""
+    if _has_parameter(arguments, "tool") and not _has_parameter(arguments, "tool_calls"):
         return {"tool_calls": [_repair_call(arguments)]}
     lists = {name: cast("list[Any]", value) for name, value in arguments.items() if isinstance(value, list)}
     return {**arguments, **{name: [_repair_call(each) for each in calls] for name, calls in lists.items()}}
@@ -304,12 +313,12 @@ def _repair_call(value: Any) -> Any:
 
 
 def _repair_line_range(arguments: JSON) -> JSON:
-    """Translate first and last lines, as others name them, to offset and limit."""
+    """Translate other agents' first and last line to our `offset` and `limit`."""
     bounds: dict[str, int] = {}
     names: set[str] = set()
     for name, value in arguments.items():
         numbers = [int(number) for number in re.findall(r"\d{1,9}", str(value))]
-        ends = _LINES.get(_fold_name(name), ())
+        ends = _LINE_RANGE_ALIASES.get(_fold_name(name), ())
         if ends and len(ends) == len(numbers):
             bounds.update(zip(ends, numbers, strict=True))
             names.add(name)
@@ -320,13 +329,13 @@ def _repair_line_range(arguments: JSON) -> JSON:
     return others | {"limit": bounds["last"] - first + 1} if bounds["last"] >= first else others
 
 
-def _has(arguments: JSON, ours: str) -> bool:
-    """Return whether one of the given names means our parameter."""
+def _has_parameter(arguments: JSON, ours: str) -> bool:
+    """Return whether one of the arguments is, or means, our parameter."""
     return any(_match_name(name, [ours], []) for name in arguments)
 
 
 def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
-    """Return a read of the one file that came as a list. Raises MeansAnotherTool for several."""
+    """Return the arguments of `read`; a list of one file becomes that file. Raises MeansAnotherTool for more files."""
     name = next((each for each in arguments if _fold_name(each) in {"filepaths", "paths", "files"}), None)
     files = arguments.get(name) if name is not None else None
     if not isinstance(files, list) or name is None or not files:
@@ -340,7 +349,10 @@ def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
 
 
 def _repair_todo(item: Any, notes: list[str]) -> Any:
-    """Return a todo that came as a string, or with its text under a name that is ambiguous elsewhere."""
+    """Return a todo in our form, from a string or an object that has its text under another name.
+
+    Those names are not in `PARAMETER_ALIASES`, because they mean something else for other tools.
+    """
     if isinstance(item, str) and (item[:1] not in {"[", "{"} or item[:3] in {"[ ]", "[x]", "[X]"}):
         match = _CHECKBOX.match(item)
         status = "completed" if match and str(match[1]).lower() == "x" else "pending"
@@ -355,17 +367,17 @@ def _repair_todo(item: Any, notes: list[str]) -> Any:
 
 
 def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
-    """Return multiedit arguments, with a single edit put into a list and a repeated path taken out of the edits."""
+    """Return the arguments of `multiedit`: a single edit becomes a list, and a path in each edit becomes `filePath`."""
     own = {
         name: value
         for name, value in arguments.items()
         if _match_name(name, ["oldString", "newString", "replaceAll"], [])
     }
-    if own and not _has(arguments, "edits"):
+    if own and not _has_parameter(arguments, "edits"):
         notes.append("`edits` is a list, here of one edit")
         return {**{name: value for name, value in arguments.items() if name not in own}, "edits": [own]}
     edits = arguments.get("edits")
-    if isinstance(edits, list) and edits and not _has(arguments, "filePath"):
+    if isinstance(edits, list) and edits and not _has_parameter(arguments, "filePath"):
         rows = [cast("JSON", row) for row in cast("list[Any]", edits) if isinstance(row, dict)]
         paths = {str(path) for row in rows for name, path in row.items() if _match_name(name, ["filePath"], [])}
         if len(paths) > 1:

@@ -1,4 +1,4 @@
-"""Reads the JSON that models write: with trailing commas, with line ends in strings, or in Python's form. Pure."""
+"""Parses the JSON that models write: with trailing commas, with line ends in strings, or as Python literals."""
 
 import ast
 import json
@@ -13,11 +13,12 @@ _BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[\[\]{}]", re.DO
 # Matches a string, or a comma before a closing bracket.
 _LAST_COMMA = re.compile(r"\"(?:[^\"\\]|\\.)*\"|,(?=\s*[\]}])", re.DOTALL)
 _CONSTANTS = {"true": True, "false": False, "null": None}
+# `strict=False` accepts line ends in strings.
 _decode = json.JSONDecoder(strict=False).raw_decode
 
 
 def read_json(text: str, start: int) -> tuple[Any, int] | None:
-    """Return the JSON value that begins at `start`, and the offset of its end; None if there is none.
+    """Return the value that begins at the offset `start`, and the offset of its end; None: there is none.
 
     Trailing commas, and Python's quotes and constants, are understood.
     """
@@ -29,7 +30,7 @@ def read_json(text: str, start: int) -> tuple[Any, int] | None:
 
 
 def _read_without_last_commas(text: str) -> object:
-    """Return the value of a text as JSON without its trailing commas, else as a Python literal; None if it is none."""
+    """Return the value of a text as JSON without trailing commas, else as a Python literal; None: it is neither."""
     strict = _LAST_COMMA.sub(lambda match: "" if match[0] == "," else match[0], text)
     with suppress(ValueError, RecursionError):
         value, end = _decode(strict, 0)
@@ -39,7 +40,7 @@ def _read_without_last_commas(text: str) -> object:
 
 
 def _find_end(text: str, start: int) -> int:
-    """Return the offset after the bracket that closes the one at `start`; `start` itself where none does."""
+    """Return the offset after the bracket that closes the one at `start`; `start` if nothing closes it."""
     depth = 0
     for token in _BRACKETS.finditer(text, start):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
@@ -60,7 +61,7 @@ def _read_literal(text: str) -> object:
 
 
 class _JsonConstants(ast.NodeTransformer):
-    """Replaces the names `true`, `false` and `null` by their values."""
+    """Replaces the names `true`, `false` and `null`, which Python does not have, by their values."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace one name."""

@@ -1,1 +1,1 @@
-"""Pages and searches: address checks, the guarded HTTP client, conversion, search services."""
+"""Web access of tools: fetching pages from checked addresses, converting them, and asking search services."""

@@ -1,4 +1,4 @@
-"""Reads a response body with a limit: it may be endless, or a decompression bomb."""
+"""Reads the body of an HTTP response up to a limit, because it may be endless or a decompression bomb."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -6,23 +6,24 @@ from msgspec import Struct
 
 from codeloop.tool.tool import ToolFailure
 
-ENCODINGS = ("gzip", "x-gzip", "deflate")
-_GZIP = b"\x1f\x8b"
+CONTENT_ENCODINGS = ("gzip", "x-gzip", "deflate")
+ACCEPT_ENCODING = "gzip, deflate"
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Body(Struct, frozen=True):
-    """A response body. `is_cut`: only its beginning was read."""
+    """A decompressed response body. `is_cut`: only its beginning was read."""
 
     data: bytes
     is_cut: bool = False
 
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> Body:
-    """Read at most `limit` bytes, counted both as they come and after decompression.
+    """Read a body until `limit` bytes were received, or `limit` bytes were decompressed.
 
-    Raises ToolFailure for an encoding that was not asked for and for broken compression.
+    Raises ToolFailure for an encoding that was not requested, and for invalid compression.
     """
-    unpack = _unpacker(encoding)
+    unpack = _make_decoder(encoding)
     kept = bytearray()
     raw = 0
     async for chunk in chunks:
@@ -33,12 +34,12 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
     return Body(bytes(kept))
 
 
-def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """Return a function that decodes a chunk. Its second argument is the most bytes that it returns."""
+def _make_decoder(encoding: str) -> Callable[[bytes, int], bytes]:
+    """Return the decoder of a content encoding. It takes a chunk, and the most bytes that it may return."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return lambda chunk, room: chunk[:room]
-    if name not in ENCODINGS:
+    if name not in CONTENT_ENCODINGS:
         raise ToolFailure(
             f"The server compressed its response as {name[:40]}, which was not requested and can't be read."
         )
@@ -46,7 +47,7 @@ def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
 
 
 class _Inflater:
-    """Undoes gzip (also of several members), zlib and bare deflate."""
+    """Decompresses gzip (also with several members), zlib and raw deflate."""
 
     def __init__(self) -> None:
         self._engine = None
@@ -54,20 +55,22 @@ class _Inflater:
         self._has_member = self._is_over = False
 
     def feed(self, chunk: bytes, room: int) -> bytes:
-        """Return at most `room` decompressed bytes. Further content of the chunk is dropped: the reader stops there."""
+        """Return at most `room` decompressed bytes of a chunk. The rest is dropped, since the reader stops there."""
         import zlib
 
         data, out = self._pending + chunk, bytearray()
         self._pending = b""
         while data and len(out) < room and not self._is_over:
             if self._engine is None:
+                # The format shows in the first two bytes.
                 if len(data) < 2:
                     self._pending = data
                     break
-                if self._has_member and data[:2] != _GZIP:
-                    self._is_over = True  # padding or trailing data, which every reader ignores
+                # Padding or trailing data, which all HTTP clients ignore.
+                if self._has_member and data[:2] != _GZIP_MAGIC:
+                    self._is_over = True
                     break
-                self._engine = zlib.decompressobj(wbits=_window(data))
+                self._engine = zlib.decompressobj(wbits=_choose_window_bits(data))
             try:
                 out += self._engine.decompress(data, room - len(out))
             except zlib.error as error:
@@ -78,7 +81,12 @@ class _Inflater:
         return bytes(out)
 
 
-def _window(data: bytes) -> int:
-    """Return zlib's `wbits` by the first two bytes: gzip and zlib have a head, bare deflate has none."""
-    has_head = data[:2] == _GZIP or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
-    return 47 if has_head else -15
+def _choose_window_bits(data: bytes) -> int:
+    """Return zlib's `wbits` for the format that the first two bytes show.
+
+    "deflate" means zlib's format, but some servers send raw deflate, which has no header.
+    """
+    # zlib (RFC 1950): the method 8 in the low bits, and both bytes as a number are a multiple of 31.
+    has_header = data[:2] == _GZIP_MAGIC or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
+    # 32 + 15 detects gzip and zlib; a negative number is raw deflate.
+    return 47 if has_header else -15

@@ -1,22 +1,24 @@
-"""Detects and decodes the character set of a page. Pure."""
+"""Detects the character set of a page, and decodes the page."""
 
 import codecs
 import re
 
-_MARKS = (
+# UTF-32 comes before UTF-16, since its little-endian mark begins with that of UTF-16.
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_KNOWN = re.compile(
+# Only these labels are looked up: Python has codecs that are no character sets, such as `zip` and `rot13`.
+_KNOWN_LABEL = re.compile(
     r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|(windows|cp)-?\d+|x-cp\d+|koi8-[rut]|tis-620"
     r"|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)|iso-2022-(jp|kr)|ks_c_5601-1987"
     r"|mac(intosh|-?cyrillic|-?roman)|hz-gb-2312"
 )
-_READ_AS = {
-    # Pages that declare the first use the second, and browsers decode them so.
+# The codec by which browsers decode a label, where it differs: pages that declare Latin-1 use Windows-1252, and so on.
+_CODEC_BY_LABEL = {
     "ascii": "cp1252",
     "us-ascii": "cp1252",
     "latin1": "cp1252",
@@ -42,24 +44,25 @@ _READ_AS = {
     "utf-32": "utf-32-le",
     "hz-gb-2312": "hz",
 }
-_META = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_XML = re.compile(rb"""^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
-_HEADER = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
+_HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+# A declaration is only searched in the beginning of a page.
 _DECLARATION_BYTES = 4096
-"""The beginning of a page in which a declared charset is searched."""
 
 
-def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tuple[str, str]:
-    """Return the text and the name of its encoding.
+def decode_page(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tuple[str, str]:
+    """Return the text of a page and the name of its encoding. Never fails.
 
-    In this order: a byte-order mark, `charset` in the header, a declaration at the document's beginning, UTF-8 if the
-    bytes are valid UTF-8, Windows-1252. `is_cut`: the last character may be incomplete. Never fails.
+    The encoding is that of a byte-order mark, of `charset` in the header, of a declaration at the beginning of the
+    page, UTF-8 if the bytes are valid UTF-8, or Windows-1252, in this order. `is_cut`: the last character may be
+    incomplete.
     """
-    for mark, name in _MARKS:
+    for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name
-    named = _HEADER.search(content_type)
-    label = _codec(named.group(1)) if named else None
+    named = _HEADER_CHARSET.search(content_type)
+    label = _find_codec(named.group(1)) if named else None
     label = label or _find_declared(data[:_DECLARATION_BYTES])
     if label is not None:
         return data.decode(label, "replace"), label
@@ -70,20 +73,20 @@ def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tupl
 
 
 def _find_declared(head: bytes) -> str | None:
-    match = _XML.search(head) or _META.search(head)
+    match = _XML_ENCODING.search(head) or _META_CHARSET.search(head)
     if match is None:
         return None
-    label = _codec(match.group(1).decode("ascii", "replace"))
+    label = _find_codec(match.group(1).decode("ascii", "replace"))
     # A declaration that is readable as ASCII can't be UTF-16.
     return "utf-8" if label is not None and label.startswith(("utf-16", "utf-32")) else label
 
 
-def _codec(label: str) -> str | None:
-    """Return Python's codec for a label; None for unknown ones and for codecs that are no character sets."""
+def _find_codec(label: str) -> str | None:
+    """Return the name of Python's codec for a label; None: the label is unknown."""
     name = label.strip().lower()
-    if not _KNOWN.fullmatch(name):
+    if not _KNOWN_LABEL.fullmatch(name):
         return None
-    name = _READ_AS.get(name, name.replace("windows-", "cp").removeprefix("x-"))
+    name = _CODEC_BY_LABEL.get(name, name.replace("windows-", "cp").removeprefix("x-"))
     try:
         return codecs.lookup(name).name
     except LookupError:

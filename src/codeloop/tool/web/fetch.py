@@ -1,4 +1,4 @@
-"""One GET over the network, with every address checked before it is connected to, redirects included."""
+"""Fetches a URL with a GET request: `fetch_url` checks every address before it connects, also after redirects."""
 
 import asyncio
 import time
@@ -22,43 +22,44 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import ADDRESS_KEY
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.body import ENCODINGS, read_body
-from codeloop.tool.web.url import WebUrl, parse, resolve_redirect
+from codeloop.tool.web.body import ACCEPT_ENCODING, read_body
+from codeloop.tool.web.url import WebUrl, parse_url, resolve_redirect
 
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
 
-Ask = Callable[..., Awaitable[object]]
-"""Asks for permission for all its arguments (Needs) in one question."""
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-Dial = Callable[[str, int], tuple[str, int]]
+AskPermission = Callable[..., Awaitable[object]]
+"""Asks for all permissions that it is called with (Needs) in one question."""
+ResolveHost = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Takes a host and a port, and returns the host's addresses."""
+ReplaceAddress = Callable[[str, int], tuple[str, int]]
+"""Takes a checked address and port, and returns those to connect to."""
 
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
-AGREED = "agreed"
-"""Metadata key of a question about a private address: set when the page itself is already permitted."""
+AGREED_KEY = "agreed"
+"""The metadata key of a question about a private address that is set when the page itself is already permitted."""
+# After so many of a host's addresses failed over HTTPS, plain HTTP is used.
 _UPGRADE_ADDRESSES = 2
-"""How many of a host's addresses are tried for HTTPS before plain HTTP is used."""
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 
 class Network(Struct, frozen=True):
-    """Access to the network: DNS lookup, TLS trust, and proxies of the environment.
+    """Access to the network: DNS lookup, TLS trust, and the environment, which may name proxies.
 
-    `dial` maps a checked address to the one to connect to; only tests change it. `hosts`: names of this machine's
-    hosts file.
+    `dial` replaces a checked address before the connection; only tests set it. `hosts`: the path of the hosts file.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
-    resolve: Resolve = resolve_host
+    resolve: ResolveHost = resolve_host
     tls: Callable[[], SSLContext] = load_tls_context
-    dial: Dial = keep_address
+    dial: ReplaceAddress = keep_address
     hosts: Path = HOSTS_FILE
 
 
 class FetchRequest(Struct, frozen=True):
-    """A GET to make. `seconds`: the time limit, without the time that the user takes to answer.
+    """A GET request to make. `accept`: the header of that name. `seconds`: the limit of time spent on the network.
 
-    `arguments`: the arguments of the tool call, which a permission question shows.
+    `arguments`: the arguments of the tool call, which permission questions show.
     """
 
     url: str
@@ -68,9 +69,9 @@ class FetchRequest(Struct, frozen=True):
 
 
 class FetchResponse(Struct, frozen=True):
-    """A response. `headers` have lower-case names; `notes`: remarks on the redirects.
+    """The response to a GET. The names of `headers` are in lower case; `notes`: remarks on the redirects.
 
-    `seconds_left`: how many of the request's `seconds` were not used.
+    `seconds_left`: the part of the request's `seconds` that was not used.
     """
 
     url: str
@@ -83,25 +84,26 @@ class FetchResponse(Struct, frozen=True):
     seconds_left: float = 0.0
 
 
-async def fetch(request: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
-    """Get a URL, asking `webfetch` for each URL and `webfetch_private` for each host that is not public.
+async def fetch_url(request: FetchRequest, ask: AskPermission, network: Network) -> FetchResponse:
+    """Fetch a URL. Asks for `webfetch` for each URL, and for `webfetch_private` for each host that is not public.
 
-    Raises ToolFailure without a response; an error status is a response. Errors of `ask` are passed on.
+    Returns the response also if its status is an error. Raises ToolFailure if there is no response, and the errors of
+    `ask`.
     """
-    fetching = _Fetch(request, ask, network)
+    fetching = _Fetcher(request, ask, network)
     try:
         return await fetching.run()
     finally:
         await fetching.aclose()
 
 
-class _Unreachable(ToolFailure):
+class _HostUnreachable(ToolFailure):
     """No connection could be made."""
 
 
 @dataclass
 class _Budget:
-    """The time for the network (seconds): what remains of a total."""
+    """The seconds that may be spent on the network: the rest of a total. Waiting for the user does not count."""
 
     remaining: float
     total: float
@@ -122,43 +124,43 @@ class _Budget:
             self.remaining -= time.monotonic() - began
 
 
-class _Fetch:
-    """One fetch: from a URL through redirects to the response."""
+class _Fetcher:
+    """Fetches one URL, through redirects, to the response."""
 
-    def __init__(self, request: FetchRequest, ask: Ask, network: Network) -> None:
+    def __init__(self, request: FetchRequest, ask: AskPermission, network: Network) -> None:
         self._request, self._ask, self._network = request, ask, network
         self._budget = _Budget(request.seconds, request.seconds)
         self._admitted: set[tuple[str, str]] = set()
-        """Pairs of an endpoint and a concern about it that the user has accepted. A later lookup may return others."""
-        self._plain: set[str] = set()
+        """Pairs of an endpoint and a concern that the user has accepted: a later lookup may return other addresses."""
+        self._http_hosts: set[str] = set()
         """Hosts that are requested over plain HTTP: HTTPS failed, or an HTTPS page redirected to it."""
         self._notes: list[str] = []
         self._transports: list[AsyncHTTPTransport] = []
 
     async def aclose(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
         while self._transports:
             await self._transports.pop().aclose()
 
     async def run(self) -> FetchResponse:
-        url = parse(self._request.url)
+        url = parse_url(self._request.url)
         await self._ask_url(url, self._request.url.strip())
         for _ in range(WEB_HOPS.value + 1):
             url, response = await self._open(url)
             location = response.headers.get("location")
-            if response.status_code not in REDIRECTS or not location:
+            if response.status_code not in REDIRECT_STATUSES or not location:
                 return await self._receive(url, response)
             await response.aclose()
             following = resolve_redirect(url, location)
             if url.scheme == "https" and following.scheme == "http":
-                self._plain.add(following.host)
+                self._http_hosts.add(following.host)
                 self._notes.append(f"{url.url} redirected from HTTPS to plain HTTP: {following.url}")
             url = following
             await self._ask_url(url, url.url)
         raise ToolFailure(f"{self._request.url} redirects more than {WEB_HOPS.value} times.")
 
     async def _ask_url(self, url: WebUrl, text: str) -> None:
-        """Ask for permission to get a URL: in the spelling `text` and, if it differs, in the one that is requested."""
+        """Ask for permission to fetch a URL. Rules may match it as written (`text`) or in its usual spelling."""
         if is_offline(self._network.environment) and not is_reachable_offline(url.host):
             raise ToolFailure(
                 f"{url.host} can't be reached: {OFFLINE_MESSAGE}.", advice="Work with what is on this machine."
@@ -173,45 +175,50 @@ class _Fetch:
             else {**self._request.arguments, "redirect": text}
         )
         need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=arguments)
-        if not self._is_looked_up_here(url):  # looking it up would reveal it to others
+        # A lookup tells the name to a name server, which needs the permission first.
+        if not self._is_looked_up_here(url):
             await self._ask(need)
             return
         try:
             _, concerns = await self._look_up(url)
-        except ToolFailure:  # a forbidden page is refused, whether it exists or not
+        except ToolFailure:
+            # A forbidden page is refused, whether it exists or not.
             await self._ask(need)
             raise
-        private = self._private_needs(url, concerns)
+        private = self._make_private_needs(url, concerns)
         await self._ask(*private, need)
         self._admit(url, concerns)
 
     def _is_looked_up_here(self, url: WebUrl) -> bool:
-        """Return whether a host is resolved on this machine, without a name server."""
+        """Return whether this machine resolves a host without asking a name server."""
         return url.is_literal or is_reachable_offline(url.host) or is_in_hosts_file(url.host, self._network.hosts)
 
     async def _open(self, url: WebUrl) -> tuple[WebUrl, "Response"]:
-        """Return the URL that was requested and the response's head. HTTPS is tried first for public hosts."""
-        addresses, is_public = await self._addresses(url)
+        """Request a URL, from public hosts over HTTPS if they offer it; return the requested URL and the response."""
+        addresses, is_public = await self._resolve_permitted(url)
         async with self._budget.spend():
-            if is_public and _may_be_secured(url) and url.host not in self._plain:
+            if is_public and _may_be_secured(url) and url.host not in self._http_hosts:
                 try:
                     first = addresses[:_UPGRADE_ADDRESSES]
                     return url.to_https(), await self._connect(url.to_https(), first, WEB_UPGRADE.seconds)
-                except _Unreachable:
-                    self._plain.add(url.host)
+                except _HostUnreachable:
+                    self._http_hosts.add(url.host)
             return url, await self._connect(url, addresses, WEB_CONNECT.seconds)
 
-    async def _addresses(self, url: WebUrl) -> tuple[Sequence[str], bool]:
-        """Resolve a host, and ask for permission if an address is not public. Also return whether all are public."""
+    async def _resolve_permitted(self, url: WebUrl) -> tuple[Sequence[str], bool]:
+        """Return the addresses of a host, and whether all are public; if not, ask for permission to use them."""
         addresses, concerns = await self._look_up(url)
-        for need in self._private_needs(url, concerns):
-            await self._ask(replace(need, metadata={**need.metadata, AGREED: True}))
+        for need in self._make_private_needs(url, concerns):
+            await self._ask(replace(need, metadata={**need.metadata, AGREED_KEY: True}))
         self._admit(url, concerns)
         return addresses[: WEB_ADDRESSES.value], not concerns
 
     async def _look_up(self, url: WebUrl) -> tuple[Sequence[str], list[str]]:
-        """Return the addresses of a host, and a text for each that may not be public."""
-        proxy = url.proxy(self._network.environment)
+        """Return the addresses of a host, and a concern for each that may not be public.
+
+        Without an address the concerns say so, if a proxy may still find one. Raises ToolFailure otherwise.
+        """
+        proxy = url.find_proxy(self._network.environment)
         addresses: Sequence[str] = (url.host,)
         if not url.is_literal:
             try:
@@ -231,8 +238,8 @@ class _Fetch:
             concerns = ["unknown (only the proxy can look the name up)"]
         return addresses, concerns
 
-    def _private_needs(self, url: WebUrl, concerns: Sequence[str]) -> list[Need]:
-        """Return the need for a host that may not be public; [] when this call may already use its addresses."""
+    def _make_private_needs(self, url: WebUrl, concerns: Sequence[str]) -> list[Need]:
+        """Return the need for a host with concerns; none if the user has accepted all of them in this call."""
         if all((url.endpoint, each) in self._admitted for each in concerns):
             return []
         target = (url.endpoint,)
@@ -243,10 +250,10 @@ class _Fetch:
         self._admitted |= {(url.endpoint, each) for each in concerns}
 
     async def _connect(self, url: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
-        """Send the request to the first address that can be reached, or through the proxy, by name."""
+        """Send the request to the first address that can be reached; to a proxy it goes with the host's name."""
         import httpx2
 
-        proxy = url.proxy(self._network.environment)
+        proxy = url.find_proxy(self._network.environment)
         if proxy is not None:
             return await self._send(url, (url.host, url.port), seconds, proxy)
         trouble = ""
@@ -255,10 +262,10 @@ class _Fetch:
                 return await self._send(url, self._network.dial(address, url.port), seconds)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 trouble = str(error) or type(error).__name__
-        raise _Unreachable(f"{url.url} can't be reached: {trouble}.")
+        raise _HostUnreachable(f"{url.url} can't be reached: {trouble}.")
 
     async def _send(self, target: WebUrl, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
-        """Send the request. Raises ToolFailure, without a proxy also httpx2's ConnectError and ConnectTimeout."""
+        """Send the request. Raises ToolFailure, and without a proxy httpx2's ConnectError and ConnectTimeout."""
         import httpx2
 
         headers = {
@@ -266,25 +273,26 @@ class _Fetch:
             "User-Agent": USER_AGENT,
             "Accept": self._request.accept,
             "Accept-Language": "en-US,en;q=0.9,*;q=0.5",
-            "Accept-Encoding": ", ".join(ENCODINGS[::2]),
+            "Accept-Encoding": ACCEPT_ENCODING,
             "Connection": "close",
         }
+        # The URL has the checked address, so that no second lookup can lead elsewhere; TLS and `Host` have the name.
         extensions = {"sni_hostname": target.host, "timeout": {"connect": seconds}}
         url = f"{target.scheme}://{add_brackets(to[0])}:{to[1]}{target.target}"
         try:
             request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
-            # A transport, not a client: it keeps no cookies, knows no netrc, and follows nothing.
+            # A transport instead of a client: it keeps no cookies, reads no netrc, and follows no redirects.
             transport = httpx2.AsyncHTTPTransport(verify=self._network.tls(), trust_env=False, proxy=proxy)
             self._transports.append(transport)
             return await transport.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if proxy is None:
                 raise
-            raise _Unreachable(
+            raise _HostUnreachable(
                 f"{target.url} can't be reached by the environment's proxy: {_describe_error(error)}."
             ) from None
         except httpx2.ProxyError as error:
-            raise _Unreachable(f"The proxy of the environment refused {target.endpoint}: {error}.") from None
+            raise _HostUnreachable(f"The proxy of the environment refused {target.endpoint}: {error}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
             raise ToolFailure(f"{target.url} sent no valid response: {_describe_error(error)}.") from None
 
@@ -314,7 +322,7 @@ class _Fetch:
 
 
 def _may_be_secured(url: WebUrl) -> bool:
-    """Return whether HTTPS is tried for an HTTP URL: not with an explicit port, an IP address or a local host."""
+    """Return whether HTTPS is tried for a URL: it is HTTP, without a port, and its host is neither an IP nor local."""
     return url.scheme == "http" and not (url.names_port or url.is_literal or is_local_host(url.host))
 
 

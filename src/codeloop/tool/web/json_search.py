@@ -1,4 +1,4 @@
-"""Search services with a plain JSON API: Tavily, Brave and SearXNG."""
+"""Searches with Tavily, Brave and SearXNG, which have plain JSON APIs. `providers.py` names these functions."""
 
 import re
 
@@ -6,10 +6,10 @@ import msgspec
 
 from codeloop.schema.limits import WEBSEARCH_QUERY
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.search_service import Hit, SearchRequest, SearchResults, SearchService, format_hits, send_for
+from codeloop.tool.web.search_service import Hit, SearchRequest, SearchResults, SearchService, fetch_json, format_hits
 
-BRAVE_QUERY = min(400, WEBSEARCH_QUERY.value)
-"""Characters of a query; Brave refuses longer ones."""
+# Brave refuses longer queries.
+MAX_BRAVE_QUERY_CHARS = min(400, WEBSEARCH_QUERY.value)
 
 
 class _Result(msgspec.Struct):
@@ -42,37 +42,40 @@ class _BraveAnswer(msgspec.Struct):
     web: _BraveWeb | None = None
 
 
-async def tavily(service: SearchService, query: str, count: int) -> SearchResults:
-    """Search by Tavily."""
+async def search_tavily(service: SearchService, query: str, count: int) -> SearchResults:
+    """Search with Tavily; return at most `count` results. Raises ToolFailure."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {service.key}"}
     body = {"query": query, "max_results": count, "search_depth": "basic"}
     return _format_answer(
-        await send_for(service, SearchRequest("POST", "/search", headers=headers, body=body), _Answer), count
+        await fetch_json(service, SearchRequest("POST", "/search", headers=headers, body=body), _Answer), count
     )
 
 
-async def searxng(service: SearchService, query: str, count: int) -> SearchResults:
-    """Search by a SearXNG server, which must have the format `json` switched on."""
+async def search_searxng(service: SearchService, query: str, count: int) -> SearchResults:
+    """Search with a SearXNG server, which must have the format `json` enabled. Raises ToolFailure."""
     headers = {"Authorization": f"Bearer {service.key}"} if service.key else {}
     request = SearchRequest("GET", "/search", query={"q": query, "format": "json"}, headers=headers)
     try:
-        return _format_answer(await send_for(service, request, _Answer), count)
+        return _format_answer(await fetch_json(service, request, _Answer), count)
     except ToolFailure as error:
+        # SearXNG answers 403 to a format that its settings do not list.
         if " 403 " not in str(error):
             raise
         why = "its settings.yml must list `json` under search.formats"
         raise ToolFailure(f"{service.name} refuses to answer in JSON: {why}.") from None
 
 
-async def brave(service: SearchService, query: str, count: int) -> SearchResults:
-    """Search by Brave."""
-    if len(query) > BRAVE_QUERY:
-        raise ToolFailure(f"{service.name} takes queries of at most {BRAVE_QUERY} characters.", advice="Shorten it.")
+async def search_brave(service: SearchService, query: str, count: int) -> SearchResults:
+    """Search with Brave; return at most `count` results. Raises ToolFailure."""
+    if len(query) > MAX_BRAVE_QUERY_CHARS:
+        raise ToolFailure(
+            f"{service.name} takes queries of at most {MAX_BRAVE_QUERY_CHARS} characters.", advice="Shorten it."
+        )
     parameters = {"q": query, "count": str(count), "text_decorations": "false"}
     headers = {"X-Subscription-Token": service.key}
-    answer = await send_for(service, SearchRequest("GET", "/web/search", parameters, headers), _BraveAnswer)
+    answer = await fetch_json(service, SearchRequest("GET", "/web/search", parameters, headers), _BraveAnswer)
     results = answer.web.results if answer.web else []
-    return format_hits([Hit(r.url, _plain(r.title), _excerpt(r), r.age or "") for r in results[:count]])
+    return format_hits([Hit(r.url, _strip_html(r.title), _join_excerpts(r), r.age or "") for r in results[:count]])
 
 
 def _format_answer(answer: _Answer, count: int) -> SearchResults:
@@ -84,12 +87,12 @@ def _format_answer(answer: _Answer, count: int) -> SearchResults:
     )
 
 
-def _excerpt(result: _BraveResult) -> str:
-    return " ".join(_plain(text) for text in (result.description, *(result.extra_snippets or ())))
+def _join_excerpts(result: _BraveResult) -> str:
+    return " ".join(_strip_html(text) for text in (result.description, *(result.extra_snippets or ())))
 
 
-def _plain(text: str | None) -> str:
-    """Return a text without the HTML tags and entities that Brave leaves in it."""
+def _strip_html(text: str | None) -> str:
+    """Return a text without HTML tags and entities, which Brave's results contain."""
     import html
 
     return html.unescape(re.sub(r"</?(strong|b|em|i)>", "", text or ""))

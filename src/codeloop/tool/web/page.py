@@ -1,37 +1,39 @@
 """Converts a fetched body to markdown, text or an attachment, or refuses it with a reason."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.limits import PAGE_MEMORY, PAGE_TIME, PDF_TIME, WEB_BYTES
+from codeloop.schema.limits import PAGE_MEMORY, PAGE_TIME, PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME, WEB_BYTES
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.charset import decode
-from codeloop.tool.web.pdf import read_pdf
+from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.process.bounded_program import run_bounded
 
-Format = Literal["text", "markdown", "html"]
+PageFormat = Literal["text", "markdown", "html"]
 
-HTML = frozenset({"text/html", "application/xhtml+xml"})
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _APPLICATIONS = """
 ecmascript graphql javascript json ndjson rtf sql toml typescript x-httpd-php x-javascript x-ndjson x-perl x-python x-sh
 x-tex x-toml x-typescript x-www-form-urlencoded x-yaml xml xml-dtd yaml
 """
-TEXTUAL = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
-UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
-DROPPED = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
-_PROGRAM = Path(__file__).with_name("page_program.py")
+TEXT_TYPES = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
+UNSPECIFIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+DROPPED_SELECTORS = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
+_PAGE_PROGRAM = Path(__file__).with_name("page_program.py")
+_PDF_PROGRAM = Path(__file__).with_name("pdf_program.py")
+_MAX_PDF_OUTPUT_BYTES = 4 * PDF_TEXT.value * 6
 _SNIFF_BYTES = 1024
 """The beginning of a body that decides its type."""
 _MAX_PAGE_BYTES = 16 * 1024 * 1024  # of a converted page
-_CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_CONTROL_BYTES = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class PageSource(Struct, frozen=True):
@@ -57,62 +59,62 @@ class Page(Struct, frozen=True):
     image: FittedImage | None = None
 
 
-async def convert(
-    source: PageSource, form: Format, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds
+async def convert_page(
+    source: PageSource, form: PageFormat, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds
 ) -> Page:
     """Convert a body to `form` within `seconds`. Raises ToolFailure for a body that can't be shown."""
     kind = media_type(source.data[:_SNIFF_BYTES])
     if kind is not None:
-        return await _document(source, kind, environment, seconds)
+        return await _convert_document(source, kind, environment, seconds)
     if not is_text(source):
         size = f"{'more than ' if source.is_cut else ''}{len(source.data):,} bytes"
         raise ToolFailure(
             f"{source.url} is binary ({source.mime or 'no stated type'}, {size}) and can't be shown.",
             advice="If you need it, download it with a command.",
         )
-    text, charset = decode(source.data, source.content_type, is_cut=source.is_cut)
+    text, charset = decode_page(source.data, source.content_type, is_cut=source.is_cut)
     note = f"only the first {WEB_BYTES.value // 1024 // 1024} MB were read" if source.is_cut else ""
     if form != "html" and is_html(source):
-        text, left_out = await _from_html(text, source.url, form, environment, seconds)
+        text, left_out = await _convert_html(text, source.url, form, environment, seconds)
         note = "; ".join(part for part in (note, left_out) if part)
     return Page(text, charset, note)
 
 
 def is_html(source: PageSource) -> bool:
     """Return whether a text is HTML: by its type, or by its beginning where the type says nothing."""
-    if source.mime in HTML:
+    if source.mime in HTML_TYPES:
         return True
     head = source.data[:_SNIFF_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    return source.mime in UNSPECIFIC and head.startswith((b"<!doctype html", b"<html"))
+    return source.mime in UNSPECIFIC_TYPES and head.startswith((b"<!doctype html", b"<html"))
 
 
 def is_text(source: PageSource) -> bool:
     """Return whether a body is text: no control characters that text never has, whatever its type says."""
     mime = source.mime
-    stated = mime.startswith("text/") or mime in TEXTUAL or mime.endswith(("+json", "+xml", "+yaml"))
+    stated = mime.startswith("text/") or mime in TEXT_TYPES or mime.endswith(("+json", "+xml", "+yaml"))
     if stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
         return True
-    if source.data.startswith(_WIDE_MARKS) and len(source.data) % 2 == 0:
-        return stated or mime in UNSPECIFIC
+    if source.data.startswith(_UTF16_MARKS) and len(source.data) % 2 == 0:
+        return stated or mime in UNSPECIFIC_TYPES
     head = source.data[: 64 * _SNIFF_BYTES]
-    strange = len(head) - len(head.translate(None, _CONTROLS))
+    strange = len(head) - len(head.translate(None, _CONTROL_BYTES))
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
-async def plain_text(source: PageSource, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds) -> str:
+async def extract_text(source: PageSource, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds) -> str:
     """Return the text of an error page on one line, "" when it has none. Never fails."""
     if not source.data or media_type(source.data[:_SNIFF_BYTES]) or not is_text(source):
         return ""
-    text, _ = decode(source.data, source.content_type, is_cut=True)
+    text, _ = decode_page(source.data, source.content_type, is_cut=True)
     if is_html(source):
         try:
-            text, _ = await _from_html(text, source.url, "text", environment, seconds)
+            text, _ = await _convert_html(text, source.url, "text", environment, seconds)
         except ToolFailure:
             return ""
     return " ".join(text.split())
 
 
-async def _document(source: PageSource, kind: str, environment: Mapping[str, str], seconds: float) -> Page:
+async def _convert_document(source: PageSource, kind: str, environment: Mapping[str, str], seconds: float) -> Page:
     what = "PDF" if kind == "application/pdf" else "picture"
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024
@@ -129,26 +131,71 @@ async def _document(source: PageSource, kind: str, environment: Mapping[str, str
     return Page(f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", kind, image=picture)
 
 
-class _ProgramOutput(Struct):
+class _PageProgramOutput(Struct):
     text: str = ""
     deep: bool = False
     error: str = ""
 
 
-async def _from_html(
-    html: str, url: str, form: Format, environment: Mapping[str, str], seconds: float
+async def _convert_html(
+    html: str, url: str, form: PageFormat, environment: Mapping[str, str], seconds: float
 ) -> tuple[str, str]:
     """Return HTML as markdown or text, and a note when a part of it could not be converted."""
     kind = "plain" if form == "text" else "markdown"
     limits = (PAGE_TIME.value // 1000, PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
     most = min(seconds, PAGE_TIME.seconds)
-    done = await run_bounded(_PROGRAM, (kind, *limits, *DROPPED), data, environment, most, _MAX_PAGE_BYTES)
+    done = await run_bounded(
+        _PAGE_PROGRAM, (kind, *limits, *DROPPED_SELECTORS), data, environment, most, _MAX_PAGE_BYTES
+    )
     if not done.lines:
         why = f"that takes more than {most:g} s" if done.is_late else "that takes too much memory, or it is too long"
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
-    said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_ProgramOutput)
+    said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_PageProgramOutput)
     if said.error:
         raise ToolFailure(f"The page can't be converted ({said.error}).", advice="Fetch it with the format html.")
     note = "parts that are nested too deeply are left out; the format html has them" if said.deep else ""
     return said.text, note
+
+
+class _PdfProgramLine(Struct):
+    pages: int = 0
+    error: str = ""
+    text: str | None = None
+
+
+class Pdf(Struct, frozen=True):
+    """The `text` of a PDF; `pages`: how many it has; `note`: how many were read, empty when all were."""
+
+    text: str
+    pages: int
+    note: str = ""
+
+
+async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
+    """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
+    limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
+    done = await run_bounded(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
+    lines = list[_PdfProgramLine]()
+    with suppress(msgspec.DecodeError):  # a half-written line ends the reading
+        for line in done.lines:
+            lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
+    return _make_pdf(lines, is_late=done.is_late, failed=done.failed)
+
+
+def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, failed: bool) -> Pdf:
+    if lines and lines[0].error:
+        raise ToolFailure(
+            "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
+        )
+    texts = [line.text.strip() for line in lines if line.text is not None]
+    if not lines or (failed and not texts):
+        why = f"it took longer than {PDF_TIME.value // 1000} s" if is_late else "it is broken, or too complex"
+        raise ToolFailure(f"The PDF can't be read: {why}.")
+    if not any(texts):
+        raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: probably scanned images.")
+    text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
+    total = lines[0].pages
+    note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""
+    note += " before the time ran out" if note and is_late else ""
+    return Pdf(text, total, note)

@@ -1,9 +1,10 @@
-"""The program that turns HTML into markdown or text: on standard input what links are relative to, and the page.
+"""The program that converts HTML to markdown or text, in a process of its own; started by `page.py`.
 
-It is a separate process because a hostile page can take any time and memory: the caller kills it at its deadline, the
-system at its memory limit. It imports nothing of ours and runs as a file. Its arguments: `plain` or `markdown`, the
-seconds and bytes of memory that it may use, and the elements that are left out.
-On standard output one line: `{"text": ..., "deep": whether parts were nested too deeply}` or `{"error": why}`.
+A hostile page can take any time and memory: the caller kills the process at its deadline, the system at its memory
+limit. The file is run as a script and imports nothing of the package.
+Arguments: `plain` or `markdown`, the seconds and bytes of memory that it may use, CSS selectors of elements to omit.
+Standard input: a line with the URL that links are relative to, then the page. Standard output: one line,
+`{"text": ..., "deep": whether parts were nested too deeply}` or `{"error": why}`.
 """
 
 import json
@@ -12,10 +13,11 @@ from contextlib import suppress
 
 
 def main(form: str, seconds: int, memory: int, *dropped: str) -> None:
-    """Read, convert and write."""
+    """Limit the process, then convert standard input to standard output."""
     import resource
 
     for name, most in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
+        # Not every system has, or can set, each limit; the caller's deadline holds anyway.
         with suppress(ValueError, OSError, AttributeError):
             resource.setrlimit(getattr(resource, name), (most, most))
     import html_to_markdown as engine

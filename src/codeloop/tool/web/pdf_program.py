@@ -1,9 +1,9 @@
-"""The program that reads a PDF: the file on standard input, JSON lines on standard output.
+"""The program that extracts the text of a PDF, in a process of its own; started by `page.py`.
 
-It is a separate process because a hostile PDF can take any time and memory: the caller kills it at its deadline, the
-system at its memory limit. It imports nothing of ours and runs as a file, with the pages, characters and bytes of
-memory that it may use as its arguments.
-Lines: `{"pages": n}` or `{"error": "encrypted"}` first, then `{"text": ...}` a page.
+A hostile PDF can take any time and memory: the caller kills the process at its deadline, the system at its memory
+limit. The file is run as a script and imports nothing of the package.
+Arguments: the pages, characters and bytes of memory that it may use. Standard input: the PDF. Standard output: a line
+`{"pages": n}` or `{"error": "encrypted"}`, then a line `{"text": ...}` for each page.
 """
 
 import io
@@ -14,12 +14,13 @@ from contextlib import suppress
 
 
 def main(pages: int, characters: int, memory: int) -> None:
-    """Read and write; `characters` and `pages` end the work, `memory` (bytes) the process."""
+    """Write the text of at most `pages` pages and `characters` characters. `memory`: the process's limit, in bytes."""
     import resource
 
     for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
+    # pypdf logs a warning for each irregularity of a file.
     logging.disable()
     from pypdf import PdfReader
 

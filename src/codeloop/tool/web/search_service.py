@@ -1,4 +1,4 @@
-"""A search service and the requests to it: JSON over HTTPS, the key to its own origin only, no redirects."""
+"""A search service, and HTTP requests to it: its key is only sent to its own origin, and no redirect is followed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -24,11 +24,11 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.body import ENCODINGS, read_body
-from codeloop.tool.web.url import WebUrl, parse
+from codeloop.tool.web.body import ACCEPT_ENCODING, read_body
+from codeloop.tool.web.url import WebUrl, parse_url
 
 T = TypeVar("T")
-HINTS = {
+STATUS_HINTS = {
     401: "The key is refused.",
     403: "The key is refused, or lacks the right to search.",
     404: "Is the base URL right?",
@@ -46,7 +46,7 @@ class Hit(Struct, frozen=True):
 
 
 class SearchResults(Struct, frozen=True):
-    """Search results: `text` for the model, `count` of results."""
+    """The results of a search as one text for the model, and how many they are."""
 
     text: str
     count: int
@@ -54,23 +54,23 @@ class SearchResults(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SearchService:
-    """A configured search service: `provider` is its id, `name` what people call it.
+    """A configured search service. `provider`: its id; `name`: its name for users.
 
-    `key` belongs to the origin of `base_url`; empty: none is sent. `code`: None where a service can't search code.
-    `fault`: why the service can't be used, for the user; empty when it can.
+    `key`: for the origin of `base_url`; empty: no key is sent. `code`: None: the service can't search code. `fault`:
+    why the service can't be used; empty: it can.
     """
 
     provider: str
     name: str
     base_url: str
-    search: "Search"
-    code: "Search | None" = None
+    search: "SearchFunction"
+    code: "SearchFunction | None" = None
     key: str = field(default="", repr=False)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     fault: str = ""
 
-    async def results(self, search: "Search", query: str, amount: int) -> SearchResults:
-        """Search by `search` or `code`, within `web.search_time`. Raises ToolFailure."""
+    async def run_search(self, search: "SearchFunction", query: str, amount: int) -> SearchResults:
+        """Call a search function of the service, with a deadline. `amount`: see SearchFunction. Raises ToolFailure."""
         if self.fault:
             raise ToolFailure(self.fault)
         try:
@@ -81,12 +81,12 @@ class SearchService:
             raise ToolFailure(f"{self.name} did not answer within {seconds} s.", advice="Try again later.") from None
 
 
-Search = Callable[[SearchService, str, int], Awaitable[SearchResults]]
-"""Takes a service, a query, and how many results (web) or tokens (code). Raises ToolFailure."""
+SearchFunction = Callable[[SearchService, str, int], Awaitable[SearchResults]]
+"""Takes a service, a query, and the number of results (web) or tokens (code) to return. Raises ToolFailure."""
 
 
 class SearchRequest(Struct, frozen=True):
-    """One request. `path` is added to the service's base URL, `query` to the URL; `body` is sent as JSON."""
+    """An HTTP request to a service. `path` is appended to its base URL; `body` is sent as JSON."""
 
     method: str
     path: str = ""
@@ -101,8 +101,8 @@ class SearchResponse(Struct, frozen=True):
     headers: Mapping[str, str]
     chunks: AsyncIterator[bytes]
 
-    async def whole(self) -> bytes:
-        """Return the body. Raises ToolFailure when it is longer than `web.search_bytes`."""
+    async def read_whole(self) -> bytes:
+        """Return the whole body. Raises ToolFailure if it is longer than the limit `web.search_bytes`."""
         body = await read_body(self.chunks, self.headers.get("content-encoding", ""), WEBSEARCH_BYTES.value)
         if body.is_cut:
             raise ToolFailure(
@@ -112,8 +112,8 @@ class SearchResponse(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator[SearchResponse]:
-    """Send a request and yield its response. Raises ToolFailure, whose text never holds the key."""
+async def send_request(service: SearchService, request: SearchRequest) -> AsyncGenerator[SearchResponse]:
+    """Send a request and yield its response. Raises ToolFailure, in whose message the key is masked."""
     import httpx2
 
     base = _check_url(service)
@@ -124,7 +124,7 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
     url = base.url.rstrip("/") + request.path
     headers = {
         "User-Agent": f"codeloop/{__version__}",
-        "Accept-Encoding": ", ".join(ENCODINGS[::2]),
+        "Accept-Encoding": ACCEPT_ENCODING,
         "Accept": "application/json",
         "Connection": "close",
         **request.headers,
@@ -132,7 +132,7 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
     timeout = {"connect": WEB_CONNECT.seconds, "read": WEBSEARCH_TIME.seconds, "write": WEBSEARCH_TIME.seconds}
     try:
         transport = httpx2.AsyncHTTPTransport(
-            verify=load_tls_context(), trust_env=False, proxy=base.proxy(service.environment)
+            verify=load_tls_context(), trust_env=False, proxy=base.find_proxy(service.environment)
         )
         async with transport:
             sent = httpx2.Request(
@@ -145,7 +145,9 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
             received = await transport.handle_async_request(sent)
             response = SearchResponse({n.lower(): v for n, v in received.headers.items()}, received.aiter_raw())
             if not 200 <= received.status_code < 300:
-                raise ToolFailure(await _refusal(service, received.status_code, received.reason_phrase, response))
+                raise ToolFailure(
+                    await _describe_refusal(service, received.status_code, received.reason_phrase, response)
+                )
             try:
                 yield response
             finally:
@@ -155,10 +157,10 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
         raise ToolFailure(f"{service.name} can't be reached: {why}.") from None
 
 
-async def send_for(service: SearchService, request: SearchRequest, kind: type[T]) -> T:
+async def fetch_json(service: SearchService, request: SearchRequest, kind: type[T]) -> T:
     """Send a request and return its JSON response as a value of `kind`. Raises ToolFailure."""
-    async with send(service, request) as response:
-        data = await response.whole()
+    async with send_request(service, request) as response:
+        data = await response.read_whole()
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
@@ -168,7 +170,7 @@ async def send_for(service: SearchService, request: SearchRequest, kind: type[T]
 
 
 def check_query(query: str) -> str:
-    """Return a query without surrounding blanks. Raises ToolFailure for one that is empty or too long."""
+    """Return a query without blanks around it. Raises ToolFailure if it is empty or too long."""
     text = query.strip()
     if not text:
         raise ToolFailure("The query is empty.", advice="Say what to search for.")
@@ -178,7 +180,7 @@ def check_query(query: str) -> str:
 
 
 def format_hits(hits: Sequence[Hit]) -> SearchResults:
-    """Return results as text: number, title, address, date, excerpt."""
+    """Format results as text: number, title, address, date and excerpt of each."""
     blocks: list[str] = []
     for number, hit in enumerate(hits, 1):
         text = " ".join(hit.text.split())
@@ -191,22 +193,22 @@ def format_hits(hits: Sequence[Hit]) -> SearchResults:
 
 
 def mask_key(service: SearchService, text: str) -> str:
-    """Return a text without the service's key."""
+    """Return a text with the service's key masked: an error may repeat the request."""
     return text.replace(service.key, "***") if service.key else text
 
 
 def _check_url(service: SearchService) -> WebUrl:
-    """Return the service's base URL. Raises ToolFailure for a key that would be sent unencrypted."""
-    url = parse(service.base_url)
+    """Return the service's base URL. Raises ToolFailure if its key would be sent unencrypted over the network."""
+    url = parse_url(service.base_url)
     if service.key and url.scheme == "http" and not is_loopback(url.host):
         raise ToolFailure(f"{service.name} has a key, which is only sent over https. Correct its base URL.")
     return url
 
 
-async def _refusal(service: SearchService, status: int, reason: str, response: SearchResponse) -> str:
+async def _describe_refusal(service: SearchService, status: int, reason: str, response: SearchResponse) -> str:
     body = await read_body(response.chunks, response.headers.get("content-encoding", ""), 4 * WEB_ERROR.value)
     text = mask_key(service, " ".join(body.data.decode("utf-8", "replace").split()))[: WEB_ERROR.value]
-    hint = HINTS.get(status, "")
+    hint = STATUS_HINTS.get(status, "")
     if 300 <= status < 400:
         hint = "It redirects, and no search is sent elsewhere; correct the base URL."
     parts = (f"{service.name} answered with the status {status} {reason}".strip() + ".", hint, text)

@@ -1,4 +1,4 @@
-"""Strict parsing of URLs. Pure."""
+"""Parses the URLs that tools fetch, strictly: what is checked and asked about must be what is connected to."""
 
 import re
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ from codeloop.schema.limits import WEB_URL
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
 
-PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
-_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
+_HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class WebUrl(Struct, frozen=True):
-    """A parsed URL. `host`: lower-case ASCII without a final dot; IP addresses in their usual spelling without [].
+    """A parsed URL. `host`: lower-case ASCII without a final dot; an IP address in its usual spelling without [].
 
-    `target`: path and query as they are sent. `is_literal`: the host is an IP address. `is_disguised`: the URL spelled
-    that address unusually (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside IPv6).
-    `names_port`: the URL has an explicit port.
+    `target`: path and query, as they are sent. `is_literal`: the host is an IP address. `is_disguised`: the URL has an
+    unusual spelling of that address (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside
+    IPv6). `names_port`: the URL has an explicit port.
     """
 
     scheme: str
@@ -41,7 +41,7 @@ class WebUrl(Struct, frozen=True):
     @property
     def authority(self) -> str:
         """The value of the `Host` header: the host, and the port unless it is the scheme's default."""
-        return add_brackets(self.host) + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
+        return add_brackets(self.host) + ("" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}")
 
     @property
     def url(self) -> str:
@@ -53,39 +53,40 @@ class WebUrl(Struct, frozen=True):
         """`host:port`, the pattern of permission rules for private addresses."""
         return f"{add_brackets(self.host)}:{self.port}"
 
-    def proxy(self, environment: Mapping[str, str]) -> str | None:
-        """Return the URL of the proxy that the environment names for the URL, None for a direct connection."""
+    def find_proxy(self, environment: Mapping[str, str]) -> str | None:
+        """Return the URL of the proxy that the environment names for this URL; None: connect directly."""
         return None if is_local_host(self.host) else find_proxy(self.scheme, self.host, self.port, environment)
 
     def to_https(self) -> "WebUrl":
         """Return the same URL over HTTPS."""
-        return replace(self, scheme="https", port=PORTS["https"])
+        return replace(self, scheme="https", port=DEFAULT_PORTS["https"])
 
 
-def parse(url: str) -> WebUrl:
-    """Parse a URL. Raises ToolFailure for other schemes than HTTP(S), passwords and ambiguous hosts."""
+def parse_url(url: str) -> WebUrl:
+    """Parse a URL. Raises ToolFailure for schemes other than HTTP(S), for passwords, and for ambiguous hosts."""
     text = url.strip()
     if len(text) > WEB_URL.value:
         raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one.")
+    # Parsers disagree about these: browsers drop line ends, and read a backslash as a slash.
     if re.search(r"[\x00-\x1f\x7f\\]", text):
-        raise _refuse(text, "it contains control characters or a backslash")
+        raise _make_failure(text, "it contains control characters or a backslash")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refuse(text, str(error)) from None
+        raise _make_failure(text, str(error)) from None
     scheme = parts.scheme.lower()
-    if scheme not in PORTS:
+    if scheme not in DEFAULT_PORTS:
         what = f"the scheme {scheme}: can't be fetched" if scheme else "it has no scheme"
         hint = "; use the read tool for a file" if scheme == "file" else ""
-        raise _refuse(text, f"{what}; only http:// and https:// can{hint}")
+        raise _make_failure(text, f"{what}; only http:// and https:// can{hint}")
     if "@" in parts.netloc:
-        raise _refuse(text, "it carries a user name or password, which are never sent; leave them out")
+        raise _make_failure(text, "it carries a user name or password, which are never sent; leave them out")
     if port == 0:
-        raise _refuse(text, "port 0 can't be connected to")
+        raise _make_failure(text, "port 0 can't be connected to")
     raw = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
     without_host = WebUrl(
-        scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None
+        scheme, "", port or DEFAULT_PORTS[scheme], _escape_target(parts.path, parts.query), names_port=port is not None
     )
     return _with_host(without_host, raw, text)
 
@@ -93,13 +94,13 @@ def parse(url: str) -> WebUrl:
 def resolve_redirect(url: WebUrl, location: str) -> WebUrl:
     """Return the URL that a redirect from `url` leads to. Raises ToolFailure."""
     try:
-        return parse(urljoin(url.url, location.strip()))
+        return parse_url(urljoin(url.url, location.strip()))
     except ValueError as error:
-        raise _refuse(location, str(error)) from None
+        raise _make_failure(location, str(error)) from None
 
 
-def _target(path: str, query: str) -> str:
-    """Return path and query with unsafe characters escaped; existing escapes stay."""
+def _escape_target(path: str, query: str) -> str:
+    """Return path and query with unsafe characters escaped; escapes that they have already stay."""
     return quote(path, safe=punctuation) + (f"?{quote(query, safe=punctuation)}" if query else "")
 
 
@@ -108,21 +109,23 @@ def _with_host(url: WebUrl, raw: str, text: str) -> WebUrl:
         try:
             ip = IPv6Address(raw[1:-1])
         except ValueError:
-            raise _refuse(text, f"{raw} is not an IPv6 address") from None
+            raise _make_failure(text, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
-            raise _refuse(text, "a zone id is not allowed")
+            raise _make_failure(text, "a zone id is not allowed")
         return replace(url, host=ip.compressed, is_literal=True, is_disguised=ip in ip_network(NAT64_NETWORK))
-    host = _ascii(raw, text).removesuffix(".")
+    host = _convert_to_ascii(raw, text).removesuffix(".")
+    # A host whose last label is a number is an IPv4 address to browsers and resolvers, in whatever form.
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        address = str(IPv4Address(_ipv4(host, text)))
+        address = str(IPv4Address(_parse_ipv4(host, text)))
         return replace(url, host=address, is_literal=True, is_disguised=raw != address)
-    if len(host) > 253 or not _NAME.fullmatch(host):
-        raise _refuse(text, f"{raw!r} is not a host name")
+    if len(host) > 253 or not _HOST_NAME.fullmatch(host):
+        raise _make_failure(text, f"{raw!r} is not a host name")
     return replace(url, host=host)
 
 
-def _ascii(raw: str, url: str) -> str:
-    """Return a host in ASCII, as a browser would look it up."""
+def _convert_to_ascii(raw: str, url: str) -> str:
+    """Return a host in ASCII, as browsers look it up."""
+    # NFKC turns full-width digits and dots into plain ones, except the ideographic full stop.
     host = normalize("NFKC", raw).replace("\u3002", ".").lower()
     if host.isascii():
         return host
@@ -131,23 +134,26 @@ def _ascii(raw: str, url: str) -> str:
     try:
         return httpx2.URL(f"https://{host}/").raw_host.decode("ascii")
     except httpx2.InvalidURL:
-        raise _refuse(url, f"{raw!r} is not a host name") from None
+        raise _make_failure(url, f"{raw!r} is not a host name") from None
 
 
-def _ipv4(host: str, url: str) -> int:
-    """Parse an IPv4 address as resolvers do: one to four numbers, each decimal, octal or hexadecimal."""
-    numbers = [_number(part) for part in host.split(".")]
+def _parse_ipv4(host: str, url: str) -> int:
+    """Parse an IPv4 address as resolvers do: one to four numbers, each decimal, octal or hexadecimal.
+
+    The last number fills all bytes that the others leave: `127.1` is 127.0.0.1.
+    """
+    numbers = [_parse_number(part) for part in host.split(".")]
     *first, last = numbers
     if len(numbers) > 4 or None in numbers or any((n or 0) > 255 for n in first):
-        raise _refuse(url, f"{host} is not an IPv4 address")
+        raise _make_failure(url, f"{host} is not an IPv4 address")
     rest = 8 * (4 - len(first))
     value = sum((n or 0) << (24 - 8 * index) for index, n in enumerate(first))
     if (last or 0) >= 1 << rest:
-        raise _refuse(url, f"{host} is not an IPv4 address")
+        raise _make_failure(url, f"{host} is not an IPv4 address")
     return value | (last or 0)
 
 
-def _number(part: str) -> int | None:
+def _parse_number(part: str) -> int | None:
     if not _NUMBER.fullmatch(part) or len(part) > 20:
         return None
     try:
@@ -158,8 +164,9 @@ def _number(part: str) -> int | None:
         return None
 
 
-def _refuse(url: str, why: str) -> ToolFailure:
+def _make_failure(url: str, why: str) -> ToolFailure:
     shown = url.encode("unicode_escape").decode()[:200]
+    # The part before an @ may be a password.
     if "@" in shown:
         shown = "***@" + shown.rpartition("@")[2]
     return ToolFailure(f"{shown} can't be fetched: {why}.")

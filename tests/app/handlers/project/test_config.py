@@ -17,7 +17,7 @@ from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
-from codeloop.config.redact import permission_form
+from codeloop.config.redact import convert_rules_to_config
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import CodeloopError
@@ -201,7 +201,7 @@ def test_rules_become_what_a_file_says_without_what_no_longer_counts(
     rules: list[tuple[str, str, str]], form: object
 ) -> None:
     named: list[Any] = [dict(zip(("permission", "pattern", "action"), rule, strict=True)) for rule in rules]
-    assert permission_form(named) == form
+    assert convert_rules_to_config(named) == form
 
 
 async def test_a_change_is_written_into_the_projects_own_file_and_holds(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
 async def test_a_stored_key_is_bound_to_the_providers_own_address_and_can_be_removed(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
         assert await it.store("openai", ApiAuth(key=f" {KEY}\n")) is True
-        file = it.project.settings.paths.credentials
+        file = it.project.settings.paths.credentials_file
         assert json.loads(file.read_text()) == {
             "openai": {"type": "api", "key": KEY, "origin": "https://api.openai.com"}
         }
@@ -208,7 +208,7 @@ async def test_a_model_is_opened_anew_when_its_key_has_changed(tmp_path: Path) -
 async def test_what_is_no_key_is_not_stored(tmp_path: Path, key: str) -> None:
     async with opened(tmp_path) as it:
         assert "no key" in await refused(it.store("openai", ApiAuth(key=key)))
-        assert not it.project.settings.paths.credentials.exists()
+        assert not it.project.settings.paths.credentials_file.exists()
 
 
 async def test_other_credentials_and_unknown_providers_are_refused(tmp_path: Path) -> None:

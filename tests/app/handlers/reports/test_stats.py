@@ -109,11 +109,11 @@ async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
 async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         filled(it)
-        other = it.project.settings.paths.project("0" * 40)
+        other = it.project.settings.paths.get_project_folder("0" * 40)
         store = Store(other / "codeloop.db")
         stored(store, "/p")
         store.close()
-        damaged = it.project.settings.paths.project("1" * 40)
+        damaged = it.project.settings.paths.get_project_folder("1" * 40)
         damaged.mkdir()
         (damaged / "codeloop.db").write_bytes(b"broken " * 1000)
         before = {path: path.read_bytes() for path in (other / "codeloop.db", damaged / "codeloop.db")}

@@ -164,7 +164,7 @@ async def test_it_takes_the_place_of_a_tool_of_that_name_in_this_session_only(tm
         await turn
         assert it.results() == ["from the client"]
         assert [spec.description for spec in it.model.requests[0].tools if spec.name == "read"] == ["Mine."]
-        assert it.project.engine.toolbox.by_name["read"].description != "Mine."
+        assert it.project.engine.toolbox.tools_by_name["read"].description != "Mine."
 
 
 async def test_a_client_that_goes_is_told_to_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,8 +156,8 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
 
 async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        other = it.project.settings.paths.project("0" * 40)
-        damaged = it.project.settings.paths.project("1" * 40)
+        other = it.project.settings.paths.get_project_folder("0" * 40)
+        damaged = it.project.settings.paths.get_project_folder("1" * 40)
         damaged.mkdir(parents=True)
         (damaged / "codeloop.db").write_text("not a database, but long enough to be looked at as one" * 9)
         (tmp_path / "else").mkdir()

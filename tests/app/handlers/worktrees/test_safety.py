@@ -11,7 +11,7 @@ import pytest
 from codeloop.client.local import LocalClient
 from codeloop.client.slash.worktrees import run_worktree
 from codeloop.config.paths import find_paths
-from codeloop.config.trust.store import record_of, trust
+from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.schema.bounds.session import SLOW_CHECKOUT
 from codeloop.schema.wire import replace
 from tests.app.handlers.worktrees.test_create import PATH, remove
@@ -197,17 +197,17 @@ async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> N
         folder, made = await make(it, name="one")
         assert not (folder / "ready").exists()
         assert "not trusted" in made["notes"][0]
-    trust(paths, root)
+    trust_directory(paths, root)
     async with served(tmp_path, worktree={"setup": ["touch ready"]}) as it:
         folder, made = await make(it, name="two")
         assert (folder / "ready").exists()
-        assert record_of(paths, folder) is not None
+        assert find_trust_record(paths, folder) is not None
         other, made = await make(it, name="three", base="strange")
         assert not (other / "ready").exists()
-        assert record_of(paths, other) is None
+        assert find_trust_record(paths, other) is None
         (folder / "ready").unlink()
         assert await remove(it, folder) is True
-        assert record_of(paths, folder) is None
+        assert find_trust_record(paths, folder) is None
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ async def test_set_up_commands_run_in_the_sandbox_of_the_new_work_tree(tmp_path:
     marks = tmp_path / "mark", tmp_path / "work/mark"
     lines = [f"touch {mark}" for mark in marks]
     root = repository(tmp_path / "work", {**FILES, "prepare.sh": "\n".join(["touch ready", *lines, "true\n"])})
-    trust(find_paths(startup(tmp_path / "home", root).environment), root)
+    trust_directory(find_paths(startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path, worktree={"setup": ["sh prepare.sh"]}) as it:
         folder, _ = await make(it, name="one", startCommand="; ".join(["touch given", *lines, "true"]))
         assert ((folder / "ready").exists(), (folder / "given").exists()) == (True, True)
@@ -267,7 +267,7 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
     run("add", "-A")
     run("commit", "-q", "-m", "first")
     if is_trusted:
-        trust(find_paths(startup(tmp_path / "home", root).environment), root)
+        trust_directory(find_paths(startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
         folder, _ = await make(it, name="one")
         text = (folder / "x.bin").read_text()
@@ -289,7 +289,7 @@ async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> 
     root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
     git(root, "config", "filter.lfs.process", "no-such-git-lfs filter-process")
     git(root, "config", "filter.lfs.required", "true")
-    trust(find_paths(startup(tmp_path / "home", root).environment), root)
+    trust_directory(find_paths(startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
         folder, made = await make(it, name="one")
         assert (folder / "x.bin").read_text() == pointer

@@ -5,7 +5,7 @@ import re
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.config.entry import entry_file, write_entry
+from codeloop.config.entry import choose_entry_file, write_entry
 from codeloop.model.base_url import parse_origin, redact_url
 from codeloop.model.catalog.server_models import request_server_models
 from codeloop.model.credentials.store import is_valid_key
@@ -39,7 +39,7 @@ async def add_provider(project: Project, args: AddProvider) -> bool:
     entry = _make_entry(args)
     if any(provider.id == args.provider_id for provider in project.providers.list_all()):
         raise OperationError("BadRequest", f"There is a provider `{args.provider_id}` already. Choose another name.")
-    file = entry_file(project.settings.paths, None)
+    file = choose_entry_file(project.settings.paths, None)
     try:
         if args.key:
             await asyncio.to_thread(project.providers.credentials.store_key, args.provider_id, args.key, args.base_url)

@@ -10,13 +10,13 @@ from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
-from codeloop.config.files import reason
+from codeloop.config.files import describe_os_error
 from codeloop.config.known_keys import find_unknown_keys
-from codeloop.config.normalise import normalise
+from codeloop.config.normalise import normalise_layer
 from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
 from codeloop.config.trust.filter import filter_layer
-from codeloop.config.trust.store import amend
+from codeloop.config.trust.store import trust_changed_file
 from codeloop.kit.jsonc import Document, parse
 from codeloop.kit.suggest import suggest_names
 from codeloop.schema import operation
@@ -125,7 +125,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
         if settings.trusted:  # the user made the change, so the changed file stays trusted
-            amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+            trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     except NotEditable as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
     except UnicodeError as error:
@@ -133,7 +133,9 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
     except ValueError as error:
         raise OperationError("BadRequest", f"The settings can't be stored: {error}.") from error
     except OSError as error:
-        raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+        raise OperationError(
+            "BadRequest", f"{file} can't be written: {describe_os_error(error)}. Nothing was changed."
+        ) from error
 
 
 def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
@@ -144,7 +146,7 @@ def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
     file_paths = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
     tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in file_paths}
     others = {key: value for key, value in redact_config(loaded, "").items() if key not in tops}
-    _, ignored = filter_layer(normalise(layer, changes), others)
+    _, ignored = filter_layer(normalise_layer(layer, changes), others)
     if ignored:
         raise OperationError(
             "BadRequest",

@@ -9,7 +9,7 @@ from codeloop.app.handlers.project.details import list_worktrees, read_details
 from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.handlers.workspace.vcs import list_work_trees
 from codeloop.app.project import Project
-from codeloop.config.project_root import GLOBAL, read_root
+from codeloop.config.project_root import GLOBAL_PROJECT_ID, read_root
 from codeloop.schema import operation
 from codeloop.schema.api.project import (
     LocatedProject,
@@ -62,7 +62,7 @@ async def get_current(project: Project, _args: NoArguments) -> ProjectInfo:
     file = project.store.path
     used_directories = await asyncio.to_thread(_read_directories, file)
     used_directories = used_directories or [_describe_empty_project(file, str(place.root))]
-    is_global = place.project_id == GLOBAL
+    is_global = place.project_id == GLOBAL_PROJECT_ID
     info = await asyncio.to_thread(describe_project, project, file.parent, used_directories)
     return replace(info, worktree="/" if is_global else str(place.root))
 
@@ -87,7 +87,7 @@ async def list_directories(project: Project, args: ProjectId) -> list[ProjectDir
 async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return the directory, and the project that it belongs to."""
     place = project.settings.project_root
-    top = "/" if place.project_id == GLOBAL else str(place.root)
+    top = "/" if place.project_id == GLOBAL_PROJECT_ID else str(place.root)
     return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
 
 
@@ -114,7 +114,7 @@ def describe_project(project: Project, folder: Path, used_directories: list[Used
     """Return the project with this data folder. Blocks."""
     project_id, newest, about = folder.name, used_directories[0], read_details(folder)
     time = ProjectTime(created=min(each.created for each in used_directories), updated=newest.updated)
-    if project_id == GLOBAL:
+    if project_id == GLOBAL_PROJECT_ID:
         return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
     sandboxes = list_worktrees(project.settings.paths, project_id)
     used_directories = [each for each in used_directories if each.directory not in sandboxes] or used_directories

@@ -59,12 +59,9 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     agent = engine.agent(project.settings.config.default_agent or "build")
     profile = engine.rulebook.profile
     layers = engine.rulebook.layers(agent.name, profile)
-    lists = [
-        layers,
-        (RuleLayer("", make_guard_rules(layers[1].rules)),),
-        *engine.rulebook.ceilings(agent.name, profile),
-    ]
-    tool_specs, *within = [engine.toolbox.specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
+    guards = (RuleLayer("", make_guard_rules(layers[1].rules)),)
+    lists = [layers, guards, *engine.rulebook.ceilings(agent.name, profile)]
+    tool_specs, *within = [engine.toolbox.list_specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
         for spec in tool_specs

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from codeloop.app.project import Project
-from codeloop.config.project_root import GLOBAL
+from codeloop.config.project_root import GLOBAL_PROJECT_ID
 
 
 def find_databases(project: Project) -> list[Path]:
     """Return the paths of all projects' databases, sorted."""
-    return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
+    return sorted(project.settings.paths.get_project_folder("x").parent.glob("*/codeloop.db"))
 
 
 def find_own_directory(project: Project) -> str | None:
@@ -17,4 +17,4 @@ def find_own_directory(project: Project) -> str | None:
     Directories outside of repositories share one database.
     """
     project_root = project.settings.project_root
-    return str(project_root.directory) if project_root.project_id == GLOBAL else None
+    return str(project_root.directory) if project_root.project_id == GLOBAL_PROJECT_ID else None

@@ -9,11 +9,11 @@ from codeloop.app.handlers.project.config import check_settings
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, find_settings
 from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
-from codeloop.config.files import reason
-from codeloop.config.load import Loaded, load
-from codeloop.config.project_root import GLOBAL, ProjectRoot
+from codeloop.config.files import describe_os_error
+from codeloop.config.load import LoadedConfig, load_config
+from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
 from codeloop.config.redact import redact_config, redact_full_config
-from codeloop.config.sources import OWN_FILES, Layer
+from codeloop.config.sources import CODELOOP_FILES, Layer
 from codeloop.kit.jsonc import parse
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.served import UpdateGlobalConfig
@@ -50,23 +50,23 @@ async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
     return _redact(await asyncio.to_thread(_load, settings), settings)
 
 
-def _load(settings: ProjectSettings) -> Loaded:
+def _load(settings: ProjectSettings) -> LoadedConfig:
     """Read the user's files as for a directory without any. Blocks. Raises CodeloopError."""
     nowhere = settings.paths.state / "no-project"
-    project_root = ProjectRoot(nowhere, nowhere, GLOBAL, None)
+    project_root = ProjectRoot(nowhere, nowhere, GLOBAL_PROJECT_ID, None)
     variables = ("CODELOOP_CONFIG", "OPENCODE_CONFIG", "CODELOOP_CONFIG_CONTENT", "OPENCODE_CONFIG_CONTENT")
     environment = {name: value for name, value in settings.environment.items() if name not in variables}
-    return load(project_root, settings.paths, environment=environment, trusted=True)
+    return load_config(project_root, settings.paths, environment=environment, trusted=True)
 
 
-def _redact(loaded: Loaded, settings: ProjectSettings) -> JSON:
+def _redact(loaded: LoadedConfig, settings: ProjectSettings) -> JSON:
     return redact_config(loaded, settings.environment.get("USER") or "unknown")
 
 
 def _choose_file(folder: Path) -> Path:
     """Return the user's file that overrides the others, or the path of a new file."""
-    files = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
-    return files[-1] if files else folder / OWN_FILES[0]
+    files = [folder / name for name in CODELOOP_FILES if os.path.lexists(folder / name)]
+    return files[-1] if files else folder / CODELOOP_FILES[0]
 
 
 def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
@@ -86,4 +86,6 @@ def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
     except ValueError as error:
         raise OperationError("BadRequest", f"The settings can't be stored in {file}: {error}.") from error
     except OSError as error:
-        raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+        raise OperationError(
+            "BadRequest", f"{file} can't be written: {describe_os_error(error)}. Nothing was changed."
+        ) from error

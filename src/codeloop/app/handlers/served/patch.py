@@ -11,7 +11,7 @@ from codeloop.schema import server_operation as operation
 from codeloop.schema.api.served import AppliedPatch, ApplyPatch
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
-from codeloop.tool.file_access import readable
+from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
@@ -25,8 +25,10 @@ async def make_patch(project: Project, _args: NoArguments) -> str:
     changes = await list_changes(git, await git.commit("HEAD"), CONTEXT)
     missing = [each.file for each in changes if each.patch is None]
     if missing:
-        raise GitFailed(f"The patch would be too large: {readable(missing[0])} and others are left out. Use /vcs/diff.")
-    return "\n".join(readable(each.patch or "") for each in changes)
+        raise GitFailed(
+            f"The patch would be too large: {replace_undecodable(missing[0])} and others are left out. Use /vcs/diff."
+        )
+    return "\n".join(replace_undecodable(each.patch or "") for each in changes)
 
 
 @handles(operation.VCS_APPLY)
@@ -42,7 +44,7 @@ async def apply(project: Project, args: ApplyPatch) -> AppliedPatch:
         await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
         output = await git.ask("apply", "--whitespace=nowarn", str(file))
     if output.code != 0:
-        why = readable(" ".join(output.errors.split()).replace(str(file), "the patch"))
+        why = replace_undecodable(" ".join(output.errors.split()).replace(str(file), "the patch"))
         raise OperationError(
             "VcsApplyError", f"The patch does not apply; nothing was changed: {why}", reason="not-clean"
         )

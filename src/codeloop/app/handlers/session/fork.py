@@ -46,7 +46,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         id=new_id("ses"),
         slug=slug(),
         directory=str(project_root.directory),
-        path=project_root.path,
+        path=project_root.relative_path,
         title=_make_title(project, session.title),
         version=__version__,
         parent_id=None,

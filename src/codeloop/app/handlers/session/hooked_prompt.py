@@ -33,7 +33,7 @@ async def run_prompt_hooks(
     used_sessions = _find_used_sessions(project)
     source = _find_source(project, used_sessions, message.session_id)
     try:
-        if hooks.runner.wants(SMALL):
+        if hooks.runner.has_handler(SMALL):
             from codeloop.app.models.small import choose_small
 
             await choose_small(project, message.model.provider_id)
@@ -54,7 +54,7 @@ def _find_used_sessions(project: Project) -> dict[str, None]:
     if used_sessions is None:
         used_sessions = project.services.begun_sessions = {}
         hooks = project.engine.hooks.runner
-        if hooks is not None and hooks.wants(END):
+        if hooks is not None and hooks.has_handler(END):
             project.in_background(_end_sessions(hooks, used_sessions))
     return used_sessions
 
@@ -88,7 +88,7 @@ async def run_command_hooks(
     Raises OperationError when one refuses the command.
     """
     hooks = project.engine.hooks.runner
-    if hooks is None or not hooks.wants(COMMAND):
+    if hooks is None or not hooks.has_handler(COMMAND):
         return list(parts)
     payload = {"command": command.name, "sessionID": args.session_id, "arguments": args.arguments}
     try:

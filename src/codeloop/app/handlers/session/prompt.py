@@ -117,7 +117,7 @@ def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | 
         texts = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
         stored_texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
         hooks = project.engine.hooks.runner  # an extension may have changed the stored texts
-        return entry if texts == stored_texts or (hooks is not None and hooks.wants("chat.message")) else None
+        return entry if texts == stored_texts or (hooks is not None and hooks.has_handler("chat.message")) else None
     return entry
 
 

@@ -10,7 +10,7 @@ from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.project import Project
-from codeloop.config.project_root import GLOBAL
+from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit import fault_injection
 from codeloop.kit.slugs import slug
 from codeloop.schema import operation
@@ -43,7 +43,7 @@ async def create(project: Project, args: CreateSession) -> Session:
         slug=slug(),
         project_id=place.project_id,
         directory=str(place.directory),
-        path=place.path,
+        path=place.relative_path,
         title=args.title or make_title(now),
         version=__version__,
         parent_id=args.parent_id,
@@ -89,7 +89,7 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
 def _is_top(project: Project, directory: str) -> bool:
     """Return whether a directory is the top of the work tree: then the sessions of the whole project are meant."""
     place = project.settings.project_root
-    return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
+    return place.vcs is not None and place.project_id != GLOBAL_PROJECT_ID and directory.rstrip("/") == str(place.root)
 
 
 @handles(operation.SESSION_EVERYTHING)

@@ -32,7 +32,7 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.truncate import truncate
+from codeloop.tool.truncate import truncate_output
 
 COMMAND_NOTE = "The user ran the following command themselves; the result below is what it printed."
 
@@ -95,7 +95,7 @@ class _Command:
             result = await bash.run(params, context)
             limits = self._project.engine.output
             scratch = self._project.workspace.scratch
-            result = truncate(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
+            result = truncate_output(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
             self._finish(info, _complete(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.part.state

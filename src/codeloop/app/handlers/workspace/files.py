@@ -19,7 +19,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
-from codeloop.tool.file_access import readable
+from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.files.encoding import NotText, decode, is_binary
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.safe_open import FileRefused, load
@@ -57,9 +57,10 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
         directory = project.workspace.directory
         return [
             FileNode(
-                name=readable(entry.name),
-                path=readable(os.path.relpath(target.named / entry.name, directory)) + ("/" if entry.is_folder else ""),
-                absolute=readable(str(target.named / entry.name)),
+                name=replace_undecodable(entry.name),
+                path=replace_undecodable(os.path.relpath(target.named / entry.name, directory))
+                + ("/" if entry.is_folder else ""),
+                absolute=replace_undecodable(str(target.named / entry.name)),
                 type="directory" if entry.is_folder else "file",
                 ignored=entry.ignored,
             )
@@ -87,7 +88,7 @@ async def read(project: Project, args: FileQuery) -> FileContent:
     before = await _read_committed(project, target) if len(data) <= SNAPSHOT_DIFF.value else None
     if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
         return file_content
-    name = readable(os.path.relpath(target.named, project.workspace.directory))
+    name = replace_undecodable(os.path.relpath(target.named, project.workspace.directory))
     return await asyncio.to_thread(_add_difference, file_content, name, before, text)
 
 
@@ -99,7 +100,7 @@ async def list_changed(project: Project, _args: NoArguments) -> list[File]:
         return []
     return [
         File(
-            path=readable(os.path.relpath(git.root / each.file, project.workspace.directory)),
+            path=replace_undecodable(os.path.relpath(git.root / each.file, project.workspace.directory)),
             added=each.additions,
             removed=each.deletions,
             status=each.status,
@@ -116,7 +117,9 @@ def _resolve_inside(project: Project, path: str) -> _PathInside:
     absolute = Path(os.path.normpath(workspace.directory / path))
     real, root = Path(os.path.realpath(absolute)), Path(os.path.realpath(workspace.root))
     if not real.is_relative_to(root):
-        raise OperationError("BadRequest", f"{readable(path)} is outside of the work tree {root}; name a file in it.")
+        raise OperationError(
+            "BadRequest", f"{replace_undecodable(path)} is outside of the work tree {root}; name a file in it."
+        )
     return _PathInside(absolute, real, root)
 
 
@@ -128,13 +131,13 @@ def load_file(project: Project, path: str) -> tuple[_PathInside, bytes | None]:
     except FileNotFoundError:
         return target, None
     except FileRefused as error:
-        raise OperationError("BadRequest", readable(str(error))) from error
+        raise OperationError("BadRequest", replace_undecodable(str(error))) from error
     except OSError as error:
         raise _make_read_error(path, error) from error
 
 
 def _make_read_error(path: str, error: OSError) -> OperationError:
-    return OperationError("BadRequest", f"{readable(path)} can't be read: {error.strerror}.")
+    return OperationError("BadRequest", f"{replace_undecodable(path)} can't be read: {error.strerror}.")
 
 
 def _decode_text(data: bytes) -> str | None:
@@ -142,7 +145,7 @@ def _decode_text(data: bytes) -> str | None:
     if media_type(data) is not None or is_binary(data[:_SAMPLE_BYTES]):
         return None
     try:
-        return readable(decode(data).content)
+        return replace_undecodable(decode(data).content)
     except NotText:
         return None
 

@@ -10,7 +10,7 @@ from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindText, Foun
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMES, FILES_QUERY
 from codeloop.schema.operation import NoArguments
-from codeloop.tool.file_access import readable
+from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.search.file_index import IndexedName, Kind, find_names
 from codeloop.workspace.search.rg_matches import SearchFailed
 
@@ -28,21 +28,24 @@ async def find_text(project: Project, args: FindText) -> list[FoundLine]:
     try:
         return await workspace.ripgrep.lines(workspace.directory, args.pattern, workspace.environment)
     except SearchFailed as error:
-        raise OperationError("BadRequest", f"The files can't be searched: {readable(str(error))}") from error
+        raise OperationError("BadRequest", f"The files can't be searched: {replace_undecodable(str(error))}") from error
 
 
 @handles(operation.FIND_FILES)
 async def find_files(project: Project, args: FindFiles) -> list[str]:
     """Return the paths of files and folders whose path holds the query's characters, the best first."""
     kind: Kind | None = args.type or ("file" if args.dirs is False else None)
-    return [readable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_FILES)]
+    return [replace_undecodable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_FILES)]
 
 
 @handles(operation.FS_FIND)
 async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
     """Complete a path: return the names that `find_files` finds, with the directory that they are relative to."""
     names = await _find_names(project, args, args.type, _DEFAULT_COMPLETIONS)
-    data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in names]
+    data = [
+        FileSystemEntry(path=replace_undecodable(name.path), type="directory" if name.is_folder else "file")
+        for name in names
+    ]
     return FoundFiles(location=await get_location(project, NoArguments()), data=data)
 
 
@@ -56,5 +59,5 @@ async def _find_names(project: Project, args: FindFiles, kind: Kind | None, usua
     try:
         names = await workspace.file_index.names(workspace.directory, workspace.ripgrep, workspace.environment)
     except SearchFailed as error:
-        raise OperationError("BadRequest", f"The files can't be listed: {readable(str(error))}") from error
+        raise OperationError("BadRequest", f"The files can't be listed: {replace_undecodable(str(error))}") from error
     return await asyncio.to_thread(find_names, names, args.query, kind, limit)

@@ -57,7 +57,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
 async def _make_environment(project: Project, args: CreatePty) -> dict[str, str]:
     """Return the variables of a terminal's program: the project's, and those that extensions set."""
     cwd = args.cwd or str(project.workspace.directory)
-    return {**project.workspace.environment, **await project.engine.hooks.shell_variables({"cwd": cwd})}
+    return {**project.workspace.environment, **await project.engine.hooks.collect_shell_variables({"cwd": cwd})}
 
 
 @handles(operation.PTY_GET)

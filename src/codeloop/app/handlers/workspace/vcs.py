@@ -10,7 +10,7 @@ from codeloop.schema.api.project import ProjectDirectory
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import VCS_CONTEXT
 from codeloop.schema.operation import NoArguments
-from codeloop.tool.file_access import readable
+from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
@@ -31,8 +31,8 @@ async def get(project: Project, _args: NoArguments) -> VcsInfo:
     except GitFailed:
         return VcsInfo()
     return VcsInfo(
-        branch=None if branch is None else readable(branch),
-        default_branch=None if default is None else readable(default.name),
+        branch=None if branch is None else replace_undecodable(branch),
+        default_branch=None if default is None else replace_undecodable(default.name),
     )
 
 
@@ -43,7 +43,9 @@ async def list_changed(project: Project, _args: NoArguments) -> list[VcsFileStat
     if git is None:
         return []
     return [
-        VcsFileStatus(file=readable(each.file), additions=each.additions, deletions=each.deletions, status=each.status)
+        VcsFileStatus(
+            file=replace_undecodable(each.file), additions=each.additions, deletions=each.deletions, status=each.status
+        )
         for each in await list_changes(git, await git.commit("HEAD"), None)
     ]
 
@@ -69,10 +71,10 @@ async def list_file_diffs(git: Git, base: str | None, context: int) -> list[VcsF
     """Return the files of a work tree that differ from a commit, with `context` lines around each change."""
     return [
         VcsFileDiff(
-            file=readable(each.file),
+            file=replace_undecodable(each.file),
             additions=each.additions,
             deletions=each.deletions,
-            patch=None if each.patch is None else readable(each.patch),
+            patch=None if each.patch is None else replace_undecodable(each.patch),
             status=each.status,
         )
         for each in await list_changes(git, base, context)

@@ -20,7 +20,7 @@ from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOv
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
-from codeloop.tool.file_access import readable
+from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.submodules import list_unsaved_below
 from codeloop.workspace.git.worktrees import count_lone_commits
@@ -53,7 +53,7 @@ async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
         )
     base = await find_branch_point(tree, record)
     return WorktreeDiff(
-        base=readable(record.base or base),
+        base=replace_undecodable(record.base or base),
         commit=base,
         files=await list_file_diffs(tree, base, CONTEXT),
     )
@@ -95,7 +95,7 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
         return replace(
             row,
             branch=branch or row.branch,
-            changed=[readable(name) for name in (*changed, *await list_unsaved_below(tree))],
+            changed=[replace_undecodable(name) for name in (*changed, *await list_unsaved_below(tree))],
             ahead=ahead,
             behind=behind,
             unmerged=await count_lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codeloop.app.project import Project
 from codeloop.config.trust.contents import TooManyFiles, read_contents
-from codeloop.config.trust.store import record_of, trust
+from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.kit.wildcard import matches
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -71,14 +71,14 @@ def extend_trust(project: Project, folder: Path) -> bool:
     settings = project.settings
     if settings.startup.trust:
         return True
-    record = record_of(settings.paths, settings.project_root.root)
+    record = find_trust_record(settings.paths, settings.project_root.root)
     if not settings.trusted or record is None or record.files is None:
         return False
     try:
-        digests = read_contents(settings.paths, folder, folder).digests()
+        digests = read_contents(settings.paths, folder, folder).compute_digests()
         if not digests.items() <= record.files.items():
             return False
-        trust(settings.paths, folder)
+        trust_directory(settings.paths, folder)
     except (TooManyFiles, CodeloopError):
         return False
     return True
@@ -91,7 +91,7 @@ async def run_setup(project: Project, folder: Path, line: str) -> None:
     machine without a sandbox it runs without one. Raises OperationError when it fails.
     """
     workspace, project_root = project.workspace, project.settings.project_root
-    scratch = replace(project_root, root=folder, directory=folder).scratch(project.settings.home)
+    scratch = replace(project_root, root=folder, directory=folder).get_scratch_folder(project.settings.home)
     tree = Workspace(folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own)
     context = ShellContext("setup", folder, workspace.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds

@@ -14,7 +14,7 @@ from codeloop.app.handlers.worktrees.records import (
     write_record,
 )
 from codeloop.app.project import Project
-from codeloop.config.trust.store import distrust, record_of
+from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema import server_operation as operation
@@ -28,7 +28,7 @@ from codeloop.schema.api.worktrees import (
 )
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import replace
-from codeloop.tool.file_access import readable
+from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.merge import MergeResult, Merging
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
@@ -48,8 +48,8 @@ async def remove(project: Project, args: RemoveWorktree) -> bool:
         await _remove(project, trees, record, force=args.force)
     except (WorktreeRefused, GitFailed, OSError) as error:
         raise OperationError("WorktreeRemoveFailedError", str(error)) from error
-    if record_of(project.settings.paths, folder) is not None:
-        await asyncio.to_thread(distrust, project.settings.paths, folder)
+    if find_trust_record(project.settings.paths, folder) is not None:
+        await asyncio.to_thread(distrust_directory, project.settings.paths, folder)
     return True
 
 
@@ -109,10 +109,10 @@ async def rebase(project: Project, args: WorktreeName) -> WorktreeMerge:
 
 def _describe_merge(into: str, merged: MergeResult, committed: list[str]) -> WorktreeMerge:
     return WorktreeMerge(
-        into=readable(into),
+        into=replace_undecodable(into),
         commit=merged.commit,
-        conflicts=[MergeConflict(file=readable(each.file), text=each.text) for each in merged.conflicts],
-        committed=[readable(name) for name in committed],
+        conflicts=[MergeConflict(file=replace_undecodable(each.file), text=each.text) for each in merged.conflicts],
+        committed=[replace_undecodable(name) for name in committed],
     )
 
 

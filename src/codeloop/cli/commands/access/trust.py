@@ -13,8 +13,8 @@ from codeloop.cli.questions.trust_text import changes_text
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust import store
-from codeloop.config.trust.changes import trust_changes
-from codeloop.config.trust.state import trust_state
+from codeloop.config.trust.changes import list_trust_changes
+from codeloop.config.trust.state import find_trust_state
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
@@ -45,18 +45,18 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) ->
 
 
 def _trust(paths: Paths, project_root: ProjectRoot, *, only_show: bool) -> None:
-    changes = trust_changes(paths, project_root.root, project_root.directory)
+    changes = list_trust_changes(paths, project_root.root, project_root.directory)
     if changes:
         click.echo(changes_text(changes, colour=has_colour(sys.stdout)))
     elif only_show:
-        is_known = store.record_of(paths, project_root.root) is not None
+        is_known = store.find_trust_record(paths, project_root.root) is not None
         where = escape_controls(str(project_root.root))
         click.echo(f"Nothing has changed in {where} since it was trusted." if is_known else f"Not trusted: {where}")
     if only_show:
         return
     if changes and has_terminal() and not click.confirm("Trust it as it is now?", default=False):
         raise CodeloopError("Nothing was changed: its configuration can only tighten yours.")
-    store.trust(paths, project_root.root, project_root.directory)
+    store.trust_directory(paths, project_root.root, project_root.directory)
     click.echo(f"Trusted: {project_root.root}")
 
 
@@ -65,7 +65,7 @@ def _list(paths: Paths, trust_list: store.TrustList) -> None:
         since = datetime.fromtimestamp(entry.time / 1000, UTC).astimezone()
         folder = Path(root)
         note = "" if folder.is_dir() else "  (no longer there)"
-        if not note and entry.files is not None and trust_state(paths, folder, folder).why:
+        if not note and entry.files is not None and find_trust_state(paths, folder, folder).why:
             note = "  (has changed since)"
         click.echo(f"{since:%Y-%m-%d %H:%M}  {root}{note}")
     if not trust_list.directories:
@@ -74,6 +74,6 @@ def _list(paths: Paths, trust_list: store.TrustList) -> None:
 
 def _remove(paths: Paths, directory: Path) -> None:
     root = find_project_root(directory, paths, os.environ).root if directory.is_dir() else directory
-    if not store.distrust(paths, root):
+    if not store.distrust_directory(paths, root):
         raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows trusted directories.")
     click.echo(f"No longer trusted: {root}")

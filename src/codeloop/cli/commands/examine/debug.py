@@ -16,12 +16,12 @@ from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
-from codeloop.config.load import Loaded, load
+from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.config.redact import mask_secrets
 from codeloop.config.sources import format_keys
-from codeloop.config.trust.state import TrustState, trust_state
+from codeloop.config.trust.state import TrustState, find_trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.kit.jsonc import Keys, is_list, is_object
@@ -52,10 +52,12 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    state = TrustState(trusted=True) if as_trusted else trust_state(paths, project_root.root, project_root.directory)
+    state = (
+        TrustState(trusted=True) if as_trusted else find_trust_state(paths, project_root.root, project_root.directory)
+    )
     is_trusted = state.trusted
     extra = replace(find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted), distrust=state.why)
-    configuration = load(
+    configuration = load_config(
         project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted, extra=extra
     )
     for warning in configuration.warnings:
@@ -76,11 +78,11 @@ def show_paths(*, as_json: bool) -> None:
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     rows = {name: str(getattr(paths, name)) for name in paths.__struct_fields__}
-    rows |= {"credentials": str(paths.credentials), "trust": str(paths.trust), "log": str(paths.log)}
+    rows |= {"credentials": str(paths.credentials_file), "trust": str(paths.trust_file), "log": str(paths.log_folder)}
     rows |= {
         "root": str(project_root.root),
         "directory": str(project_root.directory),
-        "project": str(paths.project(project_root.project_id)),
+        "project": str(paths.get_project_folder(project_root.project_id)),
     }
     if as_json:
         click.echo(_json(rows))
@@ -141,7 +143,7 @@ def _json(value: Any) -> str:
     return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def _origin(loaded: Loaded, keys: Keys) -> str:
+def _origin(loaded: LoadedConfig, keys: Keys) -> str:
     origin = loaded.provenance.get(format_keys(keys))
     return f"{origin.layer.name} ({origin})" if origin else "built-in"
 

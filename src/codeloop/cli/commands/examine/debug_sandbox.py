@@ -9,10 +9,10 @@ import msgspec
 
 from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import columns
-from codeloop.config.load import load
+from codeloop.config.load import load_config
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
-from codeloop.config.trust.state import trust_state
+from codeloop.config.trust.state import find_trust_state
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.report import SandboxReport, make_report
@@ -25,10 +25,12 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    is_trusted = trust_state(paths, project_root.root, project_root.directory).trusted
-    configuration = load(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
+    is_trusted = find_trust_state(paths, project_root.root, project_root.directory).trusted
+    configuration = load_config(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
     scratch = paths.data / "tool-output"
-    policy_input = PolicyInput(project_root.root, project_root.directory, scratch, dict(os.environ), paths.own)
+    policy_input = PolicyInput(
+        project_root.root, project_root.directory, scratch, dict(os.environ), paths.private_folders
+    )
     report = asyncio.run(make_report(policy_input, configuration.config.sandbox))
     if as_json:
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))

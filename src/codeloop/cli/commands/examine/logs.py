@@ -29,7 +29,7 @@ _PAUSE = 0.25
 @click.option("--path", "only_path", is_flag=True, help="Print only where the file is.")
 def logs(lines: int, session: str | None, *, follow: bool, server: bool, only_path: bool) -> None:
     """Show the end of the log: failed requests, tools and servers, and crashes. No prompt and no key is in it."""
-    path = find_paths(os.environ).log / (SERVER if server else NAME)
+    path = find_paths(os.environ).log_folder / (SERVER if server else NAME)
     if only_path:
         click.echo(escape_controls(str(path)))
         return

@@ -11,7 +11,7 @@ from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import redact_settings
 from codeloop.config.sources import format_keys
-from codeloop.config.trust.store import amend
+from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.agents import NATIVES
 from codeloop.extend.commands import commands_of
 from codeloop.extend.folders import is_name
@@ -34,7 +34,9 @@ def agent() -> None:
 def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = redact_settings()
-    scratch = settings.project_root.scratch(settings.paths.project(settings.project_root.project_id))
+    scratch = settings.project_root.get_scratch_folder(
+        settings.paths.get_project_folder(settings.project_root.project_id)
+    )
     newest = partial(newest_model, settings, providers_of(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
     rows_shown = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
@@ -78,7 +80,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
     if not for_all and settings.trusted:  # it is the user's own change
-        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Wrote {file}. Describe in it what the agent should do.")
     if name in NATIVES:
         click.echo(f"It changes the built-in agent {name}.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from codeloop.config.files import reason
+from codeloop.config.files import describe_os_error
 from codeloop.kit.limit import Limit
 from codeloop.kit.processes import with_absolute_path
 from codeloop.schema.errors import CodeloopError
@@ -23,4 +23,4 @@ def run_visibly(command: Sequence[str], most: Limit) -> int:
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"That took more than {most.seconds / 60:.0f} minutes, so it was ended.") from None
     except OSError as error:
-        raise CodeloopError(f"{command[0]} can't be run: {reason(error)}.") from error
+        raise CodeloopError(f"{command[0]} can't be run: {describe_os_error(error)}.") from error

@@ -19,8 +19,8 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import redact_settings
-from codeloop.config.entry import entry_file, resolve_entry, write_entry
-from codeloop.config.trust.store import amend
+from codeloop.config.entry import choose_entry_file, resolve_entry, write_entry
+from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import (
     FoundServer,
@@ -103,14 +103,14 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
         raise UsageProblem(
             f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
         )
-    file = entry_file(settings.paths, settings.project_root if options.for_project else None)
+    file = choose_entry_file(settings.paths, settings.project_root if options.for_project else None)
     complete_paths = resolve_paths(entry, settings.project_root.directory)
     if not options.no_try:
         usable = definition_of(name, resolve_entry(complete_paths, file.parent, os.environ))
         click.echo(_in_project(lambda project: _try_server(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
     if options.for_project and settings.trusted:  # it is the user's own change
-        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Written to {file}.")
     if options.for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
@@ -235,7 +235,7 @@ def remove(name: str) -> None:
     file = _file_of(settings, name)
     write_entry(file, "mcp", name, None)
     if file.is_relative_to(settings.project_root.root) and settings.trusted:
-        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Removed {escape_controls(name)} from {file}.")
 
 

@@ -5,7 +5,7 @@ import click
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.target.project import redact_settings
-from codeloop.config.entry import entry_file, write_entry
+from codeloop.config.entry import choose_entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
 from codeloop.kit.terminal_text import escape_controls, one_line
@@ -29,7 +29,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
         click.echo(f"codeloop: {escape_controls(line)}", err=True)
     if unknown := set(names) - {each.name for each in found_servers}:
         raise UsageProblem(f"Not found: {', '.join(sorted(map(escape_controls, unknown)))}.")
-    file = entry_file(settings.paths, None)
+    file = choose_entry_file(settings.paths, None)
     names_in_use = set(settings.config.mcp)
     for each in found_servers:
         if names and each.name not in names:

@@ -12,10 +12,10 @@ from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
 from codeloop.cli.group import Group
 from codeloop.cli.target.project import redact_settings
 from codeloop.config.edit_file import NotEditable, add_to_list, remove_from_list
-from codeloop.config.entry import entry_file
-from codeloop.config.files import read_text, reason, write_private
-from codeloop.config.paths import plugin_name, plugin_path
-from codeloop.config.trust.store import amend
+from codeloop.config.entry import choose_entry_file
+from codeloop.config.files import describe_os_error, read_text, write_private
+from codeloop.config.paths import get_plugin_name, get_plugin_path
+from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.packages.install import install, uninstall
 from codeloop.extend.packages.lock import folder_of, package_name, read_lock
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
@@ -45,7 +45,7 @@ plugin.add_command(debug)
 def add(name: str, *, for_project: bool) -> None:
     """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
     settings = redact_settings()
-    if (path := plugin_path(name, Path.cwd(), settings.paths)) is not None:
+    if (path := get_plugin_path(name, Path.cwd(), settings.paths)) is not None:
         entry = _entry_for(path, name, settings, for_project=for_project)
         versions = {""}
     else:
@@ -61,7 +61,7 @@ def add(name: str, *, for_project: bool) -> None:
     text, is_meant = _read(file), _meaning(settings, file, name)
 
     def is_there(entry: Any) -> bool:
-        package = package_name(plugin_name(entry) or "")
+        package = package_name(get_plugin_name(entry) or "")
         return is_meant(entry) and (package is None or package.version in versions)
 
     _store(settings, file, lambda: add_to_list(text, _KEY, entry, is_there), for_project=for_project)
@@ -119,16 +119,16 @@ def _take_out(settings: ProjectSettings, file: Path, name: str, *, is_project: b
 
 def _meaning(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
     """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
-    named_path = plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
+    named_path = get_plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
     names = {name, str(named_path.resolve())}
     package = package_name(name)
     if package is not None:
         names.add(package.written)
 
     def is_meant(entry: Any) -> bool:
-        plugin = plugin_name(entry) or ""
+        plugin = get_plugin_name(entry) or ""
         package = package_name(plugin)
-        path = plugin_path(plugin, file.parent, settings.paths)
+        path = get_plugin_path(plugin, file.parent, settings.paths)
         if path is not None:
             return str(path.resolve()) in names
         return plugin in names or (package is not None and package.written in names)
@@ -162,13 +162,13 @@ def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, f
     except (JsoncError, NotEditable) as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
     except OSError as error:
-        raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+        raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.") from error
     if for_project and settings.trusted:
-        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
 
 
 def _file(settings: ProjectSettings, *, for_project: bool) -> Path:
-    return entry_file(settings.paths, settings.project_root if for_project else None)
+    return choose_entry_file(settings.paths, settings.project_root if for_project else None)
 
 
 def _read(file: Path) -> str | None:

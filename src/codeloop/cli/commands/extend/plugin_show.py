@@ -16,7 +16,7 @@ from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import redact_settings
-from codeloop.config.paths import plugin_name
+from codeloop.config.paths import get_plugin_name
 from codeloop.extend.folders import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
@@ -225,7 +225,7 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
     """Return rows for plugins that do not run: entries that lead nowhere, files of an untrusted project."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
-        plugin = plugin_name(entry)
+        plugin = get_plugin_name(entry)
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
         base = origin.layer.base if origin is not None else settings.project_root.root
         if plugin is not None and (why := entry_path(plugin, base, settings.paths)[1]):

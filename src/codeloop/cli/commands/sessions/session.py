@@ -19,7 +19,7 @@ from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.client.numbers import describe_spending, format_cost, format_time
 from codeloop.client.slash.reports import context_lines, cost_lines
-from codeloop.config.project_root import GLOBAL
+from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
 from codeloop.schema.api.session_requests import (
@@ -113,7 +113,7 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
 
 def _is_of(session: Session, directory: str) -> bool:
     """Return whether a session is one of this directory's project; without a repository, a directory is its own."""
-    return session.project_id != GLOBAL or session.directory == directory
+    return session.project_id != GLOBAL_PROJECT_ID or session.directory == directory
 
 
 def _family(session: Session, below: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:

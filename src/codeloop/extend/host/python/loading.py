@@ -15,7 +15,7 @@ from msgspec import field as struct_field
 from codeloop.extend.functions import FunctionTool, UnsuitedFunction, function_tool
 from codeloop.extend.host.protocol import ExtensionOffer, LoadSpec, OfferedHook, OfferedTool
 from codeloop.extend.host.python.program import ProgramTool, load_program
-from codeloop.extension import HOOKS, TOOL
+from codeloop.extension import HOOKS_ATTRIBUTE, TOOL_ATTRIBUTE
 
 _PLACES = ("__init__.py", "plugin.py", "extension.py")
 
@@ -52,8 +52,8 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
     module = _module(extension)
     loaded = LoadedFunctions()
     for name, function in _functions(module):
-        marked: tuple[str | None, str | None] | None = getattr(function, TOOL, None)
-        hooks: list[tuple[str, bool]] = getattr(function, HOOKS, [])
+        marked: tuple[str | None, str | None] | None = getattr(function, TOOL_ATTRIBUTE, None)
+        hooks: list[tuple[str, bool]] = getattr(function, HOOKS_ATTRIBUTE, [])
         for hook, is_policy in hooks:
             loaded.hooks.setdefault(hook, []).append(function)
             loaded.policies |= {hook} if is_policy else set()
@@ -96,7 +96,7 @@ def _module(extension: LoadSpec) -> ModuleType:
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, value in list(vars(module).items()):
-        is_marked = callable(value) and (hasattr(value, HOOKS) or hasattr(value, TOOL))
+        is_marked = callable(value) and (hasattr(value, HOOKS_ATTRIBUTE) or hasattr(value, TOOL_ATTRIBUTE))
         if is_marked or inspect.isfunction(value):
             yield name, value
 

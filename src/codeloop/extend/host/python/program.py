@@ -16,7 +16,7 @@ from codeloop.kit.jsonc import is_object
 from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import without_nulls
+from codeloop.tool.json_schema import drop_nulls
 
 _SCHEMA = "--schema"
 _CHUNK_BYTES = 64 * 1024
@@ -45,7 +45,7 @@ class ProgramTool(Struct, frozen=True):
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
         """Run the program with the arguments as JSON on its input. Raises ProgramFailed."""
         more = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
-        payload = msgspec.json.encode(without_nulls(given, self.parameters))
+        payload = msgspec.json.encode(drop_nulls(given, self.parameters))
         output = (await _run(self.path, (), payload, more)).decode(errors="replace")
         value: Any = output.removesuffix("\n")
         if output.startswith("{"):

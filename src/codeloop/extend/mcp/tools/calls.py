@@ -18,7 +18,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
-from codeloop.tool.truncate import truncate
+from codeloop.tool.truncate import truncate_output
 from codeloop.workspace.files.image import ImageRefused, fit_image
 from codeloop.workspace.files.scratch import save, shorten_output
 
@@ -40,7 +40,7 @@ def result_of(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolR
     output = "\n".join(texts) or ("(no text)" if files else "(no output)")
     result = ToolResult(title, output, metadata, tuple(files))
     if data.get("isError"):
-        cut = truncate(result, ctx.workspace.scratch)
+        cut = truncate_output(result, ctx.workspace.scratch)
         raise ToolFailure(f"The server says that the call failed: {cut.output}", cut.metadata)
     return result
 

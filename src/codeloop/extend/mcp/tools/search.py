@@ -16,7 +16,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_SEARCH_LINES, MCP_SEARCH_TOOLS
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_hooks import run_call
-from codeloop.tool.json_schema import OwnParameters, clean_schema
+from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import PreparedCall
 
@@ -96,7 +96,9 @@ async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, c
         return await call_tool(table, server_tool, arguments, context)
 
     schema: JSON = {"type": "object", "properties": {}, **clean_schema(server_tool.listed.schema)}
-    prepared_call = PreparedCall(Tool(server_tool.name, "", OwnParameters, run, schema=schema), arguments, arguments)
+    prepared_call = PreparedCall(
+        Tool(server_tool.name, "", ExternalParameters, run, schema=schema), arguments, arguments
+    )
     return await run_call(ctx.session.hooks.runner, prepared_call, ctx)
 
 

@@ -11,9 +11,9 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.json_schema import OwnParameters, clean_schema
-from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, Traits
-from codeloop.tool.toolbox import Find, Fit
+from codeloop.tool.json_schema import ExternalParameters, clean_schema
+from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, Traits
+from codeloop.tool.toolbox import FindTool, FitTools
 
 SEARCH = "mcp"
 RESOURCE = "mcp_resource"
@@ -34,7 +34,7 @@ def tools_of(table: McpTable) -> tuple[Tool, ...]:
     return (*tools, _search(table), *([_resource(table)] if resources else []))
 
 
-def fit_of(table: McpTable, share: int | None) -> Fit:
+def fit_of(table: McpTable, share: int | None) -> FitTools:
     """Return a function that drops the servers' tools where they would fill too much of a window, else the search tool.
 
     `share`: percent of the window; None: what costs less over a session.
@@ -65,7 +65,7 @@ def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spe
     )
 
 
-def find_of(table: McpTable) -> Find:
+def find_of(table: McpTable) -> FindTool:
     """Return a lookup of names with a server's prefix, giving a tool that asks the server when called."""
 
     def find(name: str) -> Tool | None:
@@ -77,7 +77,7 @@ def find_of(table: McpTable) -> Find:
 
             return await find_and_call(table, name, params, ctx)
 
-        return Tool(name, "", OwnParameters, run, schema={"type": "object", "properties": {}})
+        return Tool(name, "", ExternalParameters, run, schema={"type": "object", "properties": {}})
 
     return find
 
@@ -94,7 +94,7 @@ def _tool(table: McpTable, tool: ServerTool) -> Tool:
 
     schema: JSON = {"type": "object", "properties": {}, **clean_schema(tool.listed.schema)}
     traits = Traits(concurrent=tool.listed.read_only)
-    return Tool(tool.name, describe_tool(tool), OwnParameters, run, traits, schema=schema)
+    return Tool(tool.name, describe_tool(tool), ExternalParameters, run, traits, schema=schema)
 
 
 def _search(table: McpTable) -> Tool:
@@ -129,4 +129,4 @@ def _resource(table: McpTable) -> Tool:
 
         return await read_resource(table, params, ctx)
 
-    return Tool(RESOURCE, text, ResourceParams, run, READ_ONLY)
+    return Tool(RESOURCE, text, ResourceParams, run, READ_ONLY_TRAITS)

@@ -1,4 +1,4 @@
-"""The tool `apply_patch`: adds, changes, moves and deletes files by one patch, all of it or nothing."""
+"""The tool `apply_patch`: adds, changes, moves and deletes files by one patch; all changes are made, or none."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,23 +10,31 @@ import msgspec
 
 from codeloop.kit.diff import Diff, unified_diff
 from codeloop.tool.callers import describe_callers
-from codeloop.tool.edit_checks import UNQUOTED, check_elision, check_known, check_shown, has_changed, may_quote
+from codeloop.tool.edit_checks import (
+    UNQUOTED_ADVICE,
+    UNQUOTED_ERROR,
+    check_may_reveal,
+    check_no_elision,
+    check_unchanged_since_read,
+    has_changed_since_read,
+    may_quote,
+)
 from codeloop.tool.file_access import (
     FileChange,
     ask_before_failure,
     ask_edit,
     check_edit,
     commit_patch,
-    diff_of,
-    failures,
+    convert_errors,
+    describe_missing_file,
     format_line_count,
     format_path,
     format_replaced,
     lock_files,
-    missing,
-    patch_metadata,
-    readable,
-    resolve,
+    make_diff,
+    make_patch_metadata,
+    replace_undecodable,
+    resolve_path,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.patch_apply import apply_hunks
@@ -44,7 +52,7 @@ class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass(eq=False)
-class _File:
+class _PatchedFile:
     """A file of the patch while the operations are applied in memory.
 
     `before` is the file on the disk (None: there is none) and `original` its text; `text` is the new text (None: the
@@ -59,11 +67,11 @@ class _File:
     mode: int | None = None
     match_note: str = ""
     """How the hunks were matched when some were not exact."""
-    source: "_File | None" = None
+    source: "_PatchedFile | None" = None
     """The file that was moved to this path."""
 
     def make_change(self) -> FileChange | None:
-        """Return the change to write; None when the file stays as it is."""
+        """Return the change to write; None: the file stays as it is."""
         after = None if self.text is None else encode(self.text, self.encoding)
         if after == (self.before.data if self.before else None):
             return None
@@ -73,9 +81,9 @@ class _File:
 @tool("apply_patch", params=PatchParams, traits=Traits(permission="edit"))
 async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
-    with failures(ctx.workspace):
+    with convert_errors(ctx.workspace):
         operations = await asyncio.to_thread(parse, params.patch_text)
-    targets = {path: resolve(ctx.workspace, path) for path in _list_paths(operations)}
+    targets = {path: resolve_path(ctx.workspace, path) for path in _list_paths(operations)}
     await check_edit(ctx, list(targets.values()))
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
@@ -83,13 +91,15 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         async with ask_before_failure(ctx, targets.values(), {"patchText": params.patch_text}):
             file_changes = await _compute_changes(ctx, operations, targets)
             for change in file_changes.values():
-                check_elision(ctx, change)
+                check_no_elision(ctx, change)
             unseen = [
-                c.target for c in file_changes.values() if c.before is not None and has_changed(ctx, c.target, c.before)
+                c.target
+                for c in file_changes.values()
+                if c.before is not None and has_changed_since_read(ctx, c.target, c.before)
             ]
         changes = list(file_changes.values())
-        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
-        metadata = patch_metadata(ctx, changes, diffs)
+        diffs = await asyncio.to_thread(lambda: [make_diff(change) for change in changes])
+        metadata = make_patch_metadata(ctx, changes, diffs)
         question = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
         ctx.report(title=_make_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], question)
@@ -114,28 +124,28 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
 
 async def _compute_changes(
     ctx: ToolContext, operations: Sequence[Operation], targets: dict[str, ResolvedPath]
-) -> dict[_File, FileChange]:
+) -> dict[_PatchedFile, FileChange]:
     """Compute the file changes of the operations. Raises ToolFailure when one can't be applied."""
     for operation in operations:
         if isinstance(operation, Update):
-            check_shown(ctx, targets[operation.path])
-    files: dict[Path, _File] = {}
+            check_may_reveal(ctx, targets[operation.path])
+    files: dict[Path, _PatchedFile] = {}
     for operation in operations:
         target = targets[operation.path]
         if isinstance(operation, Update) and target.real not in files and load_if_there(target.real) is None:
             text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
-            raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
-        with failures(ctx.workspace, target):
+            raise ToolFailure(await describe_missing_file(ctx, target, text.replace("{}", "{0}")))
+        with convert_errors(ctx.workspace, target):
             is_quotable = may_quote(ctx, target)
             await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, is_quotable=is_quotable)
-    with failures(ctx.workspace, *targets.values()):
+    with convert_errors(ctx.workspace, *targets.values()):
         file_changes = {file: change for file in files.values() if (change := file.make_change()) is not None}
     if not file_changes:
         raise ToolFailure("The patch changes nothing: the files already have this content.")
     return file_changes
 
 
-def _describe_change(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
+def _describe_change(ctx: ToolContext, file: _PatchedFile, change: FileChange, diff: Diff) -> str:
     """Describe a file's change for the model: `M src/a.py: lines 3-5`."""
     path = format_path(ctx.workspace, file.target.path)
     note = f" ({file.match_note})" if file.match_note else ""
@@ -160,7 +170,7 @@ def _apply_operation(
     ctx: ToolContext,
     operation: Operation,
     targets: dict[str, ResolvedPath],
-    files: dict[Path, _File],
+    files: dict[Path, _PatchedFile],
     *,
     is_quotable: bool,
 ) -> None:
@@ -180,25 +190,27 @@ def _apply_operation(
             if file.before is None and file.text is None:
                 raise ToolFailure(f"{path} does not exist and can't be deleted. Nothing was changed.")
             if file.before is not None:
-                check_known(ctx, file.target, file.before, must_be_read=False)
+                check_unchanged_since_read(ctx, file.target, file.before, must_be_read=False)
             file.text = None
         case Update(hunks=hunks, move_to=move_to):
             text = _read_text(path, file)
             try:
                 patched = apply_hunks(text, hunks)
             except EditRefused as error:
-                why, advice = (str(error), error.advice) if is_quotable else UNQUOTED
-                raise ToolFailure(readable(f"{path}: {why}\nNothing was changed."), advice=readable(advice)) from error
+                why, advice = (str(error), error.advice) if is_quotable else (UNQUOTED_ERROR, UNQUOTED_ADVICE)
+                raise ToolFailure(
+                    replace_undecodable(f"{path}: {why}\nNothing was changed."), advice=replace_undecodable(advice)
+                ) from error
             if patched.how and file.before is not None:
                 # An approximate match could hit the wrong lines of a file that changed since the model read it.
-                check_known(ctx, file.target, file.before, must_be_read=False)
+                check_unchanged_since_read(ctx, file.target, file.before, must_be_read=False)
             file.text, file.match_note = patched.content, patched.how
             if move_to is not None and targets[move_to].real != file.target.real:
                 destination_name = format_path(ctx.workspace, targets[move_to].path)
-                _move(file, _open_file(targets[move_to], files), path, destination_name)
+                _move_file(file, _open_file(targets[move_to], files), path, destination_name)
 
 
-def _move(source: _File, destination: _File, source_name: str, destination_name: str) -> None:
+def _move_file(source: _PatchedFile, destination: _PatchedFile, source_name: str, destination_name: str) -> None:
     if destination.before is not None or destination.text is not None:
         raise ToolFailure(f"{destination_name} exists; {source_name} can't be moved there. Nothing was changed.")
     destination.text, destination.encoding, destination.match_note = source.text, source.encoding, source.match_note
@@ -207,7 +219,7 @@ def _move(source: _File, destination: _File, source_name: str, destination_name:
     source.text = None
 
 
-def _read_text(path: str, file: _File) -> str:
+def _read_text(path: str, file: _PatchedFile) -> str:
     """Return the text that a hunk is applied to. Raises ToolFailure for a missing file, NotText for a binary one."""
     if file.text is None:
         raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
@@ -216,20 +228,20 @@ def _read_text(path: str, file: _File) -> str:
     return file.text
 
 
-def _open_file(target: ResolvedPath, files: dict[Path, _File]) -> _File:
+def _open_file(target: ResolvedPath, files: dict[Path, _PatchedFile]) -> _PatchedFile:
     """Return the file in `files`, read from the disk the first time. A binary file has an empty text."""
     file = files.get(target.real)
     if file is not None:
         return file
     loaded = load_if_there(target.real)
-    file = _File(target, None, "", None, UTF8)
+    file = _PatchedFile(target, None, "", None, UTF8)
     if loaded is not None:
         try:
             text = decode(loaded.data)
         except NotText:
-            file = _File(target, loaded, "", "", UTF8)
+            file = _PatchedFile(target, loaded, "", "", UTF8)
         else:
-            file = _File(target, loaded, text.content, text.content, text.encoding)
+            file = _PatchedFile(target, loaded, text.content, text.content, text.encoding)
     files[target.real] = file
     return file
 

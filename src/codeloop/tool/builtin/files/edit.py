@@ -1,26 +1,36 @@
-"""The tool `edit`: replaces a text in a file; `edit_file` is shared with `multiedit`."""
+"""The tools `edit` and `multiedit`: replace one text in a file, or several, all or none."""
 
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import PurePath
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from codeloop.schema.wire import JSON
 from codeloop.tool.callers import describe_callers
-from codeloop.tool.edit_checks import UNQUOTED, check_elision, check_known, check_shown, has_changed, may_quote
+from codeloop.tool.edit_checks import (
+    UNQUOTED_ADVICE,
+    UNQUOTED_ERROR,
+    check_may_reveal,
+    check_no_elision,
+    check_unchanged_since_read,
+    has_changed_since_read,
+    may_quote,
+)
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
     ask_before_failure,
     check_edit,
-    failures,
+    convert_errors,
+    describe_missing_file,
     format_path,
     load_text,
     lock_files,
-    missing,
-    readable,
-    resolve,
+    replace_undecodable,
+    resolve_path,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, apply, estimate_effort
@@ -30,7 +40,7 @@ from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
 
 CHANGED_SINCE_READ = "(The file had changed since you read it. Read again what else you need of it.)"
-"""The note for the model when its edit still fitted a file that something else has changed."""
+"""The note for the model when something else has changed a file, and the edit still fitted."""
 
 
 class EditParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,11 +59,33 @@ async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
     return await edit_file(ctx, params.file_path, [step])
 
 
+class OneEdit(msgspec.Struct, frozen=True, rename="camel"):
+    """One replacement: the old text, the new text, and whether every occurrence is replaced."""
+
+    old_string: str
+    new_string: str
+    replace_all: bool = False
+
+
+class MultieditParams(msgspec.Struct, frozen=True, rename="camel"):
+    """Arguments of the tool `multiedit`."""
+
+    file_path: str
+    edits: Annotated[list[OneEdit], Meta(description="The edits, in order", min_length=1)]
+
+
+@tool("multiedit", params=MultieditParams, traits=Traits(permission="edit"))
+async def multiedit(params: MultieditParams, ctx: ToolContext) -> ToolResult:
+    """Make the edits in order, each on the result of the one before."""
+    steps = [Edit(step.old_string, step.new_string, step.replace_all) for step in params.edits]
+    return await edit_file(ctx, params.file_path, steps)
+
+
 async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResult:
-    """Make edits of one file in order, each on the result of the one before, all or none."""
+    """Make edits of one file, each on the result of the one before; all are made, or none."""
     if steps[0].old == steps[0].new:
         raise ToolFailure("The new text is equal to the old one; there is nothing to change.")
-    target = resolve(ctx.workspace, path)
+    target = resolve_path(ctx.workspace, path)
     await check_edit(ctx, [target])
     edits = [{"oldString": step.old, "newString": step.new} for step in steps]
     shown_input: JSON = {"filePath": path, **(edits[0] if len(edits) == 1 else {"edits": edits})}
@@ -61,16 +93,16 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
         await lock_files(ctx, stack, [target])
         await ctx.services.save_buffers(ctx.session_id, [target])
         async with ask_before_failure(ctx, [target], shown_input):
-            check_shown(ctx, target)
-            with failures(ctx.workspace, target):
+            check_may_reveal(ctx, target)
+            with convert_errors(ctx.workspace, target):
                 if steps[0].old and load_if_there(target.real) is None:
                     text = "There is no file {}. Check the path; an empty oldString makes a new file."
-                    raise ToolFailure(await missing(ctx, target, text))
+                    raise ToolFailure(await describe_missing_file(ctx, target, text))
                 change, match_note = await asyncio.to_thread(
                     _compute_change, ctx, target, steps, is_quotable=may_quote(ctx, target)
                 )
-                check_elision(ctx, change)
-                is_unseen = change.before is not None and has_changed(ctx, target, change.before)
+                check_no_elision(ctx, change)
+                is_unseen = change.before is not None and has_changed_since_read(ctx, target, change.before)
         output, metadata = await apply_change(ctx, change, match_note, CHANGED_SINCE_READ if is_unseen else "")
         if is_unseen:
             ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
@@ -81,9 +113,9 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
 def _compute_change(
     ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, is_quotable: bool
 ) -> tuple[FileChange, str]:
-    """Return the change, and how the old texts were matched when not all were exact.
+    """Return the change, and a note on how the old texts were matched ("" if all matches are exact).
 
-    `is_quotable`: an error message may show text of the file. Raises ToolFailure when a text does not match.
+    `is_quotable`: error messages may quote the file. Raises ToolFailure if a text does not match.
     """
     if not steps[0].old:
         return _compute_creation(ctx, target, steps)
@@ -94,8 +126,8 @@ def _compute_change(
     try:
         content, match_note = _apply_in_order(text.content, steps, name, is_quotable=is_quotable)
     except ToolFailure:
-        # A text that the file held when it was read is missing because the file changed: that error says more.
-        check_known(ctx, target, loaded, must_be_read=False)
+        # If the file has changed since it was read, that is why the text is missing: such an error says more.
+        check_unchanged_since_read(ctx, target, loaded, must_be_read=False)
         raise
     is_read = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is not None
     if match_note and not is_read and not _was_shown(ctx, target, text.content, content):
@@ -105,17 +137,18 @@ def _compute_change(
         )
     # One exact match is the text that was meant. An approximate match, or several, may not be after a change.
     if match_note or any(step.every and text.content.count(step.old) > 1 for step in steps):
-        check_known(ctx, target, loaded, must_be_read=False)
+        check_unchanged_since_read(ctx, target, loaded, must_be_read=False)
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), match_note
 
 
 def _was_shown(ctx: ToolContext, target: ResolvedPath, before: str, after: str) -> bool:
-    """Return whether a search has shown the session all the lines that an edit changes or removes."""
+    """Return whether searches have shown the session all lines that an edit changes or removes."""
     old, new = ([line.rstrip("\r") for line in text.split("\n")] for text in (before, after))
     most = min(len(old), len(new))
     first = next((at for at in range(most) if old[at] != new[at]), most)
     same = next((at for at in range(most - first) if old[-1 - at] != new[-1 - at]), most - first)
-    changed = range(first, len(old) - same) or range(max(0, first - 1), first + 1)  # of an insertion, the lines around
+    # An insertion changes no line, so the lines around it count.
+    changed = range(first, len(old) - same) or range(max(0, first - 1), first + 1)
     lines = old[changed.start : changed.stop]
     return ctx.services.shown_lines.covers(ctx.session_id, target.real, changed.start + 1, lines)
 
@@ -132,7 +165,7 @@ def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit])
 
 
 def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: bool = True) -> tuple[str, str]:
-    """Return the edited text, and how the old texts were matched when not all were exact."""
+    """Return the edited text, and a note on how the old texts were matched ("" if all matches are exact)."""
     match_notes: list[str] = []
     effort = 0
     for number, step in enumerate(steps, 1):
@@ -140,8 +173,10 @@ def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: 
             edited = apply(content, step, PurePath(path).suffix)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
-            why, advice = (str(error), error.advice) if is_quotable else UNQUOTED
-            raise ToolFailure(readable(f"{path}: {which}{why}"), advice=readable(advice)) from error
+            why, advice = (str(error), error.advice) if is_quotable else (UNQUOTED_ERROR, UNQUOTED_ADVICE)
+            raise ToolFailure(
+                replace_undecodable(f"{path}: {which}{why}"), advice=replace_undecodable(advice)
+            ) from error
         effort += estimate_effort(content, edited.how)
         if effort > MOST_EFFORT and number < len(steps):
             raise ToolFailure(

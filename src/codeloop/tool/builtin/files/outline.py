@@ -9,7 +9,7 @@ from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES, READ_OU
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.search.grep_lines import share_fairly
-from codeloop.tool.file_access import filter_free, format_path, readable
+from codeloop.tool.file_access import filter_free_to_read, format_path, replace_undecodable
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import load
@@ -18,10 +18,10 @@ from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.tree_blocks import list_exact_blocks
 from codeloop.workspace.workspace import ResolvedPath
 
+# A file's heading besides its name: the number of lines.
 _HEADING_BYTES = 20
-"""Bytes of a file's heading besides its name: the count of lines and what is left out."""
+# The first lines of a result, which user interfaces show.
 _PREVIEW_LINES = 20
-"""The first lines of a result that screens show."""
 
 
 class _FileOutline(NamedTuple):
@@ -33,7 +33,8 @@ class _FileOutline(NamedTuple):
 
 
 def is_pattern(symbol: str) -> bool:
-    """Return whether a symbol stands for all that match it, such as `*` or `Rule.*`."""
+    """Return whether a symbol is a pattern, such as `*` or `Rule.*`."""
+    # `(*T).name` is a method of Go with a pointer receiver.
     return "*" in symbol.removeprefix("(*")
 
 
@@ -52,7 +53,7 @@ async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> 
             f"{name} has no {_describe_pattern(pattern)}.", advice="Read it with offset and limit, or grep."
         )
     rows = [f"{name} ({_format_line_count(lines)})", *format_outline(matches, READ_OUTLINE.value)]
-    return _to_result(ctx, target, "\n".join(rows), 1)
+    return _make_result(ctx, target, "\n".join(rows), 1)
 
 
 async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -> ToolResult:
@@ -65,7 +66,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
         listing = await workspace.ripgrep.files(folder.path, None, workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
-    files = await filter_free(ctx, await asyncio.to_thread(_order_files, listing.paths))
+    files = await filter_free_to_read(ctx, await asyncio.to_thread(_order_files, listing.paths))
     first_files = files[: OUTLINE_FILES.value]
     outlines = await asyncio.to_thread(_outline_files, ctx, first_files, pattern)
     where = format_path(workspace, folder.path)
@@ -77,7 +78,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     if len(files) > len(first_files):
         parts.append(f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})")
     parts += [f"({listing.stopped})"] if listing.stopped else []
-    return _to_result(ctx, folder, "\n\n".join(parts), len(outlines))
+    return _make_result(ctx, folder, "\n\n".join(parts), len(outlines))
 
 
 def _order_files(paths: Iterable[str]) -> list[Path]:
@@ -99,7 +100,8 @@ def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> lis
     for path in paths:
         try:
             lines, blocks = _parse_file(path)
-        except (OSError, CodeloopError):  # gone meanwhile, or no text
+        # The file was removed meanwhile, or is no text.
+        except (OSError, CodeloopError):
             continue
         if matches := choose_blocks(blocks, pattern):
             outlines.append(_FileOutline(format_path(ctx.workspace, path), lines, matches))
@@ -111,20 +113,20 @@ def _fit_outlines(outlines: Sequence[_FileOutline]) -> list[str]:
 
     An outline that is larger than its share loses its smallest nested blocks.
     """
-    sizes = [_measure(format_outline(each.blocks, len(each.blocks))) for each in outlines]
+    sizes = [_measure_bytes(format_outline(each.blocks, len(each.blocks))) for each in outlines]
     headings = sum(len(each.name.encode()) + _HEADING_BYTES for each in outlines)
     shares = share_fairly(sizes, max(OUTLINE_BYTES.value - headings, 0))
     texts: list[str] = []
     for each, share in zip(outlines, shares, strict=True):
         count = len(each.blocks)
-        while count and _measure(rows := format_outline(each.blocks, count)) > share:
-            count = min(count - 1, count * share // _measure(rows))
+        while count and _measure_bytes(rows := format_outline(each.blocks, count)) > share:
+            count = min(count - 1, count * share // _measure_bytes(rows))
         heading = f"{each.name} ({_format_line_count(each.lines)})"
         texts.append("\n".join([heading, *format_outline(each.blocks, count)]))
     return texts
 
 
-def _measure(rows: Sequence[str]) -> int:
+def _measure_bytes(rows: Sequence[str]) -> int:
     """Return how many bytes the rows take with their line ends."""
     return sum(len(row.encode(errors="replace")) + 1 for row in rows)
 
@@ -134,10 +136,14 @@ def _format_line_count(count: int) -> str:
 
 
 def _describe_pattern(pattern: str) -> str:
-    return f"`{readable(pattern)}`" if pattern.strip("*") else "functions, classes or sections that could be listed"
+    return (
+        f"`{replace_undecodable(pattern)}`"
+        if pattern.strip("*")
+        else "functions, classes or sections that could be listed"
+    )
 
 
-def _to_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int) -> ToolResult:
+def _make_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int) -> ToolResult:
     """Return the result of a call. `files`: the number of files in the outline."""
     metadata: JSON = {
         "preview": "\n".join(output.splitlines()[:_PREVIEW_LINES]),
@@ -145,4 +151,4 @@ def _to_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int) 
         "loaded": [],
         "files": files,
     }
-    return ToolResult(readable(ctx.workspace.relative(target.path)), readable(output), metadata)
+    return ToolResult(replace_undecodable(ctx.workspace.relative(target.path)), replace_undecodable(output), metadata)

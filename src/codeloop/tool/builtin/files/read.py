@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from codeloop.config.instructions import INSTRUCTION_FILE_NAMES
 from codeloop.kit.glob import has_magic, split_root
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.schema.bounds.reading import READ_OUTLINE, READ_WHOLE
@@ -29,19 +30,19 @@ from codeloop.schema.limits import (
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.builtin.files.outline import is_pattern, list_file_blocks, outline_file, outline_folder
-from codeloop.tool.call_session import INSTRUCTIONS
+from codeloop.tool.call_session import INSTRUCTIONS_TEMPLATE
 from codeloop.tool.file_access import (
     check_unmoved,
-    failures,
-    filter_free,
+    convert_errors,
+    describe_missing_file,
+    filter_free_to_read,
     format_path,
-    missing,
-    read_need,
-    readable,
+    make_read_need,
+    replace_undecodable,
     resolve_allowed,
 )
-from codeloop.tool.superseded_outputs import UNCHANGED
-from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.superseded_outputs import UNCHANGED_KEY
+from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import media_type
@@ -51,24 +52,23 @@ from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outl
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
-INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+# Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.
 _PATH_WITH_LINES = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
+# The first lines or entries of a result, which user interfaces show.
 _PREVIEW_LINES = 20
-"""The first lines or entries of a result that screens show."""
+# The lines of a long file that are shown before its outline.
 _HEAD_LINES = 100
-"""The lines of a long file that are shown before its outline."""
+# A file with a shorter outline is shown without one: the lines themselves say more.
 _MIN_OUTLINE_ROWS = 5
-"""A shorter outline is left out: the lines themselves say more."""
+# Further symbols of the same name in the file, and further files that define a symbol, that a note names.
 _MAX_OTHER_BLOCKS = 3
-"""Further symbols of the same name in a file that are named."""
 _MAX_OTHER_FILES = 5
-"""Further files that define a symbol that are named."""
+# Symbols of a file that an error suggests for one that does not exist.
 _MAX_SUGGESTED_SYMBOLS = 30
-"""Symbols of a file that are suggested for a missing one."""
+# A shorter text is repeated: a reference to the earlier result would save little.
 _MIN_REFERENCE_CHARACTERS = 200
-"""A shorter text is repeated instead of being replaced by a reference to the earlier result."""
+# A line such as `}` occurs often, so only so many earlier places of a result's first line are tried.
 _MAX_EARLIER_STARTS = 50
-"""Lines that were read before and equal the first line of a result: so many are tried as its earlier position."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -80,14 +80,14 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     symbol: Annotated[str, Meta(description="as Rule.compile")] | None = None
 
 
-@tool("read", params=ReadParams, traits=READ_ONLY)
+@tool("read", params=ReadParams, traits=READ_ONLY_TRAITS)
 async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
-    """Return numbered lines, the entries of a directory, or an attachment."""
-    target = await resolve_allowed(ctx, params.file_path, lambda target: [read_need(ctx.workspace, target)])
+    """Return numbered lines, the entries of a directory, an outline, or an attachment."""
+    target = await resolve_allowed(ctx, params.file_path, lambda target: [make_read_need(ctx.workspace, target)])
     check_unmoved(ctx, target)
     await ctx.services.save_buffers(ctx.session_id, [target])
     first, limit = params.offset or 1, params.limit
-    with failures(ctx.workspace, target):
+    with convert_errors(ctx.workspace, target):
         if params.symbol and is_pattern(params.symbol) and target.real.exists():
             outline = outline_folder if target.real.is_dir() else outline_file
             return await outline(ctx, target, params.symbol.strip().removesuffix("()"))
@@ -103,7 +103,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
                 return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
             if params.symbol and is_pattern(params.symbol) and has_magic(params.file_path):
                 return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
-            raise ToolFailure(await missing(ctx, target)) from None
+            raise ToolFailure(await describe_missing_file(ctx, target)) from None
         mime = media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attach_file, ctx, target, mime)
@@ -139,11 +139,13 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
         matches = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
-    files = await filter_free(ctx, [hits.path for hits in matches.files])
+    files = await filter_free_to_read(ctx, [hits.path for hits in matches.files])
     defining = await asyncio.to_thread(_list_defining, files, symbol)
     if not defining:
         where = format_path(ctx.workspace, folder.path)
-        raise ToolFailure(f"No file in {where} defines `{readable(symbol)}`.", advice="grep finds where it is used.")
+        raise ToolFailure(
+            f"No file in {where} defines `{replace_undecodable(symbol)}`.", advice="grep finds where it is used."
+        )
     first, *others = (format_path(ctx.workspace, each) for each in defining)
     result = await read.run(ReadParams(str(defining[0]), symbol=symbol), ctx)
     also = f"\n\n(also defined in {', '.join(others[:_MAX_OTHER_FILES])})" if others else ""
@@ -151,13 +153,13 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
 
 
 def _list_defining(files: Sequence[Path], symbol: str) -> list[Path]:
-    """Return the files that define a symbol, those whose paths are shortest first."""
+    """Return the files that define a symbol, those with the fewest folders in their paths first."""
     by_depth = sorted(files, key=lambda path: (len(path.parts), str(path)))
     return [path for path in by_depth if find_blocks(list_file_blocks(path), symbol)]
 
 
 def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:
-    """Return the block of that name, and others of the same name. Raises ToolFailure when the file has none."""
+    """Return the first block of that name, and the others. Raises ToolFailure if the file has none."""
     blocks = list_file_blocks(target.real)
     matches = find_blocks(blocks, symbol)
     if matches:
@@ -166,7 +168,7 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
     close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
     rows = format_outline(blocks, _MAX_SUGGESTED_SYMBOLS)
     advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
-    raise ToolFailure(f"{name} has no `{readable(symbol)}`.{suggest_names(close)}", advice=advice)
+    raise ToolFailure(f"{name} has no `{replace_undecodable(symbol)}`.{suggest_names(close)}", advice=advice)
 
 
 def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
@@ -180,11 +182,12 @@ def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
 
 
 def _take_lines(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
-    """Return lines of a text, cut as lines of a file are: by their number, their length and their bytes."""
+    """Return lines of a text with the limits that hold for a file: number of lines, length of a line, bytes."""
     lines = text.splitlines()
     size, rows, cut = 0, list[str](), ""
     for line in lines[first - 1 :]:
-        size += len(line.encode(errors="replace")) + 8  # the line's number and separators
+        # 8 for the line's number and separators, as for files.
+        size += len(line.encode(errors="replace")) + 8
         if len(rows) == limit or (rows and size > READ_BYTES.value):
             cut = "lines" if len(rows) == limit else "bytes"
             break
@@ -193,8 +196,8 @@ def _take_lines(text: str, first: int, limit: int, empty: LineRange) -> LineRang
 
 
 def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool) -> ToolResult:
-    """Return numbered lines. `is_complete`: the call asked for these lines and no others, so none is offered next."""
-    workspace, path = ctx.workspace, readable(str(target.path))
+    """Return the result for lines of a file. `is_complete`: the call asked for just these, so none are named next."""
+    workspace, path = ctx.workspace, replace_undecodable(str(target.path))
     name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
     if not lines_range.lines and lines_range.first > 1:
         count = f"{lines_range.total} lines" if lines_range.total is not None else "too many lines to count"
@@ -204,7 +207,7 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
     # After a refused edit the model has to see the lines again: a reference to them would lead to the same edit.
     was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
     is_long = len(output) > _MIN_REFERENCE_CHARACTERS
-    lines_read = ctx.session.lines_read(path)[path] if is_long and not was_refused else {}
+    lines_read = ctx.session.find_lines_read(path)[path] if is_long and not was_refused else {}
     earlier_first = _find_earlier_first(lines_read, lines_range)
     is_known = earlier_first is not None
     if is_known:
@@ -232,14 +235,14 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         "loaded": [str(file) for file in instructions],
         "display": display,
     }
-    metadata |= {UNCHANGED: True} if is_known else {}
-    return ToolResult(readable(workspace.relative(target.path)), output, metadata, is_bounded=True)
+    metadata |= {UNCHANGED_KEY: True} if is_known else {}
+    return ToolResult(replace_undecodable(workspace.relative(target.path)), output, metadata, is_bounded=True)
 
 
 def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
-    """Return the number that the first line had when the session read all of the lines; None: some are new.
+    """Return the number that the first line had when the session read all these lines; None: it has not read all.
 
-    The number differs from today's when an edit above the lines has moved them.
+    The number differs from the present one if an edit above the lines has moved them.
     """
     start = lines_range.lines[0] if lines_range.lines else ""
     numbers = islice((number for number, line in lines_read.items() if line == start), _MAX_EARLIER_STARTS)
@@ -255,7 +258,7 @@ def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -
 
 
 def _format_closing(lines_range: LineRange, last: int, *, is_complete: bool) -> list[str]:
-    """Return the closing line of a result: which lines of how many are shown, and the offset of the next ones."""
+    """Return the closing line of a result, if it needs one: the range, the total, and the offset to read on from."""
     total = lines_range.total if lines_range.total is not None else f"more than {last}"
     why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.cut == "bytes" else ""
     if lines_range.cut and not is_complete:
@@ -274,7 +277,7 @@ def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limi
         )
     page = names[first - 1 : first - 1 + limit]
     is_truncated = first - 1 + len(page) < len(names)
-    path = readable(str(target.path))
+    path = replace_undecodable(str(target.path))
     output = "\n".join(page) or "(The directory is empty)"
     if is_truncated:
         last = first + len(page) - 1
@@ -293,11 +296,11 @@ def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limi
         "loaded": [],
         "display": display,
     }
-    return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+    return ToolResult(replace_undecodable(workspace.relative(target.path)), output, metadata)
 
 
 def _format_entry(entry: "os.DirEntry[str]") -> str:
-    name = readable(entry.name).replace("\n", "\\n").replace("\r", "\\r")
+    name = replace_undecodable(entry.name).replace("\n", "\\n").replace("\r", "\\r")
     try:
         return f"{name}/" if entry.is_dir() else name
     except OSError:
@@ -314,21 +317,21 @@ def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResul
         mime, data, size = picture.mime, picture.data, f", {picture.note}"
     ctx.workspace.read_log.record(ctx.session_id, target.real, file.stamp)
     url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
-    name = readable(target.path.name)
+    name = replace_undecodable(target.path.name)
     part = FilePart(
         id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
     )
     path = format_path(ctx.workspace, target.path)
     output = f"{'PDF' if is_pdf else 'Image'} attached: {path} ({len(data):,} bytes{size})"
     metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
-    return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
+    return ToolResult(replace_undecodable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 
 
 def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
-    """Return the texts of the instruction files that hold for a file and that the model has not seen in this version.
+    """Return the texts of the instruction files that apply to a file, unless the model has seen their present text.
 
-    They are those of the file's folder and of the folders above it in the project, outer folders first. The ones of
-    the working directory and above are in every request already.
+    They are in the file's folder and in the folders above it in the project; outer folders come first. Those of the
+    working directory and above it are in every request already.
     """
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
@@ -337,18 +340,18 @@ def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str
     files = [
         file
         for folder in reversed(folders)
-        if (file := next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None))
+        if (file := next((folder / name for name in INSTRUCTION_FILE_NAMES if (folder / name).is_file()), None))
     ]
     texts: dict[Path, str] = {}
     for file in files:
         real, name = Path(os.path.realpath(file)), format_path(workspace, file)
         if not workspace.contains(real) or real == target.real:
             continue
-        with failures(workspace, workspace.resolve(str(file))):
+        with convert_errors(workspace, workspace.resolve(str(file))):
             text = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
         earlier = ctx.session.find_instructions(name, real)
         if not text or text == earlier or not workspace.read_log.is_first_load(ctx.message_id, real):
             continue
         note = "" if earlier is None else f"{name} has changed since it was given above:\n"
-        texts[file] = note + INSTRUCTIONS.format(name=name, words=text)
+        texts[file] = note + INSTRUCTIONS_TEMPLATE.format(name=name, words=text)
     return texts

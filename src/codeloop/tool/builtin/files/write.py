@@ -1,19 +1,19 @@
-"""The tool `write`: creates a file, or replaces the whole text of one."""
+"""The tool `write`: creates a file, or replaces the whole content of one."""
 
 from contextlib import AsyncExitStack
 
 import msgspec
 
-from codeloop.tool.edit_checks import check_elision, check_known
+from codeloop.tool.edit_checks import check_no_elision, check_unchanged_since_read
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
     ask_before_failure,
     check_edit,
-    failures,
+    convert_errors,
     format_path,
     lock_files,
-    resolve,
+    resolve_path,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, find_main_line_end
@@ -31,8 +31,8 @@ class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
 @tool("write", params=WriteParams, traits=Traits(permission="edit"))
 async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     """Write the file. An existing one keeps its encoding, byte order mark, line ends and mode; links are followed."""
-    target = resolve(ctx.workspace, params.file_path)
-    with failures(ctx.workspace, target):
+    target = resolve_path(ctx.workspace, params.file_path)
+    with convert_errors(ctx.workspace, target):
         # Models write `/src/a.py` for a path that is meant relative to the project.
         inside, folder = ctx.workspace.directory / params.file_path.lstrip("/"), target.path.parent
         if target.is_outside and not folder.exists() and inside.parent.is_dir():
@@ -42,9 +42,9 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
         await lock_files(ctx, stack, [target])
         await ctx.services.save_buffers(ctx.session_id, [target])
         async with ask_before_failure(ctx, [target], {"filePath": params.file_path, "content": params.content}):
-            with failures(ctx.workspace, target):
+            with convert_errors(ctx.workspace, target):
                 change = _make_change(ctx, target, params.content)
-                check_elision(ctx, change)
+                check_no_elision(ctx, change)
         output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
     title = ctx.workspace.relative(target.path)
@@ -52,12 +52,12 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
 
 
 def _make_change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
-    """Return the change to write. Raises ToolFailure when the session has not read the file as it is now."""
+    """Return the change to write. Raises ToolFailure if the session has not read the file in its present state."""
     check_new(content)
     before = load_if_there(target.real)
     if before is None:
         return FileChange(target, None, content.encode(), "", content)
-    check_known(ctx, target, before)
+    check_unchanged_since_read(ctx, target, before)
     text = _decode_or_empty(before.data)
     if find_main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
@@ -65,7 +65,7 @@ def _make_change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileCh
 
 
 def _decode_or_empty(data: bytes) -> DecodedText:
-    """Return the text of a file; of a binary one an empty text, so that the new content is written as UTF-8."""
+    """Return the text of a file; an empty text for a binary one, so that the new content is written as UTF-8."""
     try:
         return decode(data)
     except NotText:

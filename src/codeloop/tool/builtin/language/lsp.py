@@ -19,6 +19,7 @@ from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
     Location,
+    OutlineRow,
     TextPosition,
     fetch_hover,
     fetch_outline,
@@ -27,18 +28,17 @@ from codeloop.lsp.symbols import (
     find_workspace_symbols,
     make_position_params,
 )
-from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST, LSP_WAIT
+from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_OUTLINE, LSP_REQUEST, LSP_WAIT
 from codeloop.schema.wire import JSON
-from codeloop.tool.builtin.language.outline import format_outline_rows
-from codeloop.tool.builtin.language.rename import rename
+from codeloop.tool.builtin.language.rename import rename_symbol
 from codeloop.tool.file_access import (
-    failures,
+    convert_errors,
+    describe_missing_file,
     format_path,
-    is_free,
+    is_free_to_read,
     load_text,
-    missing,
-    read_need,
-    readable,
+    make_read_need,
+    replace_undecodable,
     resolve_allowed,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
@@ -80,11 +80,12 @@ _HIERARCHIES = {
 """The operations on a hierarchy: the kind and the direction that its requests are named by."""
 _WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
 """The operations that need no line and no symbol on it."""
+# Matches `path:12` and `path:12:5`.
 _PATH_WITH_LINE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
+# The symbol is also searched so many lines above and below: a model's line numbers may be out of date after an edit.
 _NEAR_LINES = 3
-"""How far above and below the given line the symbol is looked for: line numbers of a model may be out of date."""
+# More results than these are shown with one line each; fewer with all lines of the definition.
 _MAX_WHOLE_DEFINITIONS = 3
-"""Results that are shown with all their lines; of more results each shows one line."""
 
 
 class LspParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -99,15 +100,15 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @tool("lsp", params=LspParams)
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
-    """Ask the first language server of the file that supports the operation."""
+    """Ask the first language server for the file that supports the operation."""
     path, line = params.file_path, params.line
     if (match := _PATH_WITH_LINE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = match[1], line or int(match[2])
-    target = await resolve_allowed(ctx, path, lambda target: [read_need(ctx.workspace, target)])
-    with failures(ctx.workspace, target):
+    target = await resolve_allowed(ctx, path, lambda target: [make_read_need(ctx.workspace, target)])
+    with convert_errors(ctx.workspace, target):
         file = load_text(target.real)
         if file is None:
-            raise ToolFailure(await missing(ctx, target))
+            raise ToolFailure(await describe_missing_file(ctx, target))
     text = file[1].content
     _check_params(params, line)
     if len(text) > LSP_FILE.value:
@@ -117,7 +118,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
         diagnostics, client = await _choose_client(params.operation, servers, target, text)
         metadata: JSON = {"operation": params.operation}
         if params.operation == "rename":
-            output, more = await rename(
+            output, more = await rename_symbol(
                 ctx, client, {**_make_position(ctx, params, client, target, line), "newName": params.new_name}
             )
             metadata |= more
@@ -133,11 +134,11 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             advice="Search with grep, or ask again later.",
         ) from error
     title = f"{params.operation} {params.symbol or ''}".strip()
-    return ToolResult(title, readable(output), metadata)
+    return ToolResult(title, replace_undecodable(output), metadata)
 
 
 def _check_params(params: LspParams, line: int | None) -> None:
-    """Raise ToolFailure when an argument is missing that the operation needs."""
+    """Raise ToolFailure if an argument that the operation needs is missing."""
     if params.operation == "workspaceSymbols" and not params.symbol:
         raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
     if params.operation not in _WITHOUT_POSITION and (line is None or not params.symbol):
@@ -189,11 +190,11 @@ async def _choose_client(
 async def _ask_server(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
 ) -> tuple[str, Sequence[Path]]:
-    """Return the text for the model, and the files of the project whose lines the text shows."""
+    """Carry out an operation; return the text for the model, and the files whose lines the text contains."""
     name = format_path(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
-            rows = format_outline_rows(await fetch_outline(client, target.real))
+            rows = _format_outline_rows(await fetch_outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
             locations = await _find_symbols(client, params.symbol or "")
@@ -220,6 +221,14 @@ async def _ask_server(
     return _format_locations(ctx, locations) or f"No {params.operation} of {params.symbol} found.", files
 
 
+def _format_outline_rows(rows: list[OutlineRow]) -> list[str]:
+    """Return a line for each symbol: `12-40: class Name`, indented by its depth. Local variables are left out."""
+    shown_rows = [each for each in rows if not (each.depth and each.is_minor)]
+    lines = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in shown_rows]
+    more = len(lines) - LSP_OUTLINE.value
+    return [*lines[: LSP_OUTLINE.value], *([f"({more} more)"] if more > 0 else [])]
+
+
 async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
     return [location for _, location in await find_workspace_symbols(client, name)]
 
@@ -232,7 +241,7 @@ async def _request_locations(client: LanguageClient, operation: str, position: J
 
 
 async def _check_definition(ctx: ToolContext, client: LanguageClient, position: JSON, symbol: str) -> None:
-    """Raise ToolFailure for a symbol defined in a file that may not be read: hover text may contain its value."""
+    """Raise ToolFailure if the symbol is defined in a file that may not be read: hover text may contain its value."""
     for location in (
         await find_locations(client, "definition", position) if client.has_capability("definitionProvider") else ()
     ):
@@ -287,7 +296,8 @@ async def _widen_location(
     if location.path not in client.documents and text is not None and location.path.suffix == target.real.suffix:
         client.sync(location.path, client.documents[target.real].language, text)
     if location.path not in client.documents:
-        return location  # a file of another language, which this server may not know
+        # It is a file of another language, which this server may not know.
+        return location
     rows = [each for each in await fetch_outline(client, location.path) if each.line == location.line]
     return Location(
         location.path, location.line, max((each.end for each in rows), default=location.line), location.name
@@ -295,9 +305,9 @@ async def _widen_location(
 
 
 def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
-    """Return the locations with their lines, each with one line if there are many.
+    """Format locations with their lines; if there are many, each with one line.
 
-    Lines of files that need permission to be read are left out.
+    Lines of files that may not be read without a question are left out.
     """
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
@@ -323,11 +333,11 @@ def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
 
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:
-    """Return whether the session may read a file that a server names, its links followed, without a question."""
-    return is_free(ctx, Path(os.path.realpath(path)))
+    """Return whether the session may read a file, which a server names, without a question. Links are followed."""
+    return is_free_to_read(ctx, Path(os.path.realpath(path)))
 
 
 def _read_lines(ctx: ToolContext, path: Path) -> list[str]:
-    """Return the lines of a file, or none when reading it needs permission."""
+    """Return the lines of a file; none if it may not be read without a question."""
     text = read_text(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
     return [line.rstrip("\r\n") for line in split_lines(text or "")]

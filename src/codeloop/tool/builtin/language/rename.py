@@ -1,4 +1,4 @@
-"""Makes a rename by a language server an edit like others: asked with its diff, all files or none, undoable."""
+"""Renames a symbol with a language server: asks for permission with the diff, then changes all files or none."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,25 +8,25 @@ from pathlib import Path
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.symbols import apply_edits, parse_workspace_edit
 from codeloop.schema.wire import JSON
-from codeloop.tool.after_edit import FileChange
+from codeloop.tool.edit_finisher import FileChange
 from codeloop.tool.file_access import (
     ask_edit,
     check_edit,
     commit_patch,
-    diff_of,
-    failures,
+    convert_errors,
     format_line_count,
     format_path,
     load_text,
     lock_files,
-    patch_metadata,
+    make_diff,
+    make_patch_metadata,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import encode
 from codeloop.workspace.workspace import ResolvedPath
 
 
-async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tuple[str, JSON]:
+async def rename_symbol(ctx: ToolContext, client: LanguageClient, params: JSON) -> tuple[str, JSON]:
     """Rename a symbol in all files; return the text for the model, and the metadata for the screen.
 
     `params`: those of the request `textDocument/rename`. Raises ToolFailure, Denied, Rejected, and the errors of a
@@ -43,11 +43,11 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
     await check_edit(ctx, targets)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, targets)
-        with failures(ctx.workspace, *targets):
+        with convert_errors(ctx.workspace, *targets):
             changes = await asyncio.to_thread(_make_changes, client, targets, edits)
-        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
+        diffs = await asyncio.to_thread(lambda: [make_diff(change) for change in changes])
         names = ", ".join(str(target.path) for target in targets)
-        metadata = patch_metadata(ctx, changes, diffs)
+        metadata = make_patch_metadata(ctx, changes, diffs)
         ctx.report(title=f"rename to {params['newName']}", metadata=metadata)
         await ask_edit(ctx, targets, {"filepath": names, **metadata})
         result, diffs, metadata = await commit_patch(ctx, changes, diffs)
@@ -62,7 +62,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
 def _make_changes(
     client: LanguageClient, targets: Sequence[ResolvedPath], edits_by_path: Mapping[Path, Sequence[JSON]]
 ) -> list[FileChange]:
-    """Return the change of each file. Raises ToolFailure when edits of the server don't fit the file."""
+    """Return the change of each file. Raises ToolFailure if the server's edits do not fit a file."""
     changes: list[FileChange] = []
     for target, edits in zip(targets, edits_by_path.values(), strict=True):
         loaded = load_text(target.real)

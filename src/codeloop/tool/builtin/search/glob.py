@@ -12,8 +12,8 @@ from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
-from codeloop.tool.file_access import check_unmoved, missing, search_target
-from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.file_access import check_unmoved, describe_missing_file, resolve_search_target
+from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import keep_newest, printable
 from codeloop.workspace.workspace import ResolvedPath
@@ -26,17 +26,19 @@ class GlobParams(Wire):
     path: str | None = None
 
 
-@tool("glob", params=GlobParams, traits=READ_ONLY)
+@tool("glob", params=GlobParams, traits=READ_ONLY_TRAITS)
 async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
-    """List the files that match, the newest first."""
+    """Find the files whose paths match, the most recently changed first."""
     folder, pattern = params.path, params.pattern
+    # Patterns are relative to the search folder, so the folders at the start of another path become that folder.
     if pattern.startswith(("/", "~", "../")):
         start, pattern = split_root(pattern)
         pattern = f"/{pattern}"
         folder = f"{folder}/{start}" if folder and start.startswith("..") else start
     arguments = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     need = Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=arguments)
-    target = await search_target(ctx, folder, lambda _: [need], only_folder=True)
+    target = await resolve_search_target(ctx, folder, lambda _: [need], only_folder=True)
+    # A pattern that is the name of a folder means the files in it.
     if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
         pattern = f"{pattern.rstrip('/')}/**"
     stripped = strip_search_folder(ctx, target, pattern)
@@ -46,6 +48,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     try:
         search = partial(ctx.workspace.ripgrep.files, target.path, environment=ctx.workspace.environment)
         listing = await search(pattern)
+        # A bare name that no file has may be a part of one.
         if not listing.paths and not set(pattern) & set("*?[{/"):
             pattern = f"*{pattern}*"
             listing = await search(pattern)
@@ -72,8 +75,8 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
 
 
 async def _check_folder(ctx: ToolContext, target: ResolvedPath, pattern: str) -> None:
-    """Raise ToolFailure when the pattern begins with a folder that does not exist; the error names similar ones."""
+    """Raise ToolFailure if the pattern begins with a folder that does not exist; the message has similar paths."""
     first, slash, _ = pattern.strip("/").partition("/")
     if slash and not set(first) & set("*?[{\\") and not (target.path / first).exists():
         folder = ctx.workspace.resolve(str(target.path / first))
-        raise ToolFailure(await missing(ctx, folder, "No files found: there is no folder {}"))
+        raise ToolFailure(await describe_missing_file(ctx, folder, "No files found: there is no folder {}"))

@@ -18,30 +18,31 @@ from codeloop.tool.builtin.search.grep_lines import name_known_lines, share_line
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
 from codeloop.tool.file_access import (
     check_unmoved,
-    filter_free,
-    read_need,
-    readable,
-    resolve,
-    search_target,
+    filter_free_to_read,
+    make_read_need,
+    replace_undecodable,
+    resolve_path,
+    resolve_search_target,
 )
-from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import printable
 from codeloop.workspace.workspace import ResolvedPath
 
+# Before, and after, each match.
 _MAX_CONTEXT_LINES = 100
-"""The lines before or after a match that one call may ask for."""
 _LOCK_FILES = frozenset({
     "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "deno.lock", "poetry.lock",
     "pdm.lock", "uv.lock", "Pipfile.lock", "Cargo.lock", "composer.lock", "Gemfile.lock", "go.sum", "flake.lock",
     "mix.lock",
 })  # fmt: skip
+# Matches `\|` whose backslash is not escaped itself.
 _ESCAPED_BAR = re.compile(r"(?<!\\)\\\|")
+# A lock file with more matches is left out if other files match, too: its text is generated and long.
 _MAX_LOCK_FILE_MATCHES = 3
-"""A lock file with more matches is left out when other files match too."""
-_SHOWN = "as shown by the search for {} of this step"
+_SHOWN_BY_OTHER_NOTE = "as shown by the search for {} of this step"
+# A search is named by so much of its pattern in the results of other calls.
 _MAX_PATTERN_CHARS = 60
-"""Of a pattern by which another call names its search."""
 
 
 class GrepParams(Wire):
@@ -59,9 +60,9 @@ class GrepParams(Wire):
     block: bool = False
 
 
-@tool("grep", params=GrepParams, traits=READ_ONLY)
+@tool("grep", params=GrepParams, traits=READ_ONLY_TRAITS)
 async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
-    """Show the lines that match, newest files first."""
+    """Search for lines that match, in the most recently changed files first."""
     params, target, note = await _find_target(params, ctx)
     is_file = not target.path.is_dir()
     check_unmoved(ctx, target)
@@ -76,11 +77,12 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         shown=SEARCH_RESULTS.value,
     )
     search_result, pattern_note = await _search(target.path, query, ctx)
-    if not is_file:  # a file that the call names is shown whatever it is: permission to read it was asked
+    # A file that the call names is shown in any case: permission to read it was asked for.
+    if not is_file:
         search_result = _drop_lock_files(await _drop_unreadable(search_result, ctx), params, ctx)
     if params.block and params.mode == "content":
-        names = {hits.path: readable(str(hits.path)) for hits in search_result.files}
-        lines_read = ctx.session.lines_read(*names.values())
+        names = {hits.path: replace_undecodable(str(hits.path)) for hits in search_result.files}
+        lines_read = ctx.session.find_lines_read(*names.values())
         search_result = await asyncio.to_thread(
             show_blocks, search_result, {path: lines_read[name] for path, name in names.items()}
         )
@@ -89,9 +91,9 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
 
 
 async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
-    """Return the arguments, the file or folder to search in, and a note if the arguments were changed.
+    """Return the arguments, the file or folder to search in, and a note if the arguments were changed ("" if not).
 
-    A `path` that is a pattern becomes `include`, and an `include` that repeats the folder loses it.
+    A `path` that is a glob pattern becomes `include`; a folder that `include` repeats from `path` is removed from it.
     """
     path = params.path
 
@@ -100,13 +102,13 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
         arguments |= {"path": path} if path else {}
         arguments |= {"include": params.include} if params.include else {}
         need = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments)
-        return [need] if target.path.is_dir() else [need, read_need(ctx.workspace, target)]
+        return [need] if target.path.is_dir() else [need, make_read_need(ctx.workspace, target)]
 
-    if path and not params.include and has_magic(path) and not os.path.lexists(resolve(ctx.workspace, path).path):
+    if path and not params.include and has_magic(path) and not os.path.lexists(resolve_path(ctx.workspace, path).path):
         folder, pattern = split_root(path)
-        target = await search_target(ctx, folder, list_needs, only_folder=True)
+        target = await resolve_search_target(ctx, folder, list_needs, only_folder=True)
         return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
-    target = await search_target(ctx, path, list_needs)
+    target = await resolve_search_target(ctx, path, list_needs)
     stripped = strip_search_folder(ctx, target, params.include) if params.include else None
     if stripped is None:
         return params, target, ""
@@ -114,10 +116,10 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
 
 
 async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
-    r"""Search for the pattern; return the result, and a note if the pattern was read in another way than written.
+    r"""Search for the pattern; return the result, and a note if the pattern was not used as written ("" if it was).
 
-    Models write `a\|b` as for the program grep, where it means "a or b"; here `\|` matches a bar. So a pattern that
-    finds nothing is tried once more with `|`.
+    Models write `a\|b` as for the program grep, where it means "a or b"; in ripgrep `\|` matches a bar. So a pattern
+    that finds nothing is tried once more with `|`.
     """
     try:
         result, note = await _run_search(path, query, ctx)
@@ -133,7 +135,7 @@ async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResul
 
 
 async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search; an invalid regular expression is searched for as plain text, with a note."""
+    """Search; if the pattern is no valid regular expression, search for it as plain text and return a note."""
     search = ctx.workspace.ripgrep.grep
     try:
         return await search(path, query, ctx.workspace.environment), ""
@@ -150,8 +152,8 @@ def _limit_context(count: int) -> int:
 
 
 async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
-    """Leave out the files that need permission to be read, and note how many."""
-    readable_paths = {*await filter_free(ctx, [hits.path for hits in result.files])}
+    """Remove the files that may not be read without a question from a result, and note how many they are."""
+    readable_paths = {*await filter_free_to_read(ctx, [hits.path for hits in result.files])}
     files = [hits for hits in result.files if hits.path in readable_paths]
     left_out = len(result.files) - len(files)
     if not left_out:
@@ -163,7 +165,7 @@ async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
 
 
 def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
-    """Leave out lock files with many matches when other files match too, and note them: their text is generated."""
+    """Remove lock files with many matches from a result if other files match, too, and note their names."""
     locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES]
     if params.mode != "content" or not locks or len(locks) == len(result.files):
         return result
@@ -205,9 +207,10 @@ def _format_count(number: int, word: str, plural: str = "s") -> str:
 
 
 def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int, list[JSON]]:
-    """Return the text of each file, the number of matches shown (of files, in the mode `files`), and data for clients.
+    """Return the text of each file, the number of shown matches, and the data for clients.
 
-    The data of a file: `path`, and `lines` as `[number, matches, text]`; a line with the number 0 separates groups.
+    In the mode `files`, each file counts as one match. The data of a file are its `path` and its `lines`, each as
+    `[number, is_match, text]`; a line with the number 0 separates groups.
     """
     most = SEARCH_RESULTS.value
     names = [printable(ctx.workspace.shorten(hits.path)) for hits in files[:most]]
@@ -233,11 +236,18 @@ def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext
 
 
 def _name_shown_beside(path: Path, lines: list[MatchLine], params: GrepParams, ctx: ToolContext) -> list[MatchLine]:
-    """Return the lines of a file without those that other searches of the same step show, and record the others."""
+    """Return the lines of a file, with those that other searches of this step show replaced by references to them.
+
+    The lines that remain are recorded as shown by this search.
+    """
     real, log, step = Path(os.path.realpath(path)), ctx.services.shown_lines, (ctx.session_id, ctx.message_id)
-    beside = log.list_beside(*step, real)
-    rows = [*name_known_lines(lines, {number: (line, _SHOWN.format(how)) for number, (line, how) in beside.items()})]
-    search = f"`{readable(one_line(params.pattern, _MAX_PATTERN_CHARS))}`"
+    shown = log.list_lines_of_step(*step, real)
+    rows = [
+        *name_known_lines(
+            lines, {number: (line, _SHOWN_BY_OTHER_NOTE.format(how)) for number, (line, how) in shown.items()}
+        )
+    ]
+    search = f"`{replace_undecodable(one_line(params.pattern, _MAX_PATTERN_CHARS))}`"
     log.record(*step, real, {row.number: row.text for row in rows if row.number}, search)
     return rows
 
@@ -252,15 +262,16 @@ def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine
     for line in lines:
         if grouped and last and line.number > last + 1:
             yield MatchLine(0, "--", is_match=False)
-        last = line.number  # 0 for a line that stands for lines read before: no separator follows it
+        # A reference to known lines has the number 0: no separator follows it.
+        last = line.number
         yield line
 
 
 def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]:
-    """Yield lines with their numbers. With `few_numbers` only matches and the first line of a group have one.
+    """Yield lines with their numbers; with `few_numbers`, only matches and the first line of a group have one.
 
-    In whole functions the numbers of the other lines cost a tenth of the output, and are in the way of an edit. Blanks
-    stand for them, so that all lines are indented as in the file.
+    In whole functions the other numbers would be a tenth of the output, and the model would have to remove them to
+    quote lines in an edit. Blanks in their place keep the indentation of the file.
     """
     width = max((len(str(line.number)) for line in lines if line.number), default=0) if few_numbers else 0
     last = -1

@@ -1,4 +1,4 @@
-"""Chooses the lines of a search result to show: whole functions around matches, and a fair share for each file."""
+"""Selects the lines that `grep` shows: whole functions around matches, and a fair share of the output for each file."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,27 +12,27 @@ from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.search.blocks import CodeBlock, find_enclosing, list_blocks
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine
 
+# The number of a line, and separators.
 _LINE_OVERHEAD_BYTES = 8
-"""A line's number and separators."""
+# A run of so many lines that the model knows is referred to by its numbers; a shorter one is shown again.
 _MIN_REPEATED_LINES = 4
-"""A run of so many lines that the session has read is named by its numbers instead of shown again."""
+# Shown before and after a match in a function that is too long to be shown whole.
 _CONTEXT_LINES = 2
-"""Lines shown before and after a match in a function that is too long to be shown."""
+# In a file with more matches, a match in such a function is shown without these.
 _MAX_MATCHES_WITH_CONTEXT = 20
-"""In a file with more matches, a match in such a function is shown alone."""
+# How far below a line of a comment the function that it belongs to is searched.
 _MAX_COMMENT_LINES = 60
-"""How far below a line of a comment the function that it belongs to is looked for."""
+# Matches the start of a line of a comment, or of a decorator.
 _COMMENT_START = re.compile(r"\s*(?:\*|/\*|//|#|--|@)")
-"""The start of a line of a comment, or of a decorator."""
+# The bytes that are reserved for a file's heading.
 _HEADING_BYTES = 100
-"""The room that a file's heading is given."""
-_READ = "as you read them above"
+_READ_BEFORE_NOTE = "as you read them above"
 
 
 def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
-    """Return the result with each match widened to its whole function, if it is in one that is not too long.
+    """Return the result with each match widened to the function around it, unless that is too long.
 
-    `lines_read`: the lines of each file that the session has read, by number; they are named, not shown again.
+    `lines_read`: the lines of each file that the session has read, by number; the result refers to them.
     """
     files = [_widen_to_blocks(each, lines_read.get(each.path, {})) for each in result.files[: SEARCH_RESULTS.value]]
     return replace(result, files=files)
@@ -53,16 +53,16 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         inner: Iterable[int] = ()
         if block is not None:
             inner = range(block.first, min(block.last, len(lines)) + 1)
-        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (head := _find_head(blocks, lines, number)):
+        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (head := _find_function_start(blocks, lines, number)):
             inner = (head, *range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1))
         if inner:
             texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | texts
     rows = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
-    known = {number: (line, _READ) for number, line in lines_read.items()}
+    known = {number: (line, _READ_BEFORE_NOTE) for number, line in lines_read.items()}
     return FileMatches(hits.path, hits.matches, [*name_known_lines(rows, known)])
 
 
-def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
+def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
     """Return the number of the first line of the function that a line belongs to; None if it is outside of all.
 
     A line of the comment or the decorators above a function belongs to that function.
@@ -77,9 +77,10 @@ def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -
 
 
 def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, str]]) -> Iterator[MatchLine]:
-    """Yield the lines; runs that the model knows and that have no match become one line of number 0 if they are long.
+    """Yield the lines, with each long run of lines that the model knows replaced by one line, of the number 0.
 
-    `known`: by number, the text of a line and how the model knows it.
+    That line has the numbers of the run, and says where the model has seen it. Lines that match are always shown.
+    `known`: by number, the text of a line and where the model has seen it.
     """
     run: list[MatchLine] = []
     run_how = ""
@@ -98,7 +99,7 @@ def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, s
 
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
-    """Return the lines to show of each file: SEARCH_RESULTS matches and SEARCH_BYTES bytes are shared among them."""
+    """Return the lines to show of each file: they share SEARCH_RESULTS matches and SEARCH_BYTES bytes fairly."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
     rows = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
     room = SEARCH_BYTES.value - _HEADING_BYTES * len(files)
@@ -109,6 +110,7 @@ def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
 def share_fairly(wanted: Sequence[int], most: int) -> list[int]:
     """Divide `most` among claims: each gets what it wants, or an equal share of what the smaller claims leave."""
     shares = [0] * len(wanted)
+    # Small claims come first, so that the others share what these do not use.
     for number, index in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
         shares[index] = min(wanted[index], -(-most // (len(wanted) - number)))
         most -= shares[index]

@@ -1,12 +1,12 @@
-"""The tool `list`: a folder as a tree, within a budget of lines."""
+"""The tool `list`: shows the files below a folder as a tree, within a budget of lines."""
 
 from collections import deque
 
 from codeloop.schema.limits import LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.file_access import check_unmoved, search_target
-from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.file_access import check_unmoved, resolve_search_target
+from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import printable
 from codeloop.workspace.workspace import ResolvedPath
@@ -19,49 +19,50 @@ class ListParams(Wire):
     ignore: list[str] = []
 
 
-class Folder:
+class FolderTree:
     """A folder of the tree, with its folders and files by name.
 
-    `total`: how many files are in it and below. `is_open`: its entries are listed, the first `shown` of them.
+    `file_count`: the files in it and below. `is_open`: its first `shown_entries` entries are listed; those of a closed
+    folder are only counted.
     """
 
-    __slots__ = ("files", "folders", "is_open", "shown", "total")
+    __slots__ = ("file_count", "files", "folders", "is_open", "shown_entries")
 
     def __init__(self) -> None:
-        self.folders: dict[str, Folder] = {}
+        self.folders: dict[str, FolderTree] = {}
         self.files: list[str] = []
-        self.total = 0
+        self.file_count = 0
         self.is_open = False
-        self.shown = 0
+        self.shown_entries = 0
 
     def add(self, path: str) -> None:
         """Add a file by its path relative to this folder."""
         folder = self
-        folder.total += 1
+        folder.file_count += 1
         *steps, name = path.split("/")
         for step in steps:
-            folder = folder.folders.setdefault(step, Folder())
-            folder.total += 1
+            folder = folder.folders.setdefault(step, FolderTree())
+            folder.file_count += 1
         folder.files.append(name)
 
     def open(self, budget: int) -> bool:
         """Open as many folders as fit into `budget` lines, those nearest to the top first; return whether all fit."""
-        self.is_open, self.shown = True, min(budget, len(self.folders) + len(self.files))
-        budget -= self.shown
+        self.is_open, self.shown_entries = True, min(budget, len(self.folders) + len(self.files))
+        budget -= self.shown_entries
         waiting = deque(self.sort_folders())
-        is_complete = self.shown == len(self.folders) + len(self.files)
+        is_complete = self.shown_entries == len(self.folders) + len(self.files)
         while waiting:
             folder = waiting.popleft()
             count = len(folder.folders) + len(folder.files)
             if count > budget:
                 is_complete = False
                 continue
-            folder.is_open, folder.shown = True, count
+            folder.is_open, folder.shown_entries = True, count
             budget -= count
             waiting.extend(folder.sort_folders())
         return is_complete
 
-    def sort_folders(self) -> list["Folder"]:
+    def sort_folders(self) -> list["FolderTree"]:
         """Return the folders in this one, in the order of their names."""
         return [folder for _, folder in sorted(self.folders.items())]
 
@@ -70,22 +71,22 @@ class Folder:
         indent = "  " * depth
         lines: list[str] = []
         entries = [*sorted(self.folders.items()), *((name, None) for name in sorted(self.files))]
-        for name, folder in entries[: self.shown]:
+        for name, folder in entries[: self.shown_entries]:
             label = printable(name)
             if folder is None:
                 lines.append(f"{indent}{label}")
             elif folder.is_open:
                 lines += [f"{indent}{label}/", *folder.format_lines(depth + 1)]
             else:
-                lines.append(f"{indent}{label}/ ({folder.total} files)")
-        if len(entries) > self.shown:
-            lines.append(f"{indent}... and {len(entries) - self.shown} more")
+                lines.append(f"{indent}{label}/ ({folder.file_count} files)")
+        if len(entries) > self.shown_entries:
+            lines.append(f"{indent}... and {len(entries) - self.shown_entries} more")
         return lines
 
 
-@tool("list", params=ListParams, traits=READ_ONLY)
+@tool("list", params=ListParams, traits=READ_ONLY_TRAITS)
 async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
-    """Show the tree below a folder."""
+    """Show the files below a folder as a tree."""
     arguments: JSON = ({"path": params.path} if params.path else {}) | (
         {"ignore": params.ignore} if params.ignore else {}
     )
@@ -94,7 +95,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=arguments)]
 
     try:
-        target = await search_target(ctx, params.path, list_needs, only_folder=True)
+        target = await resolve_search_target(ctx, params.path, list_needs, only_folder=True)
     except ToolFailure as error:
         if "*" in (params.path or ""):
             raise ToolFailure(f"list takes a folder; glob finds files by the pattern {params.path}.") from error
@@ -104,7 +105,8 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         listing = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
-    top = Folder()
+    top = FolderTree()
+    # For the path `/` there is no second slash.
     start = len(f"{target.path}/".replace("//", "/"))
     for path in listing.paths:
         top.add(path[start:])

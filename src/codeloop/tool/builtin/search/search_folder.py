@@ -1,4 +1,4 @@
-"""Handles calls of glob and grep that name the search folder twice: as `path`, and at the start of the pattern."""
+"""Corrects calls of glob and grep that name the search folder twice: as `path`, and at the start of the pattern."""
 
 from codeloop.tool.file_access import format_path
 from codeloop.tool.tool import ToolContext

@@ -1,8 +1,8 @@
-"""The tool `batch`: runs several independent tool calls at the same time and returns all their results."""
+"""The tool `batch`: runs several independent tool calls at the same time, and returns their results together."""
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -10,11 +10,15 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
-from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, for_model, tool
+from codeloop.tool.tool import TURN_ENDED_KEY, Tool, ToolContext, ToolFailure, ToolResult, format_for_model, tool
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
 
-Outcome = tuple[bool, ToolResult]
-"""Whether a call succeeded, and its result."""
+
+class CallOutcome(NamedTuple):
+    """The outcome of one call of a batch: whether it succeeded, and its result or its error as a result."""
+
+    is_success: bool
+    result: ToolResult
 
 
 class BatchCall(msgspec.Struct, frozen=True):
@@ -30,7 +34,7 @@ class BatchParams(msgspec.Struct, frozen=True):
     tool_calls: Annotated[list[BatchCall], msgspec.Meta(min_length=1, max_length=BATCH_CALLS.value)]
 
 
-def batch_tool(toolbox: Toolbox) -> Tool:
+def make_batch_tool(toolbox: Toolbox) -> Tool:
     """Return the tool `batch` for the tools of `toolbox`, to which it does not belong: no batch runs in a batch."""
 
     @tool("batch", params=BatchParams)
@@ -47,8 +51,12 @@ def batch_tool(toolbox: Toolbox) -> Tool:
             for call, (ok, result) in zip(params.tool_calls, results, strict=True)
         ]
         metadata: JSON = {"totalCalls": len(results), "successful": succeeded, "failed": len(results) - succeeded}
-        if (reason := next((each.metadata[ENDED] for _, each in results if ENDED in each.metadata), None)) is not None:
-            metadata[ENDED] = reason
+        if (
+            reason := next(
+                (each.metadata[TURN_ENDED_KEY] for _, each in results if TURN_ENDED_KEY in each.metadata), None
+            )
+        ) is not None:
+            metadata[TURN_ENDED_KEY] = reason
         attachments = tuple(part for _, result in results for part in result.attachments)
         title = f"{succeeded} of {len(results)} calls succeeded"
         return ToolResult(title, "\n".join(texts), {**metadata, "details": details}, attachments)
@@ -56,8 +64,8 @@ def batch_tool(toolbox: Toolbox) -> Tool:
     return batch
 
 
-async def _run_all(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
-    """Run all calls; when one raises (the user rejected it), the others are stopped first."""
+async def _run_all(calls: list[Coroutine[Any, Any, CallOutcome]]) -> list[CallOutcome]:
+    """Run all calls at the same time. If one raises, because the user rejected it, the others are stopped first."""
     running = [asyncio.create_task(call) for call in calls]
     try:
         return await asyncio.gather(*running)
@@ -67,27 +75,28 @@ async def _run_all(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
-    """Run one call; a failure becomes its result.
+async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> CallOutcome:
+    """Run one call, with permission checks and hooks, as any call; a failure becomes its result.
 
-    Raises what ends the whole batch: a hook that ends the turn, and a rejection without a message.
+    Raises HookRefused if a hook ends the turn, and Rejected without a message: both end the whole batch.
     """
     from codeloop.tool.call_hooks import run_call
-    from codeloop.tool.truncate import truncate
+    from codeloop.tool.truncate import truncate_output
 
-    call_to_run = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
-    if isinstance(call_to_run, InvalidToolCall):
-        return False, ToolResult(call.tool, str(call_to_run))
+    prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
+    if isinstance(prepared, InvalidToolCall):
+        return CallOutcome(is_success=False, result=ToolResult(call.tool, str(prepared)))
     try:
-        result = await run_call(ctx.session.hooks.runner, call_to_run, ctx)  # with the hooks of extensions, as any call
+        result = await run_call(ctx.session.hooks.runner, prepared, ctx)
     except HookRefused as error:
         if error.ends:
             raise
-        return False, ToolResult(call.tool, str(error))
+        return CallOutcome(is_success=False, result=ToolResult(call.tool, str(error)))
     except (Denied, ToolFailure) as error:
-        return False, ToolResult(call.tool, for_model(error))
+        return CallOutcome(is_success=False, result=ToolResult(call.tool, format_for_model(error)))
     except Rejected as error:
         if error.message is None:
             raise
-        return False, ToolResult(call.tool, for_model(error))
-    return True, truncate(result, ctx.workspace.scratch, keep=call_to_run.tool.traits.keep)
+        return CallOutcome(is_success=False, result=ToolResult(call.tool, format_for_model(error)))
+    shown_result = truncate_output(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
+    return CallOutcome(is_success=True, result=shown_result)

@@ -1,30 +1,49 @@
-"""The tool `plan_exit`: asks the user to approve the plan, and leaves plan mode on a yes.
+"""The tool `plan_exit`: asks the user to approve the plan, and switches to the agent `build` if the answer is yes.
 
-All comments of the user on the plan must be answered first.
+The user may answer with comments on lines of the plan. Each becomes a thread, which the model must answer before it may
+ask again.
 """
+
+import re
+from collections.abc import Sequence
 
 import msgspec
 
 from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
-from codeloop.tool.builtin.session.plan_threads import (
-    THREADS,
-    PlanThread,
-    ThreadAnswer,
-    answer_threads,
-    describe_threads,
-    has_comments,
-    list_open,
-    read_comments,
-)
+from codeloop.schema.wire import Wire, replace
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 
-YES, NO = "Yes", "No"
-APPROVED = "The user approves the plan: carry it out. You may change files now."
-ANSWER = (
+YES_LABEL, NO_LABEL = "Yes", "No"
+APPROVAL_TEXT = "The user approves the plan: carry it out. You may change files now."
+ANSWER_ADVICE = (
     "Change the plan where the user is right. Then call plan_exit with `answers`: for each open thread its number, "
     "and what you changed or why not."
 )
+THREADS_KEY = "threads"
+"""The key in the metadata of a `plan_exit` call for all threads so far, with their answers."""
+_COMMENT_HEADING = re.compile(r"^About @(\S+) line (\d+)(?:, again)?:[ \t]*$", re.MULTILINE)
+_EXCERPT = re.compile(r"\A```\w*\n.*?^```[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+class PlanThread(Wire):
+    """A comment of the user on a line of a file, or, without a file, on the whole plan.
+
+    `answer`: the model's answer, empty while the thread is open.
+    """
+
+    id: int
+    text: str
+    file: str = ""
+    line: int = 0
+    answer: str = ""
+
+
+class ThreadAnswer(Wire):
+    """The model's answer to the thread with the number `thread`."""
+
+    thread: int
+    answer: str
 
 
 class PlanExitParams(msgspec.Struct, frozen=True):
@@ -35,47 +54,94 @@ class PlanExitParams(msgspec.Struct, frozen=True):
 
 @tool("plan_exit", params=PlanExitParams)
 async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
-    """Ask whether the plan may be carried out; on yes the next step is the build agent's."""
+    """Ask whether the plan may be carried out; if the answer is yes, the agent `build` makes the next step."""
     before = _find_threads(ctx)
     threads = answer_threads(before, params.answers)
-    if open_threads := list_open(threads):
+    if open_threads := list_open_threads(threads):
         raise ToolFailure(
             f"Comments of the user on the plan are not answered yet:\n{describe_threads(open_threads)}",
             _make_metadata(threads),
-            advice=ANSWER,
+            advice=ANSWER_ADVICE,
         )
     need = Need(permission="plan_exit", patterns=("*",), always=("*",))
     await ctx.ask(need)
     options = [
-        QuestionOption(label=YES, description="Switch to the build agent and carry out the plan"),
-        QuestionOption(label=NO, description="Stay with the plan agent and continue planning"),
+        QuestionOption(label=YES_LABEL, description="Switch to the build agent and carry out the plan"),
+        QuestionOption(label=NO_LABEL, description="Stay with the plan agent and continue planning"),
     ]
     replies = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
     question = "Carry out the plan?" + (f"\n\n{replies}" if replies else "")
-    answers = await ctx.session.answers([QuestionInfo(question=question, header="Plan", options=options)], need)
+    answers = await ctx.session.ask_questions([QuestionInfo(question=question, header="Plan", options=options)], need)
     choices = [choices for one in answers for choices in one]
-    answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO
-    if answer == NO:
+    answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO_LABEL
+    if answer == NO_LABEL:
         raise ToolFailure("The user wants to continue planning.", _make_metadata(threads), advice="Ask what to change.")
-    if answer != YES:
+    if answer != YES_LABEL:
         new = read_comments(answer, len(threads))
         raise ToolFailure(
             f"The user does not approve the plan yet and says:\n{describe_threads(new)}",
             _make_metadata([*threads, *new]),
-            advice=ANSWER,
+            advice=ANSWER_ADVICE,
         )
-    ctx.session.continue_as("build", APPROVED)
-    return ToolResult("Plan approved", APPROVED, {"answer": answer, **_make_metadata(threads)})
+    ctx.session.continue_as_agent("build", APPROVAL_TEXT)
+    return ToolResult("Plan approved", APPROVAL_TEXT, {"answer": answer, **_make_metadata(threads)})
 
 
 def _find_threads(ctx: ToolContext) -> list[PlanThread]:
-    """Return the threads on the plan: those of earlier calls, and new ones for comments in prompts since then."""
-    metadata, prompts = ctx.session.calls_before("plan_exit")
-    threads = msgspec.convert(metadata.get(THREADS, []), list[PlanThread])
+    """Return the threads of earlier calls, and new ones for the comments in prompts since the last call."""
+    metadata, prompts = ctx.session.find_failed_call("plan_exit")
+    threads = msgspec.convert(metadata.get(THREADS_KEY, []), list[PlanThread])
     for text in filter(has_comments, prompts):
         threads += read_comments(text, len(threads))
     return threads
 
 
 def _make_metadata(threads: list[PlanThread]) -> dict[str, object]:
-    return {THREADS: [msgspec.to_builtins(each) for each in threads]} if threads else {}
+    return {THREADS_KEY: [msgspec.to_builtins(each) for each in threads]} if threads else {}
+
+
+def has_comments(text: str) -> bool:
+    """Return whether a text has comments on lines of a plan file, in the form that clients write."""
+    return any(".codeloop/plans/" in heading[1] for heading in _COMMENT_HEADING.finditer(text))
+
+
+def read_comments(text: str, after: int) -> list[PlanThread]:
+    """Return the comments of a text as threads, numbered from `after` + 1.
+
+    A comment begins with a line `About @FILE line N:`, and a fenced excerpt of the file after it is left out. A text
+    without such lines is one comment on the whole plan.
+    """
+    heads = list(_COMMENT_HEADING.finditer(text))
+    if not heads:
+        return [PlanThread(id=after + 1, text=text.strip())]
+    ends = [each.start() for each in heads[1:]] + [len(text)]
+    return [
+        PlanThread(
+            id=after + number,
+            text=_EXCERPT.sub("", text[head.end() : end].strip()).strip(),
+            file=head[1],
+            line=int(head[2]),
+        )
+        for number, (head, end) in enumerate(zip(heads, ends, strict=True), 1)
+    ]
+
+
+def answer_threads(threads: Sequence[PlanThread], answers: Sequence[ThreadAnswer]) -> list[PlanThread]:
+    """Return the threads with these answers; empty answers, and those to unknown threads, are ignored."""
+    texts = {each.thread: each.answer.strip() for each in answers}
+    return [replace(each, answer=texts.get(each.id) or each.answer) for each in threads]
+
+
+def list_open_threads(threads: Sequence[PlanThread]) -> list[PlanThread]:
+    """Return the threads without an answer."""
+    return [each for each in threads if not each.answer]
+
+
+def describe_threads(threads: Sequence[PlanThread]) -> str:
+    """Return threads as lines: number, file and line, comment, and the answer if there is one."""
+    lines: list[str] = []
+    for each in threads:
+        where = f", {each.file} line {each.line}" if each.file else ""
+        lines.append(f"Thread {each.id}{where}: {each.text}")
+        lines += [f"  Answer: {each.answer}"] if each.answer else []
+    return "\n".join(lines)

@@ -8,22 +8,22 @@ from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 
-NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Option(msgspec.Struct, frozen=True):
+class AskedOption(msgspec.Struct, frozen=True):
     """One option of a question."""
 
-    label: NonEmpty
+    label: NonEmptyText
     description: str
 
 
 class AskedQuestion(msgspec.Struct, frozen=True):
     """One question. `multiple`: several options may be chosen; `custom`: the user may write an answer."""
 
-    question: NonEmpty
+    question: NonEmptyText
     header: Annotated[str, msgspec.Meta(description="a word or two")]
-    options: list[Option]
+    options: list[AskedOption]
     multiple: bool | None = None
     custom: Annotated[bool, msgspec.Meta(description="false: no free answer")] | None = None
 
@@ -46,7 +46,7 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     need = Need(permission="question", patterns=("*",), always=("*",))
     await ctx.ask(need)
     questions = [_make_question(each) for each in params.questions]
-    answers = await ctx.session.answers(questions, need)
+    answers = await ctx.session.ask_questions(questions, need)
     lines = [
         f'"{q.question}" = "{", ".join(choices)}"' if choices else f'"{q.question}" was left without an answer'
         for q, choices in zip(questions, answers, strict=True)

@@ -9,45 +9,46 @@ import msgspec
 from codeloop.schema.bounds.session import FAN_OUT_SETTLE, FAN_OUT_WAIT
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
-from codeloop.tool.services import FanOut
+from codeloop.tool.services import FanOutLimit
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure, ToolResult, Traits, tool
 
+# Between two looks for further calls of the model.
 _POLL_SECONDS = 0.1
-"""How often further calls of the model are looked for."""
 
 
 async def check_fan_out(ctx: ToolContext) -> None:
-    """Ask the user when this turn has started as many subagents as it may without a question.
+    """Ask the user if this turn has started as many subagents as it may without a question.
 
-    The answer holds for the whole turn. Raises Denied or Rejected when the user refuses, and ToolFailure for the calls
-    after that one.
+    The answer holds for the whole turn. Raises Denied or Rejected if the user refuses, and ToolFailure for the calls
+    after that.
     """
     limit = ctx.services.fan_out
     if limit is None:
         return
     turn, calls = ctx.session.list_task_calls()
     at = next((number for number, call in enumerate(calls) if call.call_id == ctx.call_id), 0)
-    if at < limit.most or limit.allowed.get(ctx.session_id) == turn:
+    if at < limit.max_subagents or limit.allowed_turns.get(ctx.session_id) == turn:
         return
     async with limit.locks.setdefault(ctx.session_id, asyncio.Lock()):
-        if limit.allowed.get(ctx.session_id) == turn:
+        if limit.allowed_turns.get(ctx.session_id) == turn:
             return
-        if limit.refused.get(ctx.session_id) == turn:
-            raise ToolFailure(f"Not started: this turn may start no more than {limit.most} subagents.")
+        if limit.refused_turns.get(ctx.session_id) == turn:
+            raise ToolFailure(f"Not started: this turn may start no more than {limit.max_subagents} subagents.")
         calls = await _wait_for_calls(ctx, len(calls))
-        limit.refused[ctx.session_id] = turn
+        # Set before the question, so that the turn counts as refused when `ask` raises.
+        limit.refused_turns[ctx.session_id] = turn
         await ctx.ask(_make_need(ctx, limit, calls))
-        del limit.refused[ctx.session_id]
-        limit.allowed[ctx.session_id] = turn
+        del limit.refused_turns[ctx.session_id]
+        limit.allowed_turns[ctx.session_id] = turn
 
 
-def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Need:
-    """Return the question: how many subagents run, how many more are asked for, with their models and likely cost."""
-    agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.most :]]
-    models = sorted({limit.model_of(agent) or ctx.session.model for agent in agents})
-    each = ctx.session.mean_subagent_cost()
+def _make_need(ctx: ToolContext, limit: FanOutLimit, calls: Sequence[ToolPart]) -> Need:
+    """Return the permission for more subagents, with the numbers of both, and the models and likely cost of these."""
+    agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.max_subagents :]]
+    models = sorted({limit.find_model(agent) or ctx.session.model_name for agent in agents})
+    each = ctx.session.compute_mean_subagent_cost()
     metadata = {
-        "started": limit.most,
+        "started": limit.max_subagents,
         "more": len(agents),
         "agents": sorted(set(agents)),
         "models": models,
@@ -57,7 +58,7 @@ def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Ne
 
 
 async def _wait_for_calls(ctx: ToolContext, count: int) -> list[ToolPart]:
-    """Wait until the model makes no further calls, so that the question names all of them; return the calls."""
+    """Wait until the model makes no further calls, so that the question counts all of them; return all calls."""
     unchanged_seconds, seconds = 0.0, 0.0
     calls = ctx.session.list_task_calls()[1]
     while unchanged_seconds < FAN_OUT_SETTLE.seconds and seconds < FAN_OUT_WAIT.seconds:

@@ -1,9 +1,10 @@
-"""The tool `task_output`: returns the state and the last text of a subagent that runs in the background."""
+"""The tool `task_output`: returns the state and the last text of a subagent, such as one in the background."""
 
 import msgspec
 
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 
+# Tasks that the error for an unknown id names.
 _MAX_NAMED_TASKS = 10
 
 
@@ -15,10 +16,12 @@ class TaskOutputParams(msgspec.Struct, frozen=True):
 
 @tool("task_output", params=TaskOutputParams, traits=Traits(concurrent=True, permission="task"))
 async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
-    """Return the state and the last text of a task, as they are stored; nothing is waited for."""
-    report = ctx.session.subagent(params.task_id)
+    """Return the stored state and last text of a task, without waiting."""
+    report = ctx.session.find_subagent(params.task_id)
     if report is None:
-        names = ", ".join(f"{one.id} ({one.title})" for one in ctx.session.subagents()[:_MAX_NAMED_TASKS]) or "none"
+        names = (
+            ", ".join(f"{one.id} ({one.title})" for one in ctx.session.list_subagents()[:_MAX_NAMED_TASKS]) or "none"
+        )
         hint = " Ask bash_output about a background command." if params.task_id.startswith("bash_") else ""
         raise ToolFailure(f"There is no task {params.task_id} in this session.{hint} Known: {names}.")
     text = report.text or "(nothing said yet)"

@@ -7,7 +7,7 @@ import msgspec
 
 from codeloop.schema.message import Todo
 from codeloop.schema.permission import Need
-from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, Traits, tool
 
 
 class TodoItem(msgspec.Struct, frozen=True):
@@ -28,14 +28,14 @@ STATUS_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "p
 
 
 def _make_result(todos: list[Todo], output: str) -> ToolResult:
-    """Return a result that has the list for clients in its metadata, and the number of open tasks in its title."""
+    """Return a result with the list for clients in its metadata, and the number of open tasks as its title."""
     data: list[dict[str, str]] = msgspec.to_builtins(todos)
     open_todos = [todo for todo in todos if todo.status != "completed"]
     return ToolResult(f"{len(open_todos)} todos", output, {"todos": data})
 
 
 def _format_counts(todos: list[Todo]) -> str:
-    """Return how many tasks there are in each state. The list is not repeated: the model has just written it."""
+    """Return the number of tasks in each state. The list is not repeated: the model has just written it."""
     counts = Counter(todo.status for todo in todos)
     states = ", ".join(f"{counts[status]} {words}" for status, words in STATUS_WORDS.items() if counts[status])
     return f"{len(todos)} todo{'s' if len(todos) > 1 else ''}: {states}" if todos else "The list is empty now."
@@ -63,9 +63,9 @@ class TodoReadParams(msgspec.Struct, frozen=True):
     """Arguments of the tool `todoread`: none."""
 
 
-@tool("todoread", params=TodoReadParams, traits=READ_ONLY)
+@tool("todoread", params=TodoReadParams, traits=READ_ONLY_TRAITS)
 async def todoread(_: TodoReadParams, ctx: ToolContext) -> ToolResult:
     """Return the session's task list."""
     await ctx.ask(Need(permission="todoread", patterns=("*",), always=("*",)))
-    todos = ctx.session.todos()
+    todos = ctx.session.list_todos()
     return _make_result(todos, msgspec.json.format(msgspec.json.encode(todos), indent=2).decode())

@@ -17,15 +17,15 @@ from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
-from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, move_denied_files
-from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
+from codeloop.tool.builtin.shell.denied_paths import add_denied_paths, has_denials, move_denied_files
+from codeloop.tool.builtin.shell.editor_terminal import TERMINAL_KEY, run_in_editor
 from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.failure_notes import explain_failure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.builtin.shell.touched_files import find_touched
-from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLine
-from codeloop.tool.file_access import folder_of, format_path, missing
+from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
+from codeloop.tool.file_access import describe_missing_file, find_folder, format_path
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.scratch import expand_outputs, shorten_output
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
@@ -35,22 +35,27 @@ from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NO_TOUCHES = Touches()
+# A line's files are looked up again after each question, as they may have changed; then the call fails.
 _MAX_LOOKUPS = 3
-"""How often a line's files are looked up, when each time they changed while the user was asked."""
-_AUTOMATIC_ANSWER_SECONDS = 0.05  # a sooner answer is a rule's, not the user's, so the disk is not read again
-_SHORT_LINE_CHARACTERS = 4_096  # a shorter line is analysed in a few ms, so without a thread
-_NO_SANDBOX = (
+# A sooner answer was a rule's, not the user's; the disk is not read again after it.
+_AUTOMATIC_ANSWER_SECONDS = 0.05
+# A shorter line is analysed within a few ms, which is not worth a thread.
+_SHORT_LINE_CHARACTERS = 4_096
+_NO_SANDBOX_WARNING = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
     "are not proved to change nothing. `codeloop debug sandbox` says why."
 )
-_WEAK_SANDBOX = (
+_WEAK_SANDBOX_WARNING = (
     "The sandbox does not count here: {}. So the profile auto asks about commands that are not proved to change "
     "nothing. `codeloop debug sandbox` says what it holds."
 )
 
 
 class BashParams(Wire, rename=None):
-    """Arguments of the tool `bash`. `unchanged`: run on a copy of the last commit; `outside`: why without a sandbox."""
+    """Arguments of the tool `bash`.
+
+    `unchanged`: run on a copy of the last commit. `outside`: the reason to run without the sandbox.
+    """
 
     command: str
     timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
@@ -74,21 +79,21 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     context = await _make_context(ctx, shells, is_outside=bool(params.outside))
     directory = shells.directory(context)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
-    denials, denials_read_at = deny_paths(ctx.workspace, ctx.session), time.monotonic()
+    denials, denials_read_at = add_denied_paths(ctx.workspace, ctx.session), time.monotonic()
     params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or directory))
     sandbox = await _enter_sandbox(ctx, denials)
     is_outside = sandbox is not None and bool(params.outside)
     sandbox = None if is_outside else sandbox
-    line = await _ask(params, workdir or directory, ctx, context, sandbox, is_outside=is_outside)
-    grants = line.grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
-    limits = deny_paths(ctx.workspace, ctx.session, grants)
+    line = await _ask_permission(params, workdir or directory, ctx, context, sandbox, is_outside=is_outside)
+    grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
+    limits = add_denied_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
     if policy is not None and (limits != denials or time.monotonic() - denials_read_at > _AUTOMATIC_ANSWER_SECONDS):
         policy = make_policy(ctx.workspace, limits)
-    if workdir is not None and folder_of(workdir) != workdir:
+    if workdir is not None and find_folder(workdir) != workdir:
         where = "the working directory" if directory == ctx.workspace.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
-        raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
+        raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
     latest = ""
@@ -100,8 +105,8 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
 
     try:
         if params.run_in_background:
-            return await _start(params, context, command, ctx)
-        outcome, terminal = await _run(params, ctx, context, (command, workdir or directory), sandbox, show)
+            return await _start_in_background(params, context, command, ctx)
+        outcome, terminal = await _run_to_end(params, ctx, context, (command, workdir or directory), sandbox, show)
     except asyncio.CancelledError:
         output, marks = append_notes(latest, ["The command was aborted; all its processes were ended."])
         ctx.report(metadata=_make_metadata(params, output) | marks)
@@ -115,16 +120,16 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
     where = _note_folder(ctx, workdir or directory, shells.directory(context), outcome, before=directory)
     result = await _format_result(params, outcome, timeout, ctx, (workdir or directory, where))
-    return replace(result, metadata={**result.metadata, TERMINAL: terminal}) if terminal else result
+    return replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal}) if terminal else result
 
 
 async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -> ShellContext:
-    """Return the shell context of the session, with the variables that extensions set."""
+    """Return the shell context of the session, with the variables that extensions set for the command."""
     work = ctx.workspace
     context = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
     arguments = {"cwd": str(shells.directory(context)), "sessionID": ctx.session_id, "callID": ctx.call_id}
     arguments |= {"outside": True} if is_outside else {}
-    variables = await ctx.session.hooks.shell_variables(arguments)
+    variables = await ctx.session.hooks.collect_shell_variables(arguments)
     if not variables:
         return context
     return replace(context, environment={**work.environment, **variables}, given=frozenset(variables))
@@ -143,9 +148,9 @@ def _check_params(params: BashParams) -> None:
 
 
 async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
-    """Return the sandbox to run in; None to run without one. `limits`: the paths that rules deny.
+    """Return the sandbox to run in; None: run without one. `limits`: the paths that rules deny.
 
-    Raises ToolFailure when the configuration requires a sandbox and this machine has none.
+    Raises ToolFailure if the configuration requires a sandbox and this machine has none.
     """
     workspace = ctx.workspace
     config = workspace.sandbox
@@ -160,10 +165,10 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
-        _warn_once(ctx, _NO_SANDBOX)
+        _warn_once(ctx, _NO_SANDBOX_WARNING)
         return None
     if sandbox.lack:
-        _warn_once(ctx, _WEAK_SANDBOX.format(sandbox.lack))
+        _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.lack))
     return sandbox
 
 
@@ -175,7 +180,7 @@ def _warn_once(ctx: ToolContext, note: str) -> None:
         ctx.session.warn(note)
 
 
-async def _ask(
+async def _ask_permission(
     params: BashParams,
     directory: Path,
     ctx: ToolContext,
@@ -184,23 +189,23 @@ async def _ask(
     *,
     is_outside: bool,
 ) -> LineNeeds:
-    """Ask for permission for the files that the command touches and for the command; return all its needs.
+    """Ask for permission for the command, and for the files that it touches, in one question; return all its needs.
 
-    `is_outside`: the command is to run outside the sandbox; one question covers all. An answer may take days, in
-    which a file can become a link, so the files are looked up again after it: they must equal those of the question.
+    `is_outside`: the command is to run outside the sandbox. An answer may take days, in which a file can become a link.
+    So the files are looked up again after it, and if they differ from those of the question, it is asked again.
     """
     earlier: list[Need] = []
     for _ in range(_MAX_LOOKUPS):
         line = await _find_line_needs(params.command, directory, ctx, context, sandbox)
         is_asked = _may_evade(line, sandbox) and has_denials(ctx.session)
-        needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
+        needs = line.list_needs(ctx.workspace, ctx.session.judge, is_asked=is_asked)
         if is_outside:
             metadata: JSON = {"command": params.command, "reason": params.outside}
             metadata |= {WORKDIR_KEY: str(directory)} if directory != ctx.workspace.directory else {}
             need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace
-                checks = UnsandboxedLine(work.root, work.environment, make_policy(work).writable)
+                checks = UnsandboxedLineCheck(work.root, work.environment, make_policy(work).writable)
                 need = replace(need, unproven=await asyncio.to_thread(checks.find_doubt, line.analysis.commands))
             if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
                 metadata |= {"doubt": need.unproven}
@@ -229,7 +234,8 @@ async def _find_line_needs(
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT_LINE_CHARACTERS
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
-    if analysis.touches == _NO_TOUCHES:  # a thread would cost more than the lookup
+    # Without touched paths, a thread would cost more than the lookup.
+    if analysis.touches == _NO_TOUCHES:
         files = find_touched(_NO_TOUCHES, directory, ctx.workspace)
     else:
         files = await asyncio.to_thread(find_touched, analysis.touches, directory, ctx.workspace)
@@ -241,7 +247,7 @@ async def _find_line_needs(
     return LineNeeds(command, analysis, files, directory, traits)
 
 
-async def _run(
+async def _run_to_end(
     params: BashParams,
     ctx: ToolContext,
     context: ShellContext,
@@ -249,7 +255,7 @@ async def _run(
     sandbox: Sandbox | None,
     show: Callable[[str], None],
 ) -> tuple[CommandResult, str]:
-    """Run a command in its directory to its end; return how it ended, and the id of the editor's terminal if any."""
+    """Run a command to its end; return its result, and the id of the editor's terminal ("": it ran in our shell)."""
     line, directory = command
     if params.unchanged:
         from codeloop.tool.builtin.shell.last_commit import run_unchanged
@@ -260,8 +266,10 @@ async def _run(
     return await ctx.workspace.shells.run(context, line, show), ""
 
 
-async def _start(params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
-    """Start a command in the background; return its id and where its output goes."""
+async def _start_in_background(
+    params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext
+) -> ToolResult:
+    """Start a command in the background; the result has its id and the file of its output."""
     try:
         job = await ctx.workspace.shells.start(context, command)
     except ValueError as error:
@@ -280,7 +288,7 @@ async def _start(params: BashParams, context: ShellContext, command: ShellComman
 def _note_folder(
     ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
 ) -> list[str]:
-    """Return a note on the working directory: when `cd` changed it, or when the command failed in another one."""
+    """Return a note on the working directory if `cd` changed it, or if the command failed in an unusual one."""
     shown = next_folder if next_folder != before else folder
     name = format_path(ctx.workspace, shown)
     name = str(shown) if name in {".", ""} else name
@@ -292,7 +300,7 @@ def _note_folder(
 async def _format_result(
     params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, location: tuple[Path, list[str]]
 ) -> ToolResult:
-    """Return the result of a command. `timeout` in seconds; `location`: its directory, and a note on the next one's."""
+    """Return the result of a command. `timeout`: in seconds. `location`: its directory, and notes on the next one."""
     folder, where = location
     notes: list[str] = []
     for_screen: list[str] = []

@@ -1,4 +1,4 @@
-"""Translates rules that deny files into paths for the sandbox: those that commands may not write, or not read."""
+"""Translates permission rules that deny files to paths that the sandbox makes unwritable or unreadable."""
 
 import os
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from codeloop.schema.bounds.sandbox import DENIED_ENTRIES
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
-from codeloop.tool.file_access import permission_name
+from codeloop.tool.file_access import make_permission_name
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
+# A name that no file has (of the private use area): a rule that denies it in a folder denies every new file there.
 _NEW_FILE_NAME = "\ue000any"
-"""Stands for any new file of a folder: a rule that denies this name, which no file has, denies them all."""
 
 
-def deny_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
+def add_denied_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
     """Return grants extended by the paths that a session's rules deny. Reads the disk if there are such rules."""
     unwritable = tuple(_list_denied(workspace, session, "edit"))
     unreadable = tuple(path for path in _list_denied(workspace, session, "read") if os.path.lexists(path))
@@ -27,10 +27,10 @@ def deny_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants
 
 
 def move_denied_files(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
-    """Move files that a command made where rules deny writing out of the project; return a note on each.
+    """Move files that a command created against a rule out of the project; return a note on each.
 
-    A sandbox keeps the denied paths that it was started with (`before`); for a new path of a pattern this is the check.
-    The notes are for the model and the user.
+    A sandbox protects the paths that were denied when it was started (`before`); a file that matches a denied pattern
+    and did not exist then can only be found afterwards. The notes are for the model and the user.
     """
     folder = workspace.scratch.with_name("set-aside")
     earlier = set(before.kept)
@@ -43,13 +43,13 @@ def move_denied_files(workspace: Workspace, session: CallSession, before: Sandbo
 
 def has_denials(session: CallSession) -> bool:
     """Return whether a rule of the session denies some paths for reading or writing."""
-    return bool(session.denials("edit") or session.denials("read"))
+    return bool(session.list_denials("edit") or session.list_denials("read"))
 
 
 def _list_denied(workspace: Workspace, session: CallSession, permission: str) -> Iterator[Path]:
-    """Yield the files and folders that rules deny; a folder when everything in it is denied."""
+    """Yield the denied files, and the folders in which everything is denied."""
     seen: set[Path] = set()
-    for pattern in session.denials(permission):
+    for pattern in session.list_denials(permission):
         for path in _list_candidates(workspace, pattern):
             real = Path(os.path.realpath(path))
             for each in (real, path.parent.resolve() / path.name):
@@ -60,15 +60,15 @@ def _list_denied(workspace: Workspace, session: CallSession, permission: str) ->
 
 
 def _find_denied(workspace: Workspace, session: CallSession, permission: str, path: Path) -> Iterator[Path]:
-    """Yield a path if all of it is denied; of a folder that is denied with exceptions, its denied files."""
-    name = permission_name(workspace, path)
+    """Yield a path if it and everything in it is denied; of a folder with exceptions, yield the denied files."""
+    name = make_permission_name(workspace, path)
     if not path.is_dir():
         # A path that does not exist may become a folder.
         if "deny" in session.judge(permission, [name, f"{name}/{_NEW_FILE_NAME}"]).values():
             yield path
         return
     files = [path / each for each in _list_files_below(path, BASH_FILES.value)]
-    names = {permission_name(workspace, file): file for file in files}
+    names = {make_permission_name(workspace, file): file for file in files}
     verdicts = session.judge(permission, [*names, f"{name}/{_NEW_FILE_NAME}"])
     if verdicts and all(verdicts.get(each) == "deny" for each in (*names, f"{name}/{_NEW_FILE_NAME}")):
         yield path
@@ -77,7 +77,7 @@ def _find_denied(workspace: Workspace, session: CallSession, permission: str, pa
 
 
 def _list_candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
-    """Yield the files and folders of a project that a pattern may match; the folder alone for `folder/*`."""
+    """Yield the files and folders of a project that a pattern may match; for `folder/*` only the folder."""
     root = workspace.root
     start, star, rest = pattern.partition("*")
     if "?" in start:
@@ -93,12 +93,12 @@ def _list_candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
         return
     for name in _list_files_below(folder, DENIED_ENTRIES.value):
         path = folder / name
-        if matches(permission_name(workspace, path), pattern):
+        if matches(make_permission_name(workspace, path), pattern):
             yield path
 
 
 def _list_files_below(folder: Path, most: int) -> Iterator[str]:
-    """Yield the files below a folder as relative paths, without installed packages, until `most` entries were seen."""
+    """Yield the relative paths of files below a folder, without installed packages; stop after `most` entries."""
     count = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in FOLDERS_NOT_SEARCHED]

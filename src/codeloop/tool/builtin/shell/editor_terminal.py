@@ -1,4 +1,4 @@
-"""Runs a command of the tool `bash` in a terminal of the user's editor, if the editor (an ACP client) offers one."""
+"""Runs a command of the tool `bash` in a terminal of the user's editor (an ACP client), if the editor offers one."""
 
 import time
 from pathlib import Path
@@ -9,17 +9,17 @@ from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, find_shell
 
-TERMINAL = "terminal"
-"""The key in a call's metadata for the id of the editor's terminal in which the command runs."""
+TERMINAL_KEY = "terminal"
+"""The metadata key for the id of the editor's terminal in which a command runs."""
 
 
 async def run_in_editor(
     ctx: ToolContext, context: ShellContext, command: ShellCommand, directory: Path
 ) -> tuple[CommandResult, str] | None:
-    """Run a command outside of the sandbox in the editor's terminal; return its result and the terminal's id.
+    """Run a command in the editor's terminal, without a sandbox; return its result and the terminal's id.
 
-    Return None when the editor offers no terminal. The command has the editor's environment and the variables that
-    earlier commands exported; a `cd` in it does not affect later commands. Raises ToolFailure when the editor refuses.
+    Returns None if the editor offers no terminal. The command has the editor's environment and the variables that
+    earlier commands exported; a `cd` in it does not affect later commands. Raises ToolFailure if the editor refuses.
     """
     run = ctx.services.run_in_editor
     if run is None:
@@ -29,7 +29,7 @@ async def run_in_editor(
     variables |= {name: context.environment[name] for name in context.given}
 
     def show(terminal_id: str, output: str) -> None:
-        ctx.report(metadata={"output": output, TERMINAL: terminal_id})
+        ctx.report(metadata={"output": output, TERMINAL_KEY: terminal_id})
 
     began = time.monotonic()
     arguments = (*find_shell(context.environment), "-c", command.text)
@@ -53,6 +53,7 @@ async def run_in_editor(
         cut=shown_output.is_cut,
         path=shown_output.path,
         duration=time.monotonic() - began,
+        # A last line without a line end counts, too.
         lines=capture.lines + (bool(shown_output.printed) and not shown_output.printed.endswith("\n")),
     )
     return result, ending.terminal_id

@@ -1,4 +1,7 @@
-"""Collects the facts about this machine by which a shell line is proved to change nothing: programs, repositories."""
+"""Collects facts about this machine, such as programs and repositories, for the proof that a line changes nothing.
+
+The proof itself is in `permission/shell`, which does not read the disk.
+"""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +18,7 @@ from codeloop.workspace.workspace import Workspace
 def gather_facts(
     line: str, directory: Path, context: ShellContext, workspace: Workspace, *, outside: bool = False
 ) -> MachineFacts:
-    """Return the facts for a line that runs in a directory, in the current shell state of its session.
+    """Return the facts for a line that runs in a directory, with the present state of its session's shell.
 
     `outside`: the line runs without a sandbox.
     """
@@ -41,7 +44,7 @@ def gather_facts(
 
 
 def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
-    """Return why nothing can be proved about any line in this shell; "" when something can."""
+    """Return why nothing can be proved about a line in this shell; "": something can."""
     environment = context.environment
     if Path(find_shell(environment)[0]).name != "bash":
         return "there is no bash here, and what another shell makes of it is not known"
@@ -59,7 +62,7 @@ def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], ro
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    """Return whether the shell splits text outside ASCII as we do: it reads UTF-8, or passes bytes through as in C."""
+    """Return whether the shell splits text outside ASCII as the analysis does: it reads UTF-8, or plain bytes."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((value for name in names if (value := environment.get(name))), "C")
     return locale in {"C", "POSIX"} or locale.lower().endswith((".utf-8", ".utf8"))

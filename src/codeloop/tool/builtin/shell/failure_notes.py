@@ -1,4 +1,4 @@
-"""Explains why a command failed, where its output tells: what is missing, and what there is instead."""
+"""Explains failed commands to the model, if their output says why: names the missing thing, and similar ones."""
 
 import os
 import re
@@ -8,45 +8,48 @@ from pathlib import Path
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.tool.builtin.files.outline import list_file_blocks
-from codeloop.tool.file_access import format_path, readable
-from codeloop.tool.similar_paths import similar_paths
+from codeloop.tool.file_access import format_path, replace_undecodable
+from codeloop.tool.similar_paths import find_similar_paths
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
 from codeloop.workspace.process.shells import CommandResult
 
-_CODE_NOT_FOUND = 127
-_UNKNOWN_PROGRAM = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
-_NO_FOLDER = re.compile(
+# POSIX: the shell did not find the command.
+_EXIT_CODE_NOT_FOUND = 127
+# The possessive `++` keeps the search linear in long lines of such characters.
+_UNKNOWN_PROGRAM_ERROR = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
+_CD_ERROR = re.compile(
     r"\bcd: (?:(?P<bash>.+): (?:No such file or directory|Not a directory)|can't cd to (?P<dash>.+)"
     r"|no such file or directory: (?P<zsh>.+))$",
     re.MULTILINE,
 )
-_CD = re.compile(r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))")
-_NO_TARGET = re.compile(r"^ERROR: (?:file or directory )?not found: (\S+)", re.MULTILINE)
+# Matches `cd` at the start of a command, with its argument in either quotes or none.
+_CD_COMMAND = re.compile(r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))")
+_TEST_NOT_FOUND_ERROR = re.compile(r"^ERROR: (?:file or directory )?not found: (\S+)", re.MULTILINE)
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
 )
-_PACKAGES_TOLD = "missing test packages"
-"""Among what was said once in a work tree."""
-_FOLDERS_NAMED = 12
+# The entry in a work tree's set of notes that are given once.
+_MISSING_PACKAGES_KEY = "missing test packages"
+_MAX_NAMED_FOLDERS = 12
 
 
 async def explain_failure(command: str, outcome: CommandResult, folder: Path, ctx: ToolContext) -> tuple[str, bool]:
-    """Return a note on why a command failed in a folder, and whether the user sees it, too; "": nothing tells."""
+    """Return a note on why a command failed in a folder ("" if the output does not say), and whether users see it."""
     output = outcome.output
-    if outcome.code == _CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM.search(output)):
+    if outcome.code == _EXIT_CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM_ERROR.search(output)):
         return _suggest_program(match[1], ctx), True
-    if (match := _NO_FOLDER.search(output)) and _CD.search(command):
+    if (match := _CD_ERROR.search(output)) and _CD_COMMAND.search(command):
         missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
         return _list_folders(missing, _find_start(command, missing, folder), ctx), False
-    if match := _NO_TARGET.search(output):
+    if match := _TEST_NOT_FOUND_ERROR.search(output):
         return await _suggest_target(match[1], folder, ctx), False
     missing_module = find_missing_module(output, folder, ctx.workspace.root)
     return missing_module or _find_missing_packages(command, folder, ctx), False
 
 
 def _suggest_program(name: str, ctx: ToolContext) -> str:
-    """Return a note that a program is not installed, and which one may have been meant."""
+    """Return a note that a program is not installed, with programs that may have been meant."""
     directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
     own = [
         f"{folder}/{name}"
@@ -60,8 +63,8 @@ def _suggest_program(name: str, ctx: ToolContext) -> str:
 
 
 def _find_start(command: str, missing: str, folder: Path) -> Path:
-    """Return the folder in which `cd` did not find another one: that of the command, or of its earlier `cd`s."""
-    for match in _CD.finditer(command):
+    """Return the folder in which the failing `cd` ran: that of the command, changed by the `cd`s before."""
+    for match in _CD_COMMAND.finditer(command):
         name = match[1] or match[2] or match[3]
         if name == missing or not (folder / name).is_dir():
             break
@@ -70,7 +73,7 @@ def _find_start(command: str, missing: str, folder: Path) -> Path:
 
 
 def _list_folders(missing: str, start: Path, ctx: ToolContext) -> str:
-    """Return a note on the folders that are where one is missing; "" outside the project, or where it is there."""
+    """Return a note on the folders next to the missing one; "" if it exists, or is outside the project."""
     parent = Path(os.path.normpath(start / missing))
     if parent.is_dir():
         return ""
@@ -80,21 +83,23 @@ def _list_folders(missing: str, start: Path, ctx: ToolContext) -> str:
     if not ctx.workspace.contains(Path(os.path.realpath(parent))):
         return ""
     where = format_path(ctx.workspace, parent)
-    names = sorted(readable(each.name) for each in parent.iterdir() if each.is_dir() and each.name[:1] != ".")
+    names = sorted(
+        replace_undecodable(each.name) for each in parent.iterdir() if each.is_dir() and each.name[:1] != "."
+    )
     shown = _join_some([*find_similar(name, names), *names])
     location = "the project folder" if where in {"", "."} else where
     present = f"the folders there are {shown}" if names else "it has no folders"
-    return f"There is no folder {readable(name)} in {location}; {present}."
+    return f"There is no folder {replace_undecodable(name)} in {location}; {present}."
 
 
 def _join_some(names: Iterable[str]) -> str:
     distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _FOLDERS_NAMED} more" if len(distinct) > _FOLDERS_NAMED else ""
-    return ", ".join(distinct[:_FOLDERS_NAMED]) + more
+    more = f" and {len(distinct) - _MAX_NAMED_FOLDERS} more" if len(distinct) > _MAX_NAMED_FOLDERS else ""
+    return ", ".join(distinct[:_MAX_NAMED_FOLDERS]) + more
 
 
 async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
-    """Return a note on the files, or the tests of the file, that are like a target that pytest did not find."""
+    """Return a note on files, or tests of a file, that resemble a target which pytest did not find; "" for none."""
     name, _, test = target.partition("::")
     path = Path(os.path.normpath(folder / name))
     if not ctx.workspace.contains(Path(os.path.realpath(path))):
@@ -102,15 +107,19 @@ async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
     if path.is_file() and test:
         tests = [each.name.replace(".", "::") for each in list_file_blocks(path) if "est" in each.name]
         close = find_similar(test.partition("[")[0], tests)
-        return f"{format_path(ctx.workspace, path)} has no {readable(test)}.{suggest_names(close)}" if tests else ""
-    alike = [] if path.exists() else await similar_paths(ctx.workspace, path)
-    return f"Similar paths: {', '.join(map(readable, alike))}." if alike else ""
+        return (
+            f"{format_path(ctx.workspace, path)} has no {replace_undecodable(test)}.{suggest_names(close)}"
+            if tests
+            else ""
+        )
+    alike = [] if path.exists() else await find_similar_paths(ctx.workspace, path)
+    return f"Similar paths: {', '.join(map(replace_undecodable, alike))}." if alike else ""
 
 
 def _find_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:
-    """Return the missing packages that tests need, at the first failing test run of a work tree."""
+    """Return a note on missing packages that tests need, at the first failing test run in a work tree, else ""."""
     shown_notes = ctx.workspace.shells.warned
-    if not _TEST_COMMAND.search(command) or _PACKAGES_TOLD in shown_notes:
+    if not _TEST_COMMAND.search(command) or _MISSING_PACKAGES_KEY in shown_notes:
         return ""
-    shown_notes.add(_PACKAGES_TOLD)
+    shown_notes.add(_MISSING_PACKAGES_KEY)
     return find_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)

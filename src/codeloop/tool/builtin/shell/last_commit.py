@@ -29,10 +29,10 @@ from codeloop.workspace.sandbox.process_launcher import finish_uncancelled
 from codeloop.workspace.sandbox.sandbox import Sandbox
 
 _SUBMODULE_MODE, _LINK_MODE = "160000", "120000"
+# More than the average size of a row in git's listings, so that the cap on their bytes only stops longer listings.
 _ROW_BYTES = 400
-"""The size of a row of git's lists, on average at most."""
+# Folders that the copy needs even if no ignore file names them.
 _DEPENDENCY_FOLDERS = frozenset({".venv", "venv", "node_modules"})
-"""Folders that the copy needs even if no ignore file names them."""
 _OUTPUT_NAMES = frozenset({
     "__pycache__", "target", "htmlcov", "coverage", ".coverage", ".nyc_output", ".tox", ".nox", ".gradle",
     ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".codeloop", ".opencode",
@@ -40,11 +40,10 @@ _OUTPUT_NAMES = frozenset({
 """Ignored entries that the copy must not have: they were built from the changed files, or belong to codeloop."""
 _OUTPUT_SUFFIXES = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
 _MAX_NAMED_LINKS = 5
-"""Links that a note names."""
 
 
 class _Commit(NamedTuple):
-    """A commit's hash, its numbers of submodules and files, their size in bytes, and the paths of its links."""
+    """A commit: the numbers of its submodules and files, the files' size in bytes, and the paths of its links."""
 
     hash: str
     submodules: int
@@ -56,9 +55,9 @@ class _Commit(NamedTuple):
 async def run_unchanged(
     ctx: ToolContext, context: ShellContext, command: ShellCommand, sandbox: Sandbox | None, show: Callable[[str], None]
 ) -> CommandResult:
-    """Run a command on a copy of the last commit, and remove the copy. `sandbox`: the one of the session's commands.
+    """Run a command on a copy of the last commit, and remove the copy. `sandbox`: that of the session's commands.
 
-    Raises ToolFailure when there is no commit or it can't be copied, and OSError as `Shells.run` does.
+    Raises ToolFailure if there is no commit or it can't be copied, and OSError as `Shells.run` does.
     """
     root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shells
     git = Git(root, ctx.workspace.environment)
@@ -66,7 +65,7 @@ async def run_unchanged(
     policy, copy_policy = command.policy, None
     try:
         commit = await _read_last_commit(git)
-        copy = await asyncio.to_thread(_make_folder, top)
+        copy = await asyncio.to_thread(_make_copy_folder, top)
         try:
             await _write_files(git, commit.hash, copy)
             hidden = policy.hidden if policy is not None else ()
@@ -74,12 +73,12 @@ async def run_unchanged(
             is_mounted = sandbox is not None and sandbox.replaces_temporary
             if policy is not None:
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
-                await asyncio.to_thread(_remove, [copy / each.relative_to(root) for each in secrets])
+                await asyncio.to_thread(_remove_trees, [copy / each.relative_to(root) for each in secrets])
                 copy_policy = _make_copy_policy(policy, copy, ignored_paths, is_mounted=is_mounted)
             left_out = list[str]()
             if not is_mounted:
                 left_out = await asyncio.to_thread(_drop_links, root, copy, commit.links)
-                _link(root, copy, ignored_paths)
+                _link_shared_paths(root, copy, ignored_paths)
             inside = root if is_mounted else copy
             directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
             command_on_copy = replace(command, policy=copy_policy, directory=directory, is_apart=True)
@@ -99,7 +98,7 @@ async def run_unchanged(
 
 
 async def _read_last_commit(git: Git) -> _Commit:
-    """Return the last commit. Raises ToolFailure when there is none that can be copied, and GitFailed."""
+    """Return the last commit. Raises ToolFailure if there is none that can be copied, and GitFailed."""
     if git_folder(git.root) is None:
         raise ToolFailure("This project is no git repository, so it has no last commit.", advice="Leave out unchanged.")
     commit_hash = await git.commit("HEAD")
@@ -120,13 +119,13 @@ async def _read_last_commit(git: Git) -> _Commit:
     return commit
 
 
-def _make_folder(top: Path) -> Path:
-    """Make the folder of a copy; remove copies that a killed process left."""
+def _make_copy_folder(top: Path) -> Path:
+    """Make the folder of a copy. Old copies, which killed processes left, are removed."""
     top.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in top.iterdir():
         with suppress(OSError):
             if time.time() - each.lstat().st_mtime > COMMIT_LEFT.seconds:
-                _remove([each])
+                _remove_trees([each])
     copy = Path(os.path.realpath(tempfile.mkdtemp(dir=top)))
     Path(f"{copy}{LAYERS}").mkdir(mode=0o700)
     return copy
@@ -134,6 +133,7 @@ def _make_folder(top: Path) -> Path:
 
 async def _write_files(git: Git, commit: str, copy: Path) -> None:
     """Write the files of a commit to a folder, without the filter programs that the repository configures."""
+    # An index of its own: the repository's index belongs to the user.
     index = Path(f"{copy}.index")
     printed = await git.ask("read-tree", commit, index=index)
     if printed.code == 0:
@@ -200,7 +200,7 @@ def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path],
     return replace(policy, writable=(copy, *others), visible=tuple(dict.fromkeys((*policy.visible, root, *git))))
 
 
-def _link(root: Path, copy: Path, shared: Iterable[Path]) -> None:
+def _link_shared_paths(root: Path, copy: Path, shared: Iterable[Path]) -> None:
     """Make links in the copy to the project's `.git` and to the ignored paths that the copy shows as well."""
     for path in (*shared, *([root / ".git"] if os.path.lexists(root / ".git") else [])):
         link = copy / path.relative_to(root)
@@ -225,9 +225,9 @@ async def _remove_copy(shells: Shells, policy: SandboxPolicy | None, copy: Path)
     """End the sandbox of the copy's commands, and remove the copy. `policy`: the sandbox's; None: there was none."""
     if policy is not None:
         await shells.sandboxes.leave(policy)
-    await asyncio.to_thread(_remove, [copy, Path(f"{copy}{LAYERS}"), Path(f"{copy}.index")])
+    await asyncio.to_thread(_remove_trees, [copy, Path(f"{copy}{LAYERS}"), Path(f"{copy}.index")])
 
 
-def _remove(paths: Iterable[Path]) -> None:
+def _remove_trees(paths: Iterable[Path]) -> None:
     for path in paths:
         remove_tree(path)

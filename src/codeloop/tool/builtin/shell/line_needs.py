@@ -1,4 +1,4 @@
-"""The permissions that a shell line needs: for the folders and files that it touches, then for its commands."""
+"""`LineNeeds`: the permissions that a shell line needs, for the files that it touches and for its commands."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
-from codeloop.tool.file_access import edit_needs, folder_of, permission_name
+from codeloop.tool.file_access import find_folder, make_edit_needs, make_permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
@@ -32,7 +32,11 @@ _UNPACKED_REASON = (
 
 
 class LineNeeds:
-    """The permissions that one line needs. `directory`: where the line runs; `traits`: traits of every permission."""
+    """The permissions that one line needs.
+
+    `directory`: the one that the line runs in. `traits`: added to the permission for the command, and to those for
+    reading outside the project.
+    """
 
     def __init__(
         self, command: str, analysis: Analysis, files: TouchedFiles, directory: Path, traits: tuple[Trait, ...] = ()
@@ -48,8 +52,8 @@ class LineNeeds:
         """Whether all commands of the line only touch the files that their arguments name, and none creates a link."""
         return all(command.partition(" ")[0] in _PLAIN_PROGRAMS for command in self.analysis.commands)
 
-    def all(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
-        """Return the needs in the order in which a question shows them: outside folders, guarded files, the command.
+    def list_needs(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
+        """Return all needs, in the order in which a question shows them: what the user should notice comes first.
 
         `is_asked`: ask about the command even if the rules allow it.
         """
@@ -60,23 +64,25 @@ class LineNeeds:
         run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVASION_REASON}) if is_asked else run
         return [*self._list_outside(workspace), *guarded, run, *plain, *self._list_unknown_paths()]
 
-    def grants(self, workspace: Workspace) -> SandboxGrants:
+    def make_grants(self, workspace: Workspace) -> SandboxGrants:
         """Return the paths that a sandbox opens for the line once all its needs are granted."""
         named = (*self.files.writes, *self.files.filled_folders)
         writable = [
             path
             for path in named
-            if not workspace.contains(path) or _is_write_protected(permission_name(workspace, path))
+            if not workspace.contains(path) or _is_write_protected(make_permission_name(workspace, path))
         ]
-        readable = [path for path in self.files.reads if is_secret(permission_name(workspace, path))]
+        readable = [path for path in self.files.reads if is_secret(make_permission_name(workspace, path))]
         return SandboxGrants(tuple(writable), tuple(readable))
 
     def _list_outside(self, workspace: Workspace) -> Iterable[Need]:
-        """Yield the permissions for folders outside the project: for those that are written to, then for the others."""
+        """Yield the permissions for folders outside the project: for those that are written to, then for others."""
         changed = {
-            folder_of(path) for path in (*self.files.writes, *self.files.filled_folders) if not workspace.contains(path)
+            find_folder(path)
+            for path in (*self.files.writes, *self.files.filled_folders)
+            if not workspace.contains(path)
         }
-        named = dict.fromkeys(folder_of(path) for path in self.files.paths if not workspace.contains(path))
+        named = dict.fromkeys(find_folder(path) for path in self.files.paths if not workspace.contains(path))
         for folders, traits in (
             ([folder for folder in named if folder in changed], ()),
             ([folder for folder in named if folder not in changed], self.traits),
@@ -90,7 +96,7 @@ class LineNeeds:
                 )
 
     def _list_unknown_paths(self) -> Iterable[Need]:
-        """Yield `external_directory` permission for any folder if the line computes paths when it runs."""
+        """Yield the permission for any folder outside the project, if the line computes paths when it runs."""
         if self.files.is_uncertain:
             shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
             yield Need(
@@ -101,18 +107,20 @@ class LineNeeds:
         """Yield the permissions for the files that the line changes, or may change."""
         possible = [ANY] if self.files.may_write else _make_patterns_below(workspace, self.files.filled_folders)
         shown: JSON = {"command": self.command}
-        yield from edit_needs(workspace, self.files.writes, shown, tuple(possible))
-        if self.files.unpacked and "sandboxed" not in self.traits:  # a sandbox keeps these as they are
-            unpacked = edit_needs(workspace, self.files.unpacked, {**shown, "reason": _UNPACKED_REASON})
+        yield from make_edit_needs(workspace, self.files.writes, shown, tuple(possible))
+        # A sandbox does not let commands change these files.
+        if self.files.unpacked and "sandboxed" not in self.traits:
+            unpacked = make_edit_needs(workspace, self.files.unpacked, {**shown, "reason": _UNPACKED_REASON})
             yield from (replace(need, writes=None) for need in unpacked)
 
     def _list_reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
         """Yield the permission for the files that are read; of a folder, for those that a rule does not allow."""
-        names = [permission_name(workspace, path) for path in self.files.reads]
-        below = judge("read", [permission_name(workspace, path) for path in self.files.files_below])
-        is_hidden = "sandboxed" in self.traits  # guarded files can't be read there
+        names = [make_permission_name(workspace, path) for path in self.files.reads]
+        below = judge("read", [make_permission_name(workspace, path) for path in self.files.files_below])
+        # A sandbox hides guarded files, so only denied ones matter in it.
+        is_hidden = "sandboxed" in self.traits
         names += [name for name, action in below.items() if action == "deny" or not is_hidden]
-        names += judge("read", [permission_name(workspace, path) for path in self.files.git_files])
+        names += judge("read", [make_permission_name(workspace, path) for path in self.files.git_files])
         patterns = tuple(dict.fromkeys(names))
         possible = (ANY,) if self.files.may_read else ()
         if patterns or possible:
@@ -143,5 +151,5 @@ def _is_write_protected(name: str) -> bool:
 
 def _make_patterns_below(workspace: Workspace, folders: Iterable[Path]) -> list[str]:
     """Return patterns for everything below folders, in the form that rules are compared with."""
-    names = [permission_name(workspace, folder) for folder in folders]
+    names = [make_permission_name(workspace, folder) for folder in folders]
     return [ANY if name == "." else f"{name}/{ANY}" for name in names]

@@ -1,4 +1,4 @@
-"""Describes the sandbox that a shell line would run in, and which of its paths it could reach; runs nothing."""
+"""Describes the sandbox that a shell line would run in, and the paths that the line could reach, without running it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -17,11 +17,11 @@ from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
 Fate = Literal["free", "opened", "blocked"]
-"""Whether a path is accessible to every command, to this command once the user permits it, or never."""
+"""Whether a path is accessible to every command, to this command after the user permits it, or to none."""
 
 
 class TouchedPath(Wire):
-    """A path that the line reads or writes. `why`: what protects it from commands in general; "": nothing."""
+    """A path that the line reads or writes. `why`: the reason that commands can't access it; "": they can."""
 
     path: str
     access: Literal["read", "write"]
@@ -30,7 +30,7 @@ class TouchedPath(Wire):
 
 
 class SandboxPreview(Wire):
-    """The sandbox of a line. `backend`: the mechanism, "" for none; `reason`: why there is none, or what it lacks."""
+    """The sandbox of a line. `backend`: its mechanism, "" for none. `reason`: why there is none, or what it lacks."""
 
     backend: str
     reason: str = ""
@@ -39,8 +39,8 @@ class SandboxPreview(Wire):
     touches: list[TouchedPath] = []
 
 
-async def preview(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
-    """Describe the sandbox of a line that would run in a directory, in the shell of a session (its id)."""
+async def preview_sandbox(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
+    """Describe the sandbox for a line in a directory, with the shell state of a session (given by its id)."""
     config, shells = workspace.sandbox, workspace.shells
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
@@ -55,7 +55,7 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
     files = find_touched(analysis.touches, directory, workspace)
     files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
     line = LineNeeds(command, analysis, files, directory)
-    grants = line.grants(workspace)
+    grants = line.make_grants(workspace)
     return SandboxPreview(
         backend=sandbox.backend,
         reason=sandbox.lack and f"{sandbox.lack}, so it does not count as one",
@@ -73,7 +73,7 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
 def _judge_paths(
     access: Literal["read", "write"], paths: Iterable[Path], explain: Callable[[Path], str], granted: Iterable[Path]
 ) -> Iterator[TouchedPath]:
-    """Yield each path with its fate. `granted`: the paths that the sandbox opens once the line is permitted."""
+    """Yield each path with its fate. `granted`: the paths that the sandbox opens after the line is permitted."""
     for path in dict.fromkeys(paths):
         why = explain(path)
         fate: Fate = "free" if not why else "opened" if path in granted else "blocked"
@@ -81,12 +81,12 @@ def _judge_paths(
 
 
 def _explain_read(policy: SandboxPolicy, path: Path) -> str:
-    """Return why commands can't read a path; "" when they can."""
+    """Return why commands can't read a path; "": they can."""
     return "" if policy.shows(path) else "hidden"
 
 
 def _explain_write(policy: SandboxPolicy, path: Path) -> str:
-    """Return why commands can't write a path; "" when they can."""
+    """Return why commands can't write a path; "": they can."""
     if path in policy.writable:
         return ""
     if any(path.is_relative_to(each) for each in (*policy.protected, *policy.absent)):

@@ -1,4 +1,4 @@
-"""Asks the user about protected files that appeared while a sandboxed command ran: whether each may stay."""
+"""Asks the user whether protected files that appeared while a sandboxed command ran may stay."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,30 +10,29 @@ from codeloop.kit.small_files import read_start
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.tool.file_access import edit_needs, permission_name, readable
+from codeloop.tool.file_access import make_edit_needs, make_permission_name, replace_undecodable
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.sandbox.protected_files import SetAside
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
+# Files of a folder, and bytes of each file, that a question shows.
 _MAX_SHOWN_FILES = 20
-"""Files of a folder that a question shows with their contents."""
 _SHOWN_BYTES = 100_000
-"""How much of each file a question shows."""
 
 
 async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
-    """Ask about each file that was moved away and put back those that may stay; return a note on each."""
+    """Ask about each file, all of which were moved away, and put back those that may stay; return a note on each."""
     notes: list[str] = []
     for each in set_aside:
-        name = permission_name(ctx.workspace, each.path)
+        name = make_permission_name(ctx.workspace, each.path)
         contents = await asyncio.to_thread(_describe_contents, each)
         metadata: JSON = {"keep": name + _name_only_file(each), "reason": _REASON, "diff": contents}
         is_kept = False
         try:
             await ctx.ask(
                 Need(permission="sandbox", patterns=(f"keep {name}",), metadata=metadata),
-                *edit_needs(ctx.workspace, [each.path], metadata),
+                *make_edit_needs(ctx.workspace, [each.path], metadata),
             )
             is_kept = each.give_back()
         except (Denied, Rejected):
@@ -49,7 +48,7 @@ async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[s
 
 
 def _describe_contents(set_aside: SetAside) -> str:
-    """Return the diff that would create the file that was moved away, or the files of a folder."""
+    """Return the diff that creates the file that was moved away, or the files of a folder."""
     folder = set_aside.moved
     is_folder = folder.is_dir() and not folder.is_symlink()
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
@@ -66,7 +65,7 @@ def _describe_contents(set_aside: SetAside) -> str:
 
 
 def _name_only_file(set_aside: SetAside) -> str:
-    """Return the relative path of the only file in a folder; "" where the diff names the files."""
+    """Return the relative path of the only file in a folder, with a leading slash; "" for a file or several files."""
     folder = set_aside.moved
     if not folder.is_dir() or folder.is_symlink():
         return ""
@@ -78,7 +77,7 @@ def _read_or_describe(path: Path) -> str:
     """Return the text of a file; for one without text, a description in parentheses."""
     try:
         if path.is_symlink():
-            return f"(a link to {readable(str(path.readlink()))})\n"
+            return f"(a link to {replace_undecodable(str(path.readlink()))})\n"
         data = read_start(path, _SHOWN_BYTES + 1)
     except OSError as error:
         return f"(it can't be read: {error.strerror})\n"

@@ -1,4 +1,7 @@
-"""Resolves the paths that a shell line touches on this machine: links followed, globs expanded."""
+"""Finds the files on this machine that a shell line touches: follows links and expands globs.
+
+`permission/shell` reads the paths from the text of the line; here they become real paths.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +21,8 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.workspace import Workspace
 
+# Stands for any protected file in a folder that a line writes files of unknown names to.
 _ANY_HOOK = Path(".git", "hooks", "*")
-"""Stands for any protected file of a folder when the names that a line writes there are unknown."""
 
 
 class TouchedFiles(Struct, frozen=True):
@@ -38,14 +41,14 @@ class TouchedFiles(Struct, frozen=True):
     git_files: tuple[Path, ...]
     unpacked: tuple[Path, ...]
     is_uncertain: bool
-    """Whether some paths are only known when the line runs."""
+    """Whether some paths are computed when the line runs."""
     may_read: bool
     """Whether the line may read any file, by such a path or by a glob that matches too many files."""
     may_write: bool
     """Whether the line may write any file, in the same way."""
 
     def map_paths(self, resolve: Callable[[Path], Path | None]) -> "TouchedFiles":
-        """Return a copy with each path replaced by `resolve` (None drops it), for a sandbox that sees other files."""
+        """Return a copy with each path replaced by `resolve` (None drops it): a sandbox may show other files there."""
         fields = ("paths", "reads", "files_below", "writes", "filled_folders", "unpacked")
         mapped = {name: filter(None, map(resolve, getattr(self, name))) for name in fields}
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()})
@@ -59,7 +62,8 @@ def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> Tou
     read_trees, visible_trees = resolver.find_paths(touches.read_trees), resolver.find_paths(touches.visible_trees)
     writes = resolver.find_paths(touches.writes, for_writing=True)
     folders = resolver.find_paths(touches.filled_folders, for_writing=True)
-    writes += [path for path in folders if _is_guarded(workspace.relative(path))]  # anything in it may be changed
+    # In a guarded folder, such as `.git/hooks`, every file counts as changed.
+    writes += [path for path in folders if _is_guarded(workspace.relative(path))]
     filled_folders = _drop_parents(folders)
     unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)]
     copies = (
@@ -105,10 +109,10 @@ def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> Tou
 
 
 class _PathResolver:
-    """Turns the paths of a line into real ones, for the directory that the line runs in.
+    """Resolves the paths of a line, for the directory that the line runs in.
 
-    `has_too_many`: a glob matched more files than BASH_FILES; `has_option`: one matched a name that a program would
-    take for an option.
+    `has_too_many`: a glob matched more files than BASH_FILES. `has_option`: a glob matched a name that begins with a
+    dash, which a program takes for an option.
     """
 
     def __init__(self, directory: Path, workspace: Workspace) -> None:
@@ -128,12 +132,13 @@ class _PathResolver:
                 continue
             expanded = self._expand(text)
             paths |= dict.fromkeys(expanded)
-            if for_writing:  # the part that ANY stands for may make the name of a new file
+            # A line may create a file whose name is not known, in place of ANY.
+            if for_writing:
                 paths[self.resolve(text.replace(ANY, "_"))] = None
         return list(paths)
 
     def find_likely_paths(self, text: str) -> list[Path]:
-        """Return the paths that an argument of an unknown program stands for, if it looks like one or is a file."""
+        """Return the paths in an argument of an unknown program, if it looks like a path or names an existing file."""
         return [
             path
             for path in self.find_paths([text])
@@ -141,7 +146,7 @@ class _PathResolver:
         ]
 
     def resolve(self, text: str) -> Path:
-        """Return the real path as the system finds it: links are followed before `..`."""
+        """Return the real path, as the system finds it: links are followed before `..` is applied."""
         if text.startswith(GIT_TOP):
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
         return Path(os.path.realpath(self.directory / from_home(text)))
@@ -217,7 +222,7 @@ def _is_changed(path: Path) -> bool:
 
 
 def _drop_parents(folders: list[Path]) -> list[Path]:
-    """Return the folders without those that are the parent of another one: `mkdir -p a/b` names both."""
+    """Return the folders without the parents of others: `mkdir -p a/b` names both `a` and `a/b`."""
     parents = {folder.parent for folder in folders}
     return [folder for folder in folders if folder not in parents or not folder.is_dir()]
 

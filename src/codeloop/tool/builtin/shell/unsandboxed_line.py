@@ -1,6 +1,7 @@
-"""Checks a line that a rule allows to run unsandboxed: it must run nothing that sandboxed commands could have written.
+"""Checks a line that a permission rule allows to run without the sandbox.
 
-Only a few git commands pass, and only if the repository's hooks, settings and remotes start no other program.
+It must not start a program that sandboxed commands could have written. Only a few git commands pass, and only if the
+hooks, settings and remotes of the repository start no other program.
 """
 
 import os
@@ -15,6 +16,7 @@ from codeloop.workspace.git.index import list_submodules
 from codeloop.workspace.git.planted.configured_files import expand_home, list_user_files, read_with_includes
 from codeloop.workspace.git.settings import GitSetting
 
+# Shell builtins and programs that start nothing.
 _HARMLESS_PROGRAMS = frozenset(("cd", "echo", "exit", "printf", "pwd", "sleep", "true"))
 _PUSH_OPTIONS = """
 --all --atomic --branches --delete -d --dry-run -n --follow-tags --force -f --force-if-includes --force-with-lease
@@ -30,7 +32,7 @@ _PULL_OPTIONS = """
 --autostash --commit --ff --ff-only --no-autostash --no-commit --no-edit --no-ff --no-rebase --rebase -r --squash --stat
 """
 _LS_REMOTE_OPTIONS = "--branches --exit-code --get-url --heads -h --quiet -q --refs --sort --symref --tags -t"
-_OPTIONS = {
+_SAFE_OPTIONS = {
     "push": frozenset(_PUSH_OPTIONS.split()),
     "fetch": frozenset(_FETCH_OPTIONS.split()),
     "pull": frozenset((_FETCH_OPTIONS + _PULL_OPTIONS).split()),
@@ -53,19 +55,21 @@ _CODE_RUNNERS = re.compile(
     r"npm|npx|pnpm|yarn|bunx?|deno|node|python[\d.]*|uvx?|poetry|pipx?|ruby|bundle|perl|php|make|just|task|gradle|mvn|cargo"
     r"|go|sh|bash|zsh|env|eval|source|\."
 )
-"""Programs that may load code from the project."""
+"""Matches programs that may load code from the project."""
+# The hooks that `git lfs install` writes consist of such lines.
 _LFS_HOOK_LINE = re.compile(r"\s*(#.*|command -v git-lfs\b.*|git lfs [a-z-]+ \"\$@\"\s*|)\s*")
+# Matches URLs of the network, also in the form of scp: `host:path`. `::` would name a remote helper, a program.
 _URL = re.compile(r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*")
 _PROGRAM_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND")
 """Variables that name a program for git to run."""
 _HELPER_PROGRAMS = re.compile(r"ssh|ssh-askpass|gpg2?|git-.*")
 """Programs that git finds on the PATH and runs."""
+# Of a hook, or of ssh's configuration.
 _MAX_FILE_BYTES = 64 * 1024
-"""How much of a hook, or of ssh's configuration, is read."""
 
 
-class UnsandboxedLine:
-    """The checks of lines in one project. `root`: its work tree; `writable`: what sandboxed commands may write."""
+class UnsandboxedLineCheck:
+    """Checks lines in one project. `root`: its work tree. `writable`: the paths that sandboxed commands may write."""
 
     def __init__(self, root: Path, environment: Mapping[str, str], writable: Iterable[Path]) -> None:
         self._root = root
@@ -81,16 +85,16 @@ class UnsandboxedLine:
                 return "it can't be read"
             if words[0] in _HARMLESS_PROGRAMS:
                 continue
-            if words[0] != "git" or len(words) < 2 or words[1] not in _OPTIONS:
-                return f"only git {', '.join(_OPTIONS)} are known to run nothing that sandboxed commands wrote"
-            if reason := self._doubt_git(words[1], words[2:]):
+            if words[0] != "git" or len(words) < 2 or words[1] not in _SAFE_OPTIONS:
+                return f"only git {', '.join(_SAFE_OPTIONS)} are known to run nothing that sandboxed commands wrote"
+            if reason := self._find_git_doubt(words[1], words[2:]):
                 return reason
         return ""
 
-    def _doubt_git(self, name: str, words: Sequence[str]) -> str:
-        """Return why a git command (`name` and its arguments) may run other programs; "": it does not."""
+    def _find_git_doubt(self, name: str, words: Sequence[str]) -> str:
+        """Return why a git command, given by its name and arguments, may run other programs; "": it does not."""
         options = [word for word in words if word.startswith("-")]
-        unknown = [word for word in options if word.partition("=")[0] not in _OPTIONS[name]]
+        unknown = [word for word in options if word.partition("=")[0] not in _SAFE_OPTIONS[name]]
         if unknown:
             return f"`git {name} {unknown[0]}` may run a program"
         folder = git_folder(self._root)
@@ -99,20 +103,20 @@ class UnsandboxedLine:
         common = common_folder(folder)
         settings = list(self._read_settings(common / "config", folder / "config.worktree"))
         operands = [word for word in words if not word.startswith("-")]
-        hooks = "" if "--no-verify" in options and name == "push" else self._doubt_hooks(name, common, settings)
+        hooks = "" if "--no-verify" in options and name == "push" else self._find_hook_doubt(name, common, settings)
         return (
             hooks
-            or next((reason for setting in settings if (reason := self._doubt_setting(setting))), "")
-            or self._doubt_remotes(operands[:1], settings)
-            or self._doubt_submodules(name, options, folder)
-            or self._doubt_environment()
+            or next((reason for setting in settings if (reason := self._find_setting_doubt(setting))), "")
+            or self._find_remote_doubt(operands[:1], settings)
+            or self._find_submodule_doubt(name, options, folder)
+            or self._find_environment_doubt()
         )
 
     def _read_settings(self, *repository_files: Path) -> Iterator[GitSetting]:
         files = [*list_user_files(self._home, self._environment), *repository_files]
         return (setting for setting, _ in read_with_includes(files, self._home))
 
-    def _doubt_setting(self, setting: GitSetting) -> str:
+    def _find_setting_doubt(self, setting: GitSetting) -> str:
         if not setting.name:
             return "a setting of git can't be understood"
         if not _RUNNING_SETTINGS.fullmatch(setting.name) or setting.is_plain:
@@ -130,7 +134,7 @@ class UnsandboxedLine:
         path = next((word for word in words if "/" in word and self._is_writable(start + word)), None)
         return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
-    def _doubt_hooks(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
+    def _find_hook_doubt(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
         set_paths = [setting.value for setting in settings if setting.name == "core.hookspath"]
         set_folder = Path(os.path.realpath(self._root / expand_home(set_paths[-1], self._home))) if set_paths else None
         folder = set_folder or common / "hooks"
@@ -149,7 +153,7 @@ class UnsandboxedLine:
                 return f"its {path.name} hook may run what lies in the project"
         return ""
 
-    def _doubt_remotes(self, remotes: Sequence[str], settings: Sequence[GitSetting]) -> str:
+    def _find_remote_doubt(self, remotes: Sequence[str], settings: Sequence[GitSetting]) -> str:
         urls = {
             setting.name.split(".", 1)[1].rpartition(".")[0]: setting.value
             for setting in settings
@@ -164,13 +168,13 @@ class UnsandboxedLine:
                 return f"the remote {url} lies where sandboxed commands may write"
         return ""
 
-    def _doubt_submodules(self, name: str, options: Sequence[str], folder: Path) -> str:
+    def _find_submodule_doubt(self, name: str, options: Sequence[str], folder: Path) -> str:
         if name not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
             return ""
         return "it fetches submodules, too, with their own settings" if list_submodules(folder / "index") else ""
 
-    def _doubt_environment(self) -> str:
-        """Return why git's variables, the PATH or ssh's configuration may lead to a planted program; "": they don't."""
+    def _find_environment_doubt(self) -> str:
+        """Return why git's variables, the PATH or ssh's configuration may start a planted program; "": they do not."""
         for name in _PROGRAM_VARIABLES:
             words = _split_words(self._environment.get(name, "")) or ()
             if any("/" in word and self._is_writable(word) for word in words):

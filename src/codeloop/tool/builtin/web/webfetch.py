@@ -11,40 +11,41 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.limits import WEB_ERROR, WEB_TIMEOUT, WEB_TIMEOUT_MAX
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch
-from codeloop.tool.web.page import Format, Page, PageSource, convert, plain_text
+from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
+from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_text
 
-ACCEPT_HEADERS: dict[Format, str] = {
+ACCEPT_HEADERS: dict[PageFormat, str] = {
     "markdown": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
     "text": "text/plain,text/markdown;q=0.9,text/html;q=0.8,application/xhtml+xml;q=0.8,*/*;q=0.5",
     "html": "text/html,application/xhtml+xml,text/plain;q=0.7,*/*;q=0.5",
 }
-STATUS_HINTS = {
+_STATUS_HINTS = {
     401: "It requires a login, which this tool does not have.",
     403: "It refuses automated requests or requires a login.",
     404: "Check the address, or search for the page.",
     429: "Too many requests; wait before trying again.",
 }
+# Matches a host without a scheme: models sometimes leave it out.
 _BARE_HOST = re.compile(r"(localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#]|$)", re.ASCII)
 
 
 class WebfetchParams(Wire):
-    """Arguments of the tool `webfetch`. `timeout` in seconds."""
+    """Arguments of the tool `webfetch`."""
 
     url: Annotated[str, Meta(min_length=1)]
-    format: Format = "markdown"
+    format: PageFormat = "markdown"
     timeout: Annotated[float, Meta(gt=0, le=WEB_TIMEOUT_MAX.seconds, description="seconds, default 30")] | None = None
 
 
-@tool("webfetch", params=WebfetchParams, traits=READ_ONLY)
+@tool("webfetch", params=WebfetchParams, traits=READ_ONLY_TRAITS)
 async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
-    """Return a page as markdown, text or HTML, or a picture as an attachment."""
+    """Fetch a page, and return it as markdown, text or HTML, or a picture as an attachment."""
     arguments: JSON = {"url": params.url, "format": params.format}
     arguments |= {"timeout": params.timeout} if params.timeout is not None else {}
     seconds = min(params.timeout or WEB_TIMEOUT.seconds, WEB_TIMEOUT_MAX.seconds)
     request = FetchRequest(_complete_url(params.url, ctx), ACCEPT_HEADERS[params.format], seconds, arguments)
-    response = await fetch(request, ctx.ask, Network(ctx.workspace.environment))
+    response = await fetch_url(request, ctx.ask, Network(ctx.workspace.environment))
     content_type = response.headers.get("content-type", "")
     source = PageSource(response.url, content_type, response.data, response.is_cut)
     metadata: JSON = {
@@ -55,10 +56,10 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
         "truncated": response.is_cut,
     }
     if not 200 <= response.status < 300:
-        text = await plain_text(source, ctx.workspace.environment, response.seconds_left)
+        text = await extract_text(source, ctx.workspace.environment, response.seconds_left)
         raise ToolFailure(_describe_failure(response, text), metadata)
     try:
-        page = await convert(source, params.format, ctx.workspace.environment, response.seconds_left)
+        page = await convert_page(source, params.format, ctx.workspace.environment, response.seconds_left)
     except ToolFailure as error:
         raise ToolFailure(str(error), metadata, advice=error.advice) from None
     notes = [*response.notes, *([page.note] if page.note else [])]
@@ -69,7 +70,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
 
 
 def _complete_url(url: str, ctx: ToolContext) -> str:
-    """Return the URL, with a scheme added if it begins with a host. Raises ToolFailure for a file of the project."""
+    """Return a URL, with a scheme if it begins with a host. Raises ToolFailure if it is a path in the project."""
     name = url.strip()
     if "://" in name or "\0" in name:
         return url
@@ -81,7 +82,7 @@ def _complete_url(url: str, ctx: ToolContext) -> str:
 
 
 def _describe_failure(response: FetchResponse, body_text: str) -> str:
-    """Return the error for the model: the status, advice for it, and the start of the server's text."""
+    """Return the error for the model: the status, a hint for it, and the start of the page."""
     from http import HTTPStatus
 
     reason = response.reason or next((s.phrase for s in HTTPStatus if s.value == response.status), "")
@@ -89,7 +90,7 @@ def _describe_failure(response: FetchResponse, body_text: str) -> str:
     after = response.headers.get("retry-after", "")
     parts = [
         f"{response.url} answered with the status {response.status} {reason}".strip() + ".",
-        STATUS_HINTS.get(response.status, ""),
+        _STATUS_HINTS.get(response.status, ""),
         f"It says to try again after {after[:40]}." if after else "",
         f"It says: {excerpt}" if excerpt else "",
     ]
@@ -97,7 +98,7 @@ def _describe_failure(response: FetchResponse, body_text: str) -> str:
 
 
 def _attach_image(ctx: ToolContext, page: Page, response: FetchResponse) -> tuple[FilePart, ...]:
-    """Return the image as an attachment, if the URL was that of an image."""
+    """Return the attachment for a page that is an image; none for other pages."""
     image = page.image
     if image is None:
         return ()

@@ -1,13 +1,17 @@
-"""The tools `websearch` and `codesearch`: results of a search service, documentation and code examples."""
+"""The tools `websearch` and `codesearch`, made for the search service that the user has configured."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta
 
+from codeloop.kit.lazy import load
+from codeloop.schema.config import SearchConfig
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, tool
-from codeloop.tool.web.search_service import Search, SearchService, check_query
+from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, tool
+from codeloop.tool.web.providers import SearchProvider
+from codeloop.tool.web.search_service import SearchFunction, SearchService, check_query
 
 
 class WebsearchParams(Wire):
@@ -24,34 +28,69 @@ class CodesearchParams(Wire):
     tokens: Annotated[int, Meta(ge=1_000, le=50_000, description="length of the answer, default 5000")] = 5_000
 
 
-def websearch(service: SearchService) -> Tool:
+def make_websearch(service: SearchService) -> Tool:
     """Return the tool `websearch` for a search service."""
 
-    @tool("websearch", params=WebsearchParams, traits=READ_ONLY)
+    @tool("websearch", params=WebsearchParams, traits=READ_ONLY_TRAITS)
     async def run(params: WebsearchParams, ctx: ToolContext) -> ToolResult:
         query = check_query(params.query)
         arguments: JSON = {"query": query, "numResults": params.num_results, "provider": service.provider}
         await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=arguments))
-        result = await service.results(service.search, query, params.num_results)
+        result = await service.run_search(service.search, query, params.num_results)
         metadata: JSON = {"provider": service.provider, "results": result.count, "truncated": False}
         return ToolResult(query, result.text or "No results. Try other words.", metadata)
 
     return run
 
 
-def codesearch(service: SearchService, code: Search) -> Tool:
+def make_codesearch(service: SearchService, code: SearchFunction) -> Tool:
     """Return the tool `codesearch` for a service that searches for code by `code`.
 
     Permission rules treat it as `websearch`.
     """
 
-    @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY, permission="websearch"))
+    @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY_TRAITS, permission="websearch"))
     async def run(params: CodesearchParams, ctx: ToolContext) -> ToolResult:
         query = check_query(params.query)
         arguments: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}
         await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=arguments))
-        result = await service.results(code, query, params.tokens)
+        result = await service.run_search(code, query, params.tokens)
         metadata: JSON = {"provider": service.provider, "truncated": False}
         return ToolResult(query, result.text or "Nothing was found. Name the library and what it should do.", metadata)
 
     return run
+
+
+def make_search_tools(
+    provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
+) -> tuple[Tool, ...]:
+    """Return the tools of the search service that was chosen.
+
+    One without its key or address yields a tool whose calls report that.
+    """
+    service = _configure(provider, settings, environment)
+    return (make_websearch(service), *([make_codesearch(service, service.code)] if service.code is not None else []))
+
+
+def _configure(
+    provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
+) -> SearchService:
+    configured = settings.base_url if settings else None
+    base_url = configured or _find_variable(provider.address_variables, environment) or provider.base_url
+    key = settings.api_key if settings else None
+    # An environment's key belongs to the service's own origin; another address needs its own key in the settings.
+    if key is None and (configured is None or configured.rstrip("/") == provider.base_url):
+        key = _find_variable(provider.key_variables, environment)
+    fault = ""
+    if not base_url:
+        variable = provider.address_variables[0]
+        fault = f"{provider.name} needs its address: set search.baseURL in the configuration, or {variable}."
+    elif provider.needs_key and not key:
+        fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.key_variables[0]}."
+    search: SearchFunction = load(provider.search)
+    code: SearchFunction | None = load(provider.code) if provider.code else None
+    return SearchService(provider.id, provider.name, base_url, search, code, key or "", environment, fault)
+
+
+def _find_variable(names: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    return next((environment[name].strip() for name in names if environment.get(name)), "")

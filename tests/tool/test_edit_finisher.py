@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tool.after_edit import AfterEdit, FileChange
+from codeloop.tool.edit_finisher import EditFinisher, FileChange
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.format.formatters import FormattedFile
 from codeloop.workspace.workspace import ResolvedPath
@@ -24,7 +24,7 @@ async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, format
         return {each: FormattedFile(load(each), by=("gofmt",)) for each in files}
 
     change = FileChange(ResolvedPath(file, file, is_outside=False), None, written.encode(), "", written)
-    landed = await AfterEdit(format_files).after("ses", [change], lambda _: True)
+    landed = await EditFinisher(format_files).finish("ses", [change], lambda _: True)
     assert landed.notes == (note,)
     assert landed.changes[0].text_after == formatted
 
@@ -32,17 +32,17 @@ async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, format
 async def test_what_an_edit_breaks_is_said_without_a_language_server(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     change = FileChange(ResolvedPath(file, file, is_outside=False), None, b"a = [", "a = 1", "a = [")
-    landed = await AfterEdit().after("ses", [change], lambda _: True)
+    landed = await EditFinisher().finish("ses", [change], lambda _: True)
     assert landed.text == "This broke the syntax of a.toml: line 1: Invalid value"
 
 
 async def test_what_an_edit_broke_is_said_after_each_edit_until_it_is_repaired(tmp_path: Path) -> None:
-    file, after_edit = tmp_path / "a.py", AfterEdit()
+    file, finisher = tmp_path / "a.py", EditFinisher()
     texts = ["x = 1\n", "x = (\n", "x = (\ny = 2\n", "x = ()\ny = 2\n", "x = ()\ny = 3\n"]
     notes: list[str] = []
     for before, after in pairwise(texts):
         change = FileChange(ResolvedPath(file, file, is_outside=False), None, after.encode(), before, after)
-        notes.append((await after_edit.after("ses", [change], lambda _: True)).text.partition(" (as")[0])
+        notes.append((await finisher.finish("ses", [change], lambda _: True)).text.partition(" (as")[0])
     assert notes == [
         "This broke the syntax of a.py: line 1: '(' was never closed",
         "The syntax of a.py is still broken: line 1: '(' was never closed",
@@ -50,4 +50,4 @@ async def test_what_an_edit_broke_is_said_after_each_edit_until_it_is_repaired(t
         "",
     ]
     change = FileChange(ResolvedPath(file, file, is_outside=False), None, b"", texts[1], texts[2])
-    assert (await after_edit.after("ses", [change], lambda _: True)).text == "", "others have broken it"
+    assert (await finisher.finish("ses", [change], lambda _: True)).text == "", "others have broken it"

@@ -1,4 +1,7 @@
-"""After an edit: its files are formatted and new errors are reported, before the model reads the result."""
+"""Formats edited files and reports the errors that an edit introduced, before the model reads the result.
+
+All editing tools use `EditFinisher`, through `commit_changes` of `tool/file_access.py`.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,13 +19,16 @@ from codeloop.workspace.files.safe_open import LoadedFile, Stamp
 from codeloop.workspace.format.formatters import FormattedFile
 from codeloop.workspace.workspace import ResolvedPath
 
-_NAME = 100
+_MAX_NAME_CHARS = 100
 MayRead = Callable[[Path], bool]
-"""Takes a resolved path; whether the session may read it without a question."""
+"""Takes a resolved path; returns whether the session may read that file without a question."""
 
 
 class FileChange(Struct, frozen=True):
-    """A change of one file that waits for permission. `after` is None for a deletion; `text_*` are for the diff."""
+    """A change of one file: its content before (None: a new file) and after (None: a deletion).
+
+    `text_before` and `text_after` are the decoded contents, for diffs; `mode` is the mode of a new file.
+    """
 
     target: ResolvedPath
     before: LoadedFile | None
@@ -40,23 +46,25 @@ class FormatFiles(Protocol):
         ...
 
 
-class Diagnose(Protocol):
-    """Finds the errors in files; see `lsp`."""
+class Diagnoser(Protocol):
+    """Finds the errors that changes introduce; implemented with language servers (`app.language`)."""
 
-    async def before(self, changes: Sequence[FileChange]) -> None:
+    async def record_errors(self, changes: Sequence[FileChange]) -> None:
         """Record the current errors: the files are about to be changed."""
         ...
 
-    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
+    async def find_new_errors(
+        self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
+    ) -> tuple[str, JSON]:
         """Return new diagnostics after changes: text for the model, and `metadata["diagnostics"]`. Bounded in time."""
         ...
 
 
-class LandedChanges(Struct, frozen=True):
-    """Completed changes. `changes`: in the given order, with the files' current content.
+class FinishedChanges(Struct, frozen=True):
+    """Changes that were written, formatted and checked. `changes`: in the given order, as the formatters left them.
 
-    `notes`: for each, the end of its line in the result; `text`: added below all lines of the result.
-    `stamps`: of the files that were formatted.
+    `notes`: one for each change, which ends its line in the tool's result. `text`: lines that are added below.
+    `stamps`: the new states of the files that were formatted.
     """
 
     changes: tuple[FileChange, ...]
@@ -66,25 +74,25 @@ class LandedChanges(Struct, frozen=True):
     stamps: dict[Path, Stamp] = {}
 
 
-class AfterEdit:
+class EditFinisher:
     """Formats and checks files after edits in one work tree."""
 
-    def __init__(self, format_files: FormatFiles | None = None, diagnose: Diagnose | None = None) -> None:
+    def __init__(self, format_files: FormatFiles | None = None, diagnose: Diagnoser | None = None) -> None:
         self._format = format_files
         self._diagnose = diagnose
         self._broken: set[tuple[str, Path]] = set()
-        """Sessions and the files whose syntax they broke and have not repaired yet."""
+        """Pairs of a session and a file whose syntax it has broken and not repaired yet."""
 
-    async def before(self, changes: Sequence[FileChange]) -> None:
-        """Call when the changes are permitted and nothing is written yet."""
+    async def prepare(self, changes: Sequence[FileChange]) -> None:
+        """Record the errors that the files have now. Call it when the changes are permitted and not written yet."""
         if self._diagnose is not None:
-            await self._diagnose.before(changes)
+            await self._diagnose.record_errors(changes)
 
-    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> LandedChanges:
-        """Call when the changes are made, with the locks of the files held."""
+    async def finish(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> FinishedChanges:
+        """Format and check the written files. The caller holds the locks of the files."""
         result = await self._format_changes(changes)
         if self._diagnose is not None:
-            text, diagnostics = await self._diagnose.after(session_id, result.changes, may_read)
+            text, diagnostics = await self._diagnose.find_new_errors(session_id, result.changes, may_read)
             lines = "\n".join(each for each in (result.text, text) if each)
             result = replace(result, text=lines, diagnostics=diagnostics)
         problems = await asyncio.to_thread(
@@ -95,7 +103,7 @@ class AfterEdit:
     def _describe_broken_syntax(self, session_id: str, changes: Sequence[FileChange], *, only_old: bool) -> list[str]:
         """Return a line for each file whose syntax the session broke, by these changes or by earlier ones.
 
-        `only_old`: what these changes broke is said already.
+        `only_old`: leave out what these changes broke, because the language server's diagnostics say it already.
         """
         lines: list[str] = []
         for change in changes:
@@ -107,15 +115,16 @@ class AfterEdit:
             if problem.is_new:
                 self._broken.add((session_id, real))
             elif (session_id, real) not in self._broken:
-                continue  # others broke it
-            name, where = one_line(real.name, _NAME), f"line {problem.line}: {problem.reason}"
+                # Another session or program broke it: the model is only told of its own mistakes.
+                continue
+            name, where = one_line(real.name, _MAX_NAME_CHARS), f"line {problem.line}: {problem.reason}"
             if not problem.is_new:
                 lines.append(f"The syntax of {name} is still broken: {where}")
             elif not only_old:
                 lines.append(f"This broke the syntax of {name}: {where}")
         return lines
 
-    async def _format_changes(self, changes: Sequence[FileChange]) -> LandedChanges:
+    async def _format_changes(self, changes: Sequence[FileChange]) -> FinishedChanges:
         paths = [change.target.real for change in changes if change.after is not None]
         formatted_files = await self._format(paths) if self._format is not None and paths else {}
         if not formatted_files:
@@ -123,7 +132,7 @@ class AfterEdit:
         pairs = await asyncio.to_thread(
             lambda: [_apply_formatting(change, formatted_files.get(change.target.real)) for change in changes]
         )
-        return LandedChanges(
+        return FinishedChanges(
             tuple(change for change, _ in pairs),
             tuple(note for _, note in pairs),
             "\n".join(dict.fromkeys(problem for each in formatted_files.values() for problem in each.problems)),
@@ -131,13 +140,13 @@ class AfterEdit:
         )
 
 
-def skip_formatting(changes: Sequence[FileChange]) -> LandedChanges:
-    """Return changes without formatting or diagnostics."""
-    return LandedChanges(tuple(changes), ("",) * len(changes))
+def skip_formatting(changes: Sequence[FileChange]) -> FinishedChanges:
+    """Return the changes as finished, without formatting or checks."""
+    return FinishedChanges(tuple(changes), ("",) * len(changes))
 
 
 def _apply_formatting(change: FileChange, file: FormattedFile | None) -> tuple[FileChange, str]:
-    """Return a change with the formatted content, and a note of what the formatters changed."""
+    """Return a change with the formatted content, and a note that says which lines the formatters changed."""
     if file is None or not file.by:
         return change, ""
     text = decode(file.now.data).content

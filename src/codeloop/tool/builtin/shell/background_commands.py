@@ -1,4 +1,4 @@
-"""The tool `bash_output`: what a background command printed since the last read."""
+"""The tools `bash_output` and `bash_kill`: read what a background command printed since the last read, and end it."""
 
 import time
 from typing import Annotated
@@ -23,7 +23,7 @@ class BashOutputParams(Wire):
 @tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))
 async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the new output of a background command and whether it still runs."""
-    job = find_job(params.id, ctx)
+    job = _find_job(params.id, ctx)
     result = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
     notes = [*result.notes, *(await ask_to_keep(result.set_aside, ctx)), *result.warnings]
     for warning in result.warnings:
@@ -45,12 +45,32 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     )
 
 
-def find_job(name: str, ctx: ToolContext) -> Job:
+class BashKillParams(Wire):
+    """Arguments of the tool `bash_kill`: the id of the background command."""
+
+    id: str
+
+
+@tool("bash_kill", params=BashKillParams, traits=Traits(permission="bash"))
+async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
+    """End a background command with all its processes."""
+    job = _find_job(params.id, ctx)
+    was_running = await job.kill()
+    before = f"had exited before, with code {job.code}" if job.status == "exited" else "had been ended before"
+    output = f"{job.id} was ended with all its processes." if was_running else f"{job.id} {before}."
+    return ToolResult(
+        title=job.command,
+        output=output,
+        metadata={"id": job.id, "status": job.status, "exit": job.code, "truncated": False},
+    )
+
+
+def _find_job(name: str, ctx: ToolContext) -> Job:
     """Return the background command of that id, if this session or a subagent of it started it.
 
     Raises ToolFailure with the known ids; another session's command counts as unknown.
     """
-    jobs = {job.id: job for job in ctx.workspace.shells.jobs.all() if ctx.session.includes(job.session)}
+    jobs = {job.id: job for job in ctx.workspace.shells.jobs.all() if ctx.session.includes_session(job.session)}
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
         names = ", ".join(f"{one.id} ({one.status})" for one in jobs.values()) or "none"
