@@ -13,6 +13,6 @@ def test_the_reference_is_made_from_the_docstrings() -> None:
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
     page = (ROOT / "docs" / "library-reference.md").read_text(encoding="utf-8")
-    assert page == build.page(), "run `make reference`"
+    assert page == build.format_page(), "run `make reference`"
     assert "| field |" in page
     assert all(f"### {name}\n" in page for name in dir(codeloop) if name not in {"__version__", "sync"})

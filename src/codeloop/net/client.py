@@ -112,9 +112,9 @@ class OriginClient:
         self._base_url = base_url
         self._connect_seconds = connect
         self._first_byte = first_byte
-        self._base: SplitResult = urlsplit(base_url)
-        self._port = self._base.port or (443 if self._base.scheme == "https" else 80)
-        self._idle: list[tuple[Connection, float]] = []
+        self._base_parts: SplitResult = urlsplit(base_url)
+        self._port = self._base_parts.port or (443 if self._base_parts.scheme == "https" else 80)
+        self._idle_connections: list[tuple[Connection, float]] = []
         self._proxy: ProxyClient | None = None
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
@@ -126,11 +126,11 @@ class OriginClient:
 
         If an idle connection turns out to be closed before an answer begins, the request is sent again on another one.
         """
-        require_reachable(self._base.hostname or "")
-        host = self._base.hostname or ""
+        require_reachable(self._base_parts.hostname or "")
+        host = self._base_parts.hostname or ""
         # No proxy can reach this machine's own servers, even if NO_PROXY does not list them.
         is_direct = self._tls is not None or is_local_host(host)
-        if not is_direct and (proxy := find_proxy(self._base.scheme, host, self._port, os.environ)):
+        if not is_direct and (proxy := find_proxy(self._base_parts.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.request(method, self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
@@ -146,14 +146,14 @@ class OriginClient:
     def release(self, source: BodyStream) -> None:
         """Take back the stream that a response was read from, to use its connection again or to drop it."""
         if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
-            self._idle.append((source, time.monotonic()))
+            self._idle_connections.append((source, time.monotonic()))
         else:
             source.close()
 
     async def aclose(self) -> None:
         """Drop the idle connections."""
-        while self._idle:
-            self._idle.pop()[0].close()
+        while self._idle_connections:
+            self._idle_connections.pop()[0].close()
         if self._proxy is not None:
             await self._proxy.aclose()
 
@@ -176,23 +176,26 @@ class OriginClient:
 
     async def _connect(self) -> Connection:
         try:
-            tls = (self._tls or load_service_tls_context()) if self._base.scheme == "https" else None
+            tls = (self._tls or load_service_tls_context()) if self._base_parts.scheme == "https" else None
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
-        connecting = Connection.open(self._base.hostname or "", self._port, tls)
+        connecting = Connection.open(self._base_parts.hostname or "", self._port, tls)
         return await _await_within(self._connect_seconds, connecting, "connect-timeout")
 
     def _take_idle(self) -> Connection | None:
-        while self._idle:
-            connection, since = self._idle.pop()
+        while self._idle_connections:
+            connection, since = self._idle_connections.pop()
             if connection.can_be_used and time.monotonic() - since < MODEL_KEEPALIVE.seconds:
                 return connection
             connection.close()
         return None
 
     def _format_head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
-        query = f"?{self._base.query}" if self._base.query else ""
-        lines = [f"{method} {self._base.path}{path}{query} HTTP/1.1", f"host: {format_host_header(self._base)}"]
+        query = f"?{self._base_parts.query}" if self._base_parts.query else ""
+        lines = [
+            f"{method} {self._base_parts.path}{path}{query} HTTP/1.1",
+            f"host: {format_host_header(self._base_parts)}",
+        ]
         # A line break in a value would let it add headers, or a second request.
         lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
         lines += [f"content-length: {length}", "", ""]

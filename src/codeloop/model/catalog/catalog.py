@@ -166,7 +166,7 @@ class Catalog:
         return max(files, key=lambda file: file.index.built)
 
     @cached_property
-    def _rows(self) -> dict[str, ProviderRow]:
+    def _rows_by_id(self) -> dict[str, ProviderRow]:
         return {row.id: row for row in self._file.index.providers}
 
     @property
@@ -190,14 +190,14 @@ class Catalog:
 
     def find_row(self, provider_id: str) -> ProviderRow | None:
         """Return one provider without its models, or None when the catalog has none of that id."""
-        return self._rows.get(provider_id)
+        return self._rows_by_id.get(provider_id)
 
     def find_provider(self, provider_id: str) -> ProviderInfo | None:
         """Return one provider with its models, or None. Decodes that provider only, once.
 
         Raises `ModelUnavailable` when the file is damaged.
         """
-        row = self._rows.get(provider_id)
+        row = self._rows_by_id.get(provider_id)
         if row is None:
             return None
         if provider_id not in self._providers:

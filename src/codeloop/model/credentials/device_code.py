@@ -133,16 +133,16 @@ class DeviceSigner:
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the token. Raises `ModelUnavailable`: it ran out and can't be renewed."""
         del url, headers, body
-        token = _get_valid_token(self._find()) or await self._renew()
+        token = _get_valid_token(self._find_stored()) or await self._renew_token()
         return {"authorization": f"Bearer {token}"}
 
-    def _find(self) -> JSON:
+    def _find_stored(self) -> JSON:
         return find_stored_sign_in(self._sign_in, self._provider_id, self._credentials) or {}
 
-    async def _renew(self) -> str:
+    async def _renew_token(self) -> str:
         with ExitStack() as held_lock:
             await acquire_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
-            data = self._find()
+            data = self._find_stored()
             # Another process was first: a second renewal could make its token invalid.
             if (token := _get_valid_token(data)) is not None:
                 return token

@@ -36,20 +36,20 @@ class KeyHelper:
         self._ttl = ttl
         self.key = ""
         """The key that was printed last; empty before the first run."""
-        self._until = 0.0
-        self._running = asyncio.Lock()
+        self._expires_at = 0.0
+        self._lock = asyncio.Lock()
 
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the key. Raises `ModelUnavailable`: the program gave none."""
         del url, headers, body
         # Concurrent requests wait for one run of the program.
-        async with self._running:
-            if time.monotonic() >= self._until:
-                self.key = await self._run()
-                self._until = time.monotonic() + self._ttl
+        async with self._lock:
+            if time.monotonic() >= self._expires_at:
+                self.key = await self._run_program()
+                self._expires_at = time.monotonic() + self._ttl
             return self._headers_of(self.key)
 
-    async def _run(self) -> str:
+    async def _run_program(self) -> str:
         try:
             # Run in `/`, with absolute folders in PATH: a project must not provide the program.
             process = await asyncio.create_subprocess_exec(

@@ -66,7 +66,7 @@ class Credentials:
         Raises `ModelUnavailable` when the file can't be read or is broken.
         """
         stored_keys: dict[str, StoredKey] = {}
-        for provider, raw in self._read().items():
+        for provider, raw in self._read_file().items():
             with suppress(msgspec.ValidationError):
                 stored_keys[provider] = msgspec.json.decode(raw, type=StoredKey)
         return stored_keys
@@ -122,12 +122,12 @@ class Credentials:
             # An unusable keyring must not prevent storing a key elsewhere.
             with suppress(ModelUnavailable):
                 self._clear_keyring(provider)
-        self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
+        self._change_file(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
 
     def find_sign_in(self, provider: str) -> JSON | None:
         """Return the stored result of a plugin's sign-in for a provider, or None. Raises as `entries` does."""
-        raw = self._read().get(provider)
+        raw = self._read_file().get(provider)
         with suppress(msgspec.MsgspecError):
             entry = None if raw is None else msgspec.json.decode(raw, type=JSON)
             return entry if entry is not None and entry.get("type") == "oauth" else None
@@ -141,14 +141,14 @@ class Credentials:
         with suppress(ModelUnavailable):
             self._clear_keyring(provider)
         raw = msgspec.Raw(msgspec.json.encode({**plugin, **entry, "type": "oauth"}))
-        self._change(lambda entries: {**entries, provider: raw})
+        self._change_file(lambda entries: {**entries, provider: raw})
 
     def remove_entry(self, provider: str) -> bool:
         """Remove the provider's entry, its key in the keyring too; return whether it existed. Raises as `put` does."""
-        if provider not in self._read():
+        if provider not in self._read_file():
             return False
         self._clear_keyring(provider)
-        self._change(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
+        self._change_file(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
         return True
 
     def read_stamp(self) -> tuple[int, ...]:
@@ -174,7 +174,7 @@ class Credentials:
 
             remove_key(provider, entry.origin)
 
-    def _read(self) -> dict[str, msgspec.Raw]:
+    def _read_file(self) -> dict[str, msgspec.Raw]:
         try:
             with self.path.open("rb") as file:
                 data = file.read(CREDENTIALS_BYTES.value + 1)
@@ -192,14 +192,14 @@ class Credentials:
                 "Correct the file, or move it away and run `codeloop auth login`."
             ) from error
 
-    def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
+    def _change_file(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
         # The file may be a link, for example into a folder of dotfiles: the link stays.
         target = Path(os.path.realpath(self.path))
         lock_file = target.with_name(target.name + ".lock")
         try:
             make_private(target.parent)
             with lock(lock_file, CREDENTIALS_LOCK.seconds):
-                entries = edit(self._read())
+                entries = edit(self._read_file())
                 data = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
                 write_atomically(target, data, sync=True)
         except TimeoutError as error:

@@ -38,13 +38,13 @@ class KeyringSigner:
         self._remember = remember
         self.key = ""
         """Empty until it was read."""
-        self._reading = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the key. Raises `ModelUnavailable` as `read_key` does, or when nothing answers."""
         del url, headers, body
         # Concurrent requests read it once, so that the user is asked only once to unlock it.
-        async with self._reading:
+        async with self._lock:
             if not self.key:
                 try:
                     async with asyncio.timeout(KEY_HELPER.seconds):

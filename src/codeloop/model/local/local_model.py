@@ -75,22 +75,22 @@ class LocalModel:
         async with self._asking:
             if not self._context.loaded_tokens:
                 self._context = await self._read_context(self._url, self._info.api_id or self._info.id)
-                self._take_context()
+                self._adopt_context()
             if tokens := self._choose_context(fixed):
                 loaded = self._context.loaded_tokens
                 had = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
                 yield RetryScheduled(0, f"{self._info.ref} {had}; it is now loaded with {tokens:,}.", now_ms())
-                await self._increase(tokens)
-        refusal = self._refuse(fixed, total)
+                await self._increase_context(tokens)
+        refusal = self._make_refusal(fixed, total)
         if refusal is not None:
             yield Finished("error", error=refusal)
             return
-        request = self._adapt(request, total)
+        request = self._adapt_request(request, total)
         has_calls = False
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 has_calls = has_calls or isinstance(event, CallStarted)
-                yield self._explain(event, has_calls) if isinstance(event, Finished) else event
+                yield self._explain_end(event, has_calls) if isinstance(event, Finished) else event
 
     def _choose_context(self, fixed: int) -> int:
         """Return the tokens of context to load the model with; 0: as it is.
@@ -108,7 +108,7 @@ class LocalModel:
         tokens = min(wish.tokens or enough, most or ADVISED_CONTEXT_TOKENS)
         return tokens if tokens > loaded else 0
 
-    async def _increase(self, tokens: int) -> None:
+    async def _increase_context(self, tokens: int) -> None:
         """Have the server load the model with more context, and adopt the context that it got."""
         if (increase := self._wish.increase) is None:
             return
@@ -119,9 +119,9 @@ class LocalModel:
             self._name = result.model
             self._context = self._context._replace(loaded_tokens=result.loaded_tokens)
             self._info = self._model.info
-            self._take_context()
+            self._adopt_context()
 
-    def _adapt(self, request: ModelRequest, total: int) -> ModelRequest:
+    def _adapt_request(self, request: ModelRequest, total: int) -> ModelRequest:
         """Adapt the request to the loaded model: its name, and an answer that fits next to the request."""
         if self._name:
             request = replace(request, body={**request.body, "model": self._name})
@@ -131,12 +131,12 @@ class LocalModel:
             request = replace(request, max_tokens=max(min(limit, loaded - total), MIN_ANSWER_TOKENS))
         return request
 
-    def _take_context(self) -> None:
+    def _adopt_context(self) -> None:
         loaded, limit = self._context.loaded_tokens, self._info.limits.context
         if loaded and (not limit or loaded < limit):
             self._info = replace(self._info, limits=replace(self._info.limits, context=loaded))
 
-    def _explain(self, end: Finished, has_calls: bool) -> Finished:
+    def _explain_end(self, end: Finished, has_calls: bool) -> Finished:
         """Add to the end of an answer how to give the model more context, if it had too little.
 
         An estimate lets a request pass that the server finds too long, or that leaves no room for an answer. A cut tool
@@ -154,7 +154,7 @@ class LocalModel:
         )
         return replace(end, reason="error", error=_make_context_error(message))
 
-    def _refuse(self, fixed: int, total: int) -> MessageError | None:
+    def _make_refusal(self, fixed: int, total: int) -> MessageError | None:
         """Return the error for a request of `total` tokens that does not fit; None: it fits.
 
         Compaction only helps when it is the conversation that is too long, so only then it is a ContextOverflowError.

@@ -63,7 +63,7 @@ class RecordingModel:
         self._model = model
         self._path = path
         self._paths = paths
-        self._memory = RequestDigester()
+        self._digester = RequestDigester()
         self.problem = ""
 
     @property
@@ -73,7 +73,7 @@ class RecordingModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the model's events, and record them."""
-        present = self._memory.digest_request(request, self._paths)
+        present = self._digester.digest_request(request, self._paths)
         fold = EventFold()
         events = self._model.stream(request)
         try:
@@ -81,10 +81,10 @@ class RecordingModel:
                 fold.add_event(event)
                 yield event
         finally:
-            self._write(fold.make_answer(classify_request(request), present))
+            self._write_answer(fold.make_answer(classify_request(request), present))
             await events.aclose()
 
-    def _write(self, answer: ScriptedAnswer) -> None:
+    def _write_answer(self, answer: ScriptedAnswer) -> None:
         if self.problem:
             return
         try:
@@ -127,9 +127,9 @@ class EventFold:
 
     def __init__(self) -> None:
         self._blocks: list[ScriptedBlock] = []
-        self._open: dict[str, int] = {}
-        self._block = -1
-        self._last = time.monotonic()
+        self._open_calls: dict[str, int] = {}
+        self._block_number = -1
+        self._last_time = time.monotonic()
         self._end = Finished("cut")
 
     def add_event(self, event: ModelEvent) -> None:
@@ -137,18 +137,18 @@ class EventFold:
         ms = self._measure_gap()
         match event:
             case TextDelta(text=text, block=block):
-                self._extend(TextBlock(text, ms=ms), block)
+                self._extend_block(TextBlock(text, ms=ms), block)
             case ReasoningDelta(text=text, block=block, metadata=metadata):
-                self._extend(ReasoningBlock(text, metadata, ms=ms), block)
+                self._extend_block(ReasoningBlock(text, metadata, ms=ms), block)
             case CallStarted(id=call_id, name=name):
-                self._open[call_id] = len(self._blocks)
-                self._append(CallBlock(ScriptedCall(name, "", call_id, complete=False), deltas=0, ms=ms))
+                self._open_calls[call_id] = len(self._blocks)
+                self._append_block(CallBlock(ScriptedCall(name, "", call_id, complete=False), deltas=0, ms=ms))
             case CallDelta(id=call_id, text=text):
-                self._grow(call_id, text, ms)
+                self._extend_call(call_id, text, ms)
             case CallReady():
-                self._close(event, ms)
+                self._close_call(event, ms)
             case RetryScheduled(attempt=attempt, message=message):
-                self._append(RetryBlock(attempt, message, ms))
+                self._append_block(RetryBlock(attempt, message, ms))
             case UsageUpdate(tokens=tokens):
                 self._end = Finished("cut", tokens)
             case Finished():
@@ -168,17 +168,17 @@ class EventFold:
 
     def _measure_gap(self) -> int:
         now = time.monotonic()
-        ms = int((now - self._last) * 1000)
+        ms = int((now - self._last_time) * 1000)
         # Not `now`: the rest of the millisecond counts with the next gap, or many short gaps would be lost.
-        self._last += ms / 1000
+        self._last_time += ms / 1000
         return ms
 
-    def _append(self, block: ScriptedBlock) -> None:
-        self._block = -1
+    def _append_block(self, block: ScriptedBlock) -> None:
+        self._block_number = -1
         self._blocks.append(block)
 
-    def _extend(self, piece: TextBlock | ReasoningBlock, number: int) -> None:
-        last = self._blocks[-1] if self._blocks and self._block == number else None
+    def _extend_block(self, piece: TextBlock | ReasoningBlock, number: int) -> None:
+        last = self._blocks[-1] if self._blocks and self._block_number == number else None
         match last, piece:
             case (TextBlock(), TextBlock()) | (ReasoningBlock(), ReasoningBlock()):
                 more: dict[str, object] = {
@@ -188,22 +188,22 @@ class EventFold:
                     more["metadata"] = {**last.metadata, **piece.metadata}
                 self._blocks[-1] = msgspec.structs.replace(last, **more)
             case _:
-                self._append(piece)
-                self._block = number
+                self._append_block(piece)
+                self._block_number = number
 
-    def _grow(self, call_id: str, text: str, ms: int) -> None:
-        index = self._open.get(call_id)
+    def _extend_call(self, call_id: str, text: str, ms: int) -> None:
+        index = self._open_calls.get(call_id)
         block = self._blocks[index] if index is not None else None
         if index is None or not isinstance(block, CallBlock):
             return
         call = msgspec.structs.replace(block.call, arguments=f"{block.call.arguments}{text}")
         self._blocks[index] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
 
-    def _close(self, event: CallReady, ms: int) -> None:
+    def _close_call(self, event: CallReady, ms: int) -> None:
         call = ScriptedCall(event.name, _parse_arguments(event.arguments), event.id)
-        index = self._open.pop(event.id, None)
+        index = self._open_calls.pop(event.id, None)
         if index is None:
-            self._append(CallBlock(call, ms=ms))
+            self._append_block(CallBlock(call, ms=ms))
             return
         block = self._blocks[index]
         self._blocks[index] = CallBlock(
@@ -215,13 +215,13 @@ class RequestDigester:
     """Digests requests for a recording, which stores only what is new since the last request of the same kind."""
 
     def __init__(self) -> None:
-        self._messages: dict[RequestKind, int] = {}
+        self._message_counts: dict[RequestKind, int] = {}
 
     def digest_request(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
         """Return what a recording stores of a request: digests, and the shape of the messages that are new in it."""
         kind = classify_request(request)
-        before = self._messages.get(kind)
-        self._messages[kind] = len(request.messages)
+        before = self._message_counts.get(kind)
+        self._message_counts[kind] = len(request.messages)
         new = (
             request.messages[before:]
             if before is not None and before <= len(request.messages)

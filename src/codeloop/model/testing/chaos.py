@@ -55,7 +55,7 @@ class ChaosModel:
         self._inner = inner
         self._rates = rates
         # One generator by kind, since requests for titles come at times that differ from run to run.
-        self._dice: dict[RequestKind, random.Random] = {
+        self._generators: dict[RequestKind, random.Random] = {
             "main": random.Random(f"{seed} main"),
             "side": random.Random(f"{seed} side"),
         }
@@ -73,7 +73,7 @@ class ChaosModel:
         import asyncio
 
         kind = classify_request(request)
-        dice = self._dice[kind]
+        dice = self._generators[kind]
         fault = self._draw_fault(dice)
         # Drawn in any case, so that each request takes the same number of draws, whatever its fault.
         point = dice.random()
@@ -81,7 +81,7 @@ class ChaosModel:
         if fault in _REFUSAL_ERRORS:
             yield _make_refusal(*_REFUSAL_ERRORS[fault])
             return
-        events = await self._answer(kind, request)
+        events = await self._request_answer(kind, request)
         if fault == "cut":
             self._repeats[kind] = (request, events)
         for number, event in enumerate(inject_fault(events, fault, point)):
@@ -97,7 +97,7 @@ class ChaosModel:
                 return name
         return ""
 
-    async def _answer(self, kind: RequestKind, request: ModelRequest) -> list[ModelEvent]:
+    async def _request_answer(self, kind: RequestKind, request: ModelRequest) -> list[ModelEvent]:
         repeat = self._repeats.pop(kind, None)
         if repeat is not None and repeat[0] == request:
             return repeat[1]

@@ -37,7 +37,7 @@ class ReplayModel:
         self._paths = paths
         self._info = info
         self._speed = speed
-        self._memory = RequestDigester()
+        self._digester = RequestDigester()
         answers = list(enumerate(read_answers(path), 1))
         self._remaining: dict[RequestKind, list[tuple[int, ScriptedAnswer]]] = {
             "main": [row for row in answers if row[1].kind == "main"],
@@ -71,7 +71,7 @@ class ReplayModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Play the next answer of the request's kind."""
         kind = classify_request(request)
-        present = self._memory.digest_request(request, self._paths)
+        present = self._digester.digest_request(request, self._paths)
         row = _take_next(self._remaining[kind], kind, present)
         if row is None:
             yield Finished(

@@ -113,7 +113,7 @@ class HttpModel:
         """Close idle connections."""
         await self._http.aclose()
 
-    def _request_headers(self, request: ModelRequest) -> dict[str, str]:
+    def _make_request_headers(self, request: ModelRequest) -> dict[str, str]:
         """Return the headers of one request, with its initiator for a service that bills by that.
 
         GitHub Copilot counts the requests of users only, not those that follow from tool calls.

@@ -24,7 +24,7 @@ class AnswerBlocks:
         self.pieces: list[str] = []
         self.kind = ""
         self.number: int = -1
-        self._open: dict[int, OpenCall] = {}
+        self._open_calls: dict[int, OpenCall] = {}
 
     def add_text(self, kind: str, number: int, text: str) -> None:
         """Add text to a block of the kind `read_text` or `reasoning` (thinking)."""
@@ -42,18 +42,18 @@ class AnswerBlocks:
     def start_call(self, number: int, call_id: str, name: str) -> None:
         """Begin a call, whose arguments come in pieces."""
         self.flush()
-        self._open[number], events = self.calls.open_call(call_id, name)
+        self._open_calls[number], events = self.calls.open_call(call_id, name)
         self.events += events
 
     def add_arguments(self, number: int, text: str) -> None:
         """Add a piece to the arguments of an open call; without such a call it is dropped."""
-        if text and (call := self._open.get(number)) is not None:
+        if text and (call := self._open_calls.get(number)) is not None:
             self.events += self.calls.add_arguments(call, text)
 
     def end_block(self, number: int) -> None:
         """End a block. A call is ready if its arguments are complete; the output limit may have cut them."""
         self.flush()
-        if (call := self._open.pop(number, None)) is not None:
+        if (call := self._open_calls.pop(number, None)) is not None:
             self.events += self.calls.complete_call(call)
 
     def flush(self) -> None:
@@ -91,7 +91,7 @@ class ResponseReader:
     def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
         """Take the data of the next events; text that belongs together becomes one delta."""
         for payload in payloads:
-            self._take(payload)
+            self._read_event(payload)
             if self.is_done:
                 break
         return self._blocks.take_events()
@@ -111,10 +111,10 @@ class ResponseReader:
             reason = "tool-calls" if self._blocks.calls.has_ready_call else "stop"
         return [*events, Finished(reason, self.tokens)]
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         raise NotImplementedError
 
-    def _fail(self, error: JSON) -> None:
+    def _set_error(self, error: JSON) -> None:
         # The first error is the cause; later ones follow from it.
         if self.error is None:
             self.error = error

@@ -57,7 +57,7 @@ class ServiceErrors(Struct, frozen=True):
         """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
         text = body.decode("utf-8", "replace")
         payload, hints = _parse_json(text), self.endpoint.hints
-        is_missing = hints is not None and is_missing_model(status, payload, text, self._model)
+        is_missing = hints is not None and is_missing_model(status, payload, text, self._model_name)
         return self._make_error(
             status, headers, text, payload, suggestion=await hints.suggest_models() if hints and is_missing else ""
         )
@@ -70,7 +70,7 @@ class ServiceErrors(Struct, frozen=True):
     def from_network(self, failure: NetworkError) -> APIError:
         """Return the error for a connection that failed, hung or was cut."""
         provider, host = self.info.provider_id, _format_host(self.endpoint.base_url)
-        reason = f" ({detail})" if (detail := self._hide_key(str(failure))) else ""
+        reason = f" ({detail})" if (detail := self._hide_secrets(str(failure))) else ""
         match failure.kind:
             case "connect" | "refused":
                 is_remote = self.endpoint.base_url.startswith("https:")
@@ -98,26 +98,26 @@ class ServiceErrors(Struct, frozen=True):
             case "protocol":
                 message = f"{host} did not answer as HTTP{reason}. Check the base URL of {provider}."
         retryable = failure.kind not in {"certificate", "protocol", "offline"}
-        metadata = {"url": self._url(), "kind": failure.kind}
+        metadata = {"url": self._format_url(), "kind": failure.kind}
         return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
 
     def from_signing(self, failure: Exception) -> ProviderAuthError:
         """Return the error for credentials that can't be obtained; its message says what to do."""
-        message = self._hide_key(str(failure))
+        message = self._hide_secrets(str(failure))
         return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
     def from_body(self, sample: bytes, what: str) -> APIError:
         """Return the error for an answer that is neither a stream nor JSON; `what` says what was expected."""
-        text = self._hide_key(extract_message(sample.decode("utf-8", "replace")))
+        text = self._hide_secrets(extract_message(sample.decode("utf-8", "replace")))
         host = _format_host(self.endpoint.base_url)
         message = f"{host} sent {what}: {text[:200]!r}. {self._advise_address()}"
-        return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._url()}))
+        return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._format_url()}))
 
     def _make_error(
         self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, suggestion: str = ""
     ) -> MessageError:
-        provider, body = self.info.provider_id, self._hide_key(text)[: MODEL_ERROR_BODY.value]
-        reason = self._hide_key(extract_message(text, payload))[:600]
+        provider, body = self.info.provider_id, self._hide_secrets(text)[: MODEL_ERROR_BODY.value]
+        reason = self._hide_secrets(extract_message(text, payload))[:600]
         request_number, remedy = find_request_id(headers, payload), find_remedy(text)
         code = (f"HTTP {status}" if status else "an error") + (f", request {request_number}" if request_number else "")
         if is_overflow(status, payload, text):
@@ -127,7 +127,7 @@ class ServiceErrors(Struct, frozen=True):
         lacks_credit, address = is_out_of_credit(status, payload, text), redact_url(self.endpoint.base_url)
         # Google names the wait in the body; a header is more precise.
         headers = {**find_retry_after(payload), **headers}
-        is_key, is_missing = is_key_refusal(status, text), is_missing_model(status, payload, text, self._model)
+        is_key, is_missing = is_key_refusal(status, text), is_missing_model(status, payload, text, self._model_name)
         # A 401 or 403 with a remedy of its own, such as a model that has to be enabled, is not about the key.
         if (is_key or status in {401, 403}) and not lacks_credit and (is_key or not remedy):
             message = self._describe_key_error(status, code, reason)
@@ -141,17 +141,17 @@ class ServiceErrors(Struct, frozen=True):
             message = f"{provider} refused the request ({code}: {reason}). {remedy}"
         elif is_missing and provider in DEPLOYMENT_PROVIDERS:
             message = (
-                f"{provider} has no deployment {self._model} at {address} ({code}: {reason}). "
+                f"{provider} has no deployment {self._model_name} at {address} ({code}: {reason}). "
                 f"Deploy it there, or name one that is deployed: `codeloop auth login {provider} --deployment NAME`, "
                 f"{provider} in /connect, or `id` at provider.{provider}.models.{self.info.id} in codeloop.json."
             )
         elif is_missing:
             message = (
-                f"{provider} has no model {self._model} at {address} ({code}: {reason}).{suggestion} "
+                f"{provider} has no model {self._model_name} at {address} ({code}: {reason}).{suggestion} "
                 f"`codeloop models {provider}` lists what there is."
             )
         elif is_wrong_path(status, text):
-            message = f"{provider} has nothing at {self._url()} ({code}: {reason}). {self._advise_address()}"
+            message = f"{provider} has nothing at {self._format_url()} ({code}: {reason}). {self._advise_address()}"
         elif status == 429:
             message = f"{provider} limits the rate of requests ({code}: {reason}). Wait, or choose another model."
         elif status is not None and status >= 500:
@@ -171,7 +171,7 @@ class ServiceErrors(Struct, frozen=True):
                 status_code=status,
                 response_headers=_select_headers(headers),
                 response_body=body,
-                metadata={"url": self._url(), **({"kind": kind} if kind else {})},
+                metadata={"url": self._format_url(), **({"kind": kind} if kind else {})},
             )
         )
 
@@ -197,10 +197,10 @@ class ServiceErrors(Struct, frozen=True):
         return f"Its base URL is probably {better}: correct {setting}."
 
     @property
-    def _model(self) -> str:
+    def _model_name(self) -> str:
         return self.info.api_id or self.info.id
 
-    def _hide_key(self, text: str) -> str:
+    def _hide_secrets(self, text: str) -> str:
         """Replace the key and other secrets of the request, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
         values = (value for _, value in query)
@@ -219,8 +219,8 @@ class ServiceErrors(Struct, frozen=True):
                 text = text.replace(secret.removeprefix("Bearer "), "[hidden]")
         return text
 
-    def _url(self) -> str:
-        return self._hide_key(redact_url(self.endpoint.base_url) + self.path)
+    def _format_url(self) -> str:
+        return self._hide_secrets(redact_url(self.endpoint.base_url) + self.path)
 
 
 def _parse_json(text: str) -> Any:

@@ -78,7 +78,7 @@ async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
     name = choose_profile(environment)
     if environment.get("AWS_PROFILE") and name not in files.profiles:
         raise ModelUnavailable(f"There is no AWS profile `{name}` in ~/.aws. Correct AWS_PROFILE or `options.profile`.")
-    if (keys := await _ProfileResolver(environment, files, region).find(name)) is not None:
+    if (keys := await _ProfileResolver(environment, files, region).find_keys(name)) is not None:
         return keys
     token, role = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""), environment.get("AWS_ROLE_ARN", "")
     if token and role:
@@ -110,7 +110,7 @@ class _ProfileResolver:
         self._files = files
         self._region = region
 
-    async def find(self, name: str, depth: int = 0) -> AwsKeys | None:
+    async def find_keys(self, name: str, depth: int = 0) -> AwsKeys | None:
         """Return the keys of a profile; None when it has no source of any. Raises `ModelUnavailable`."""
         profile = self._files.profiles.get(name, {})
         if depth > CLOUD_ROLES.value:
@@ -122,7 +122,7 @@ class _ProfileResolver:
             if token := profile.get("web_identity_token_file"):
                 session = profile.get("role_session_name", "")
                 return await fetch_web_identity_keys(token, role, session, self._region, self._environment)
-            return await self._by_role(name, profile, depth)
+            return await self._assume_role(name, profile, depth)
         if access and secret:
             return _make_static_keys(access, secret, profile.get("aws_session_token", ""))
         if "sso_session" in profile or "sso_start_url" in profile:
@@ -136,7 +136,7 @@ class _ProfileResolver:
             )
         return None
 
-    async def _by_role(self, name: str, profile: Section, depth: int) -> AwsKeys:
+    async def _assume_role(self, name: str, profile: Section, depth: int) -> AwsKeys:
         if "mfa_serial" in profile:
             raise ModelUnavailable(
                 f"The role of the AWS profile {name} asks for a code of a second factor, which codeloop can't enter. "
@@ -145,7 +145,7 @@ class _ProfileResolver:
             )
         match profile.get("source_profile"), profile.get("credential_source"):
             case str(source), _:
-                keys = await self.find(source, depth + 1)
+                keys = await self.find_keys(source, depth + 1)
             case _, "Environment":
                 keys = _read_variables(self._environment)
             case _, "Ec2InstanceMetadata":

@@ -59,12 +59,12 @@ class GoogleSigner:
         del url, headers, body
         async with self._lock:
             if time.time() + CLOUD_EARLY.seconds >= self._token[1]:
-                self._token = await self._fetch()
+                self._token = await self._fetch_token()
         # The project that pays for the request, and whose quota counts.
         quota = {"x-goog-user-project": self._project} if self._project else {}
         return {"authorization": f"Bearer {self._token[0]}", **quota}
 
-    async def _fetch(self) -> AccessToken:
+    async def _fetch_token(self) -> AccessToken:
         file = find_credentials_file(self._environment)
         if file is not None:
             content = await asyncio.to_thread(read_credentials_file, file)

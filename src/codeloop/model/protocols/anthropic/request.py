@@ -61,7 +61,7 @@ class AnthropicBody:
         self._quirks = quirks
         self._start: JSON = {"model": name} if start is None else start
         self._refuses_budget = bool(ADAPTIVE_MODEL_PATTERN.search(name.lower()))
-        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._tool)
+        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, system prompt and tools, then the messages.
@@ -79,19 +79,20 @@ class AnthropicBody:
         if self._quirks.accepts_cache_marks:
             last = messages[-MARKED_MESSAGE_COUNT:]
             messages[-MARKED_MESSAGE_COUNT:] = [
-                encode_message(message.role, _add_cache_mark(message.blocks, self._mark(request))) for message in last
+                encode_message(message.role, _add_cache_mark(message.blocks, self._choose_mark(request)))
+                for message in last
             ]
         bodies = b",".join([message.body for message in messages])
-        head = to_json(self._head(request))
+        head = to_json(self._make_head(request))
         return b"".join((head[:-1], b',"messages":[', bodies, b"]}"))
 
-    def _head(self, request: ModelRequest) -> JSON:
+    def _make_head(self, request: ModelRequest) -> JSON:
         info = self._info
         # The service requires `max_tokens`.
         ceiling = MODEL_OUTPUT.value
         longest = request.max_tokens or min(info.limits.output or ceiling, ceiling)
         head: JSON = {**self._start, "max_tokens": longest, "stream": True}
-        options = self._options(request)
+        options = self._make_options(request)
         thinking: Any = options.get("thinking")
         match thinking:
             case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
@@ -108,7 +109,7 @@ class AnthropicBody:
                     head["top_p"] = request.top_p
         head.update(options)
         head = merge_body({name: value for name, value in head.items() if value is not None}, request)
-        mark: JSON = {"cache_control": self._mark(request)} if self._quirks.accepts_cache_marks else {}
+        mark: JSON = {"cache_control": self._choose_mark(request)} if self._quirks.accepts_cache_marks else {}
         if request.tools:
             *tools, last = self._cache.encode_tools(request.tools)
             head["tools"] = [*tools, {**last, **mark}]
@@ -116,10 +117,10 @@ class AnthropicBody:
             head["system"] = [{"type": "text", "text": request.system, **mark}]
         return head
 
-    def _mark(self, request: ModelRequest) -> dict[str, str]:
+    def _choose_mark(self, request: ModelRequest) -> dict[str, str]:
         return HOUR_CACHE_MARK if request.wants_hour_cache and self._quirks.accepts_hour_marks else CACHE_MARK
 
-    def _options(self, request: ModelRequest) -> JSON:
+    def _make_options(self, request: ModelRequest) -> JSON:
         """Return the options, with the thinking that the model takes: newer ones refuse a budget and want an effort."""
         options = collect_options(self._info, request, self._quirks)
         match options.get("thinking"):
@@ -136,20 +137,20 @@ class AnthropicBody:
             case _:
                 return options
 
-    def _tool(self, spec: ToolSpec) -> JSON:
+    def _encode_tool(self, spec: ToolSpec) -> JSON:
         schema = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
         return encode_message(
-            "assistant" if isinstance(message, AssistantModelMessage) else "user", self._blocks(message)
+            "assistant" if isinstance(message, AssistantModelMessage) else "user", self._encode_blocks(message)
         )
 
-    def _blocks(self, message: ModelMessage) -> list[bytes]:
+    def _encode_blocks(self, message: ModelMessage) -> list[bytes]:
         """Return the content blocks of one message, each as JSON; none when nothing of it can be sent."""
         match message:
             case UserModelMessage(content=content):
-                blocks = [self._user(piece) for piece in content]
+                blocks = [self._encode_user_piece(piece) for piece in content]
             case ToolModelMessage(content=content):
                 blocks = [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
@@ -159,7 +160,7 @@ class AnthropicBody:
                     return []
         return [to_json(block) for block in blocks if block is not None]
 
-    def _user(self, piece: TextPiece | ImagePiece) -> JSON | None:
+    def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON | None:
         if isinstance(piece, TextPiece):
             return _encode_text(piece.text)
         name = piece.filename or "file"

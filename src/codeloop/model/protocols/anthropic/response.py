@@ -61,33 +61,33 @@ class AnthropicReader(ResponseReader):
         try:
             message = self._decode(body)
         except msgspec.DecodeError as error:
-            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
             return []
         if message.type == "error" or message.error is not None:
-            self._fail({"error": message.error})
+            self._set_error({"error": message.error})
             return []
-        self._count(message.usage)
+        self._add_usage(message.usage)
         for index, block in enumerate(list_objects(message.content)):
-            self._begin(index, block)
+            self._begin_block(index, block)
             self._blocks.end_block(index)
         self._reason = read_text(message.stop_reason)
         self.has_ended = bool(self._reason)
         return self._blocks.take_events()
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         try:
             event = self._decode(payload)
         except msgspec.DecodeError as error:
             # Gateways that also speak OpenAI's protocol end streams with its marker.
             if payload != b"[DONE]":
-                self._fail({"message": f"an event is not what the protocol says: {error}"})
+                self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
         if event.type == "content_block_delta" and event.delta is not None:
-            self._add(event.index, event.delta)
+            self._add_delta(event.index, event.delta)
         else:
-            self._handle(event)
+            self._handle_event(event)
 
-    def _add(self, index: int, delta: AnthropicDelta) -> None:
+    def _add_delta(self, index: int, delta: AnthropicDelta) -> None:
         if delta.text:
             self._blocks.add_text("text", index, read_text(delta.text))
         elif delta.partial_json:
@@ -97,18 +97,18 @@ class AnthropicReader(ResponseReader):
         elif delta.signature:
             self._blocks.add_metadata(index, {METADATA_KEY: {"signature": read_text(delta.signature)}})
 
-    def _handle(self, event: AnthropicEvent) -> None:
+    def _handle_event(self, event: AnthropicEvent) -> None:
         match event.type:
             case "content_block_start":
-                self._begin(event.index, event.content_block)
+                self._begin_block(event.index, event.content_block)
             case "content_block_stop":
                 self._blocks.end_block(event.index)
             case "message_start":
                 if is_json_object(event.message):
-                    self._count(event.message.get("usage"))
+                    self._add_usage(event.message.get("usage"))
                     self._blocks.events.append(UsageUpdate(self.tokens))
             case "message_delta":
-                self._count(event.usage)
+                self._add_usage(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
                     self._reason = read_text(event.delta.stop_reason)
                     self.has_ended = True
@@ -116,9 +116,9 @@ class AnthropicReader(ResponseReader):
                 self.is_done = self.has_ended = True
             case _:
                 if event.error is not None:
-                    self._fail({"error": event.error})
+                    self._set_error({"error": event.error})
 
-    def _begin(self, index: int, block: Any) -> None:
+    def _begin_block(self, index: int, block: Any) -> None:
         if not is_json_object(block):
             return
         self._blocks.flush()
@@ -138,7 +138,7 @@ class AnthropicReader(ResponseReader):
             case _:
                 return
 
-    def _count(self, usage: Any) -> None:
+    def _add_usage(self, usage: Any) -> None:
         """Take counts; those of later events are totals and replace earlier ones."""
         if is_json_object(usage):
             self._usage.update({name: value for name, value in usage.items() if value is not None})

@@ -62,9 +62,9 @@ class BedrockBody:
         name = info.api_id or info.id
         self._info = info
         self._quirks = quirks
-        self._caches = quirks.accepts_cache_marks and bool(CACHING_MODELS.search(name))
-        self._caches_tools = self._caches and bool(TOOL_CACHING_MODELS.search(name))
-        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._tool)
+        self._accepts_cache_points = quirks.accepts_cache_marks and bool(CACHING_MODELS.search(name))
+        self._accepts_tool_cache_points = self._accepts_cache_points and bool(TOOL_CACHING_MODELS.search(name))
+        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options, then the messages.
@@ -79,21 +79,23 @@ class BedrockBody:
                 messages[-1] = encode_message(message.role, messages[-1].blocks + message.blocks)
             else:
                 messages.append(message)
-        if self._caches:
+        if self._accepts_cache_points:
             users = [at for at, message in enumerate(messages) if message.role == "user"][-MARKED_MESSAGE_COUNT:]
             for at in users:
                 messages[at] = encode_message("user", [*messages[at].blocks, CACHE_POINT_JSON])
-        head = to_json(self._head(request))
+        head = to_json(self._make_head(request))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
 
-    def _head(self, request: ModelRequest) -> JSON:
+    def _make_head(self, request: ModelRequest) -> JSON:
         head: JSON = {}
         if request.system:
-            head["system"] = [{"text": request.system}, *([CACHE_POINT] if self._caches else [])]
+            head["system"] = [{"text": request.system}, *([CACHE_POINT] if self._accepts_cache_points else [])]
         tools = self._cache.encode_tools(request.tools) if request.tools else _describe_called_tools(request)
         if tools:
-            head["toolConfig"] = {"tools": [*tools, *([CACHE_POINT] if self._caches_tools and request.tools else [])]}
+            head["toolConfig"] = {
+                "tools": [*tools, *([CACHE_POINT] if self._accepts_tool_cache_points and request.tools else [])]
+            }
         inference: JSON = {}
         if request.max_tokens is not None:
             inference["maxTokens"] = request.max_tokens
@@ -114,18 +116,18 @@ class BedrockBody:
             head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **other_fields}
         return merge_body(head, request)
 
-    def _tool(self, spec: ToolSpec) -> JSON:
+    def _encode_tool(self, spec: ToolSpec) -> JSON:
         schema = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"toolSpec": {"name": spec.name, "description": spec.description, "inputSchema": {"json": schema}}}
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
         role = "assistant" if isinstance(message, AssistantModelMessage) else "user"
-        return encode_message(role, [to_json(block) for block in self._blocks(message) if block is not None])
+        return encode_message(role, [to_json(block) for block in self._encode_blocks(message) if block is not None])
 
-    def _blocks(self, message: ModelMessage) -> list[JSON | None]:
+    def _encode_blocks(self, message: ModelMessage) -> list[JSON | None]:
         match message:
             case UserModelMessage(content=content):
-                blocks = [self._user(piece, number) for number, piece in enumerate(content, 1)]
+                blocks = [self._encode_user_piece(piece, number) for number, piece in enumerate(content, 1)]
                 has_text = any(block is not None and "text" in block for block in blocks)
                 is_document = any(block is not None and "document" in block for block in blocks)
                 # The service refuses a document without text beside it.
@@ -139,7 +141,7 @@ class BedrockBody:
                     return []
                 return blocks
 
-    def _user(self, piece: TextPiece | ImagePiece, number: int) -> JSON | None:
+    def _encode_user_piece(self, piece: TextPiece | ImagePiece, number: int) -> JSON | None:
         if isinstance(piece, TextPiece):
             return _encode_text(piece.text)
         name = piece.filename or "file"

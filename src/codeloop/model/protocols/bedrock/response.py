@@ -76,10 +76,10 @@ class BedrockReader(ResponseReader):
         try:
             answer: Any = msgspec.json.decode(body)
         except msgspec.DecodeError as error:
-            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
             return []
         if not is_json_object(answer) or not is_json_object(output := answer.get("output")):
-            self._fail(answer)
+            self._set_error(answer)
             return []
         message = output.get("message")
         for index, block in enumerate(list_objects(message.get("content") if is_json_object(message) else None)):
@@ -99,14 +99,14 @@ class BedrockReader(ResponseReader):
         else:
             self._blocks.add_text("text", index, read_text(block.get("text")))
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         try:
             event = self._decode(payload)
         except msgspec.MsgspecError as error:
-            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
         if event.content_block_delta is not None:
-            self._add(event.content_block_delta)
+            self._add_delta(event.content_block_delta)
         elif is_json_object(start := event.content_block_start):
             inner = start.get("start")
             if is_json_object(inner) and is_json_object(use := inner.get("toolUse")):
@@ -123,9 +123,11 @@ class BedrockReader(ResponseReader):
             body = exception.get("body")
             message = read_text(body.get("message")) if is_json_object(body) else ""
             kind = read_text(exception.get("type"))
-            self._fail({"error": {"code": EXCEPTION_STATUSES.get(kind, 500), "type": kind, "message": message or kind}})
+            self._set_error(
+                {"error": {"code": EXCEPTION_STATUSES.get(kind, 500), "type": kind, "message": message or kind}}
+            )
 
-    def _add(self, bedrock_block_delta: BedrockBlockDelta) -> None:
+    def _add_delta(self, bedrock_block_delta: BedrockBlockDelta) -> None:
         index, delta = bedrock_block_delta.content_block_index, bedrock_block_delta.delta
         if delta is None:
             return
@@ -150,9 +152,9 @@ class BedrockReader(ResponseReader):
     def _end_answer(self, reason: str) -> None:
         if reason in BLOCK_REASONS:
             message = f"Bedrock stopped the answer: {BLOCK_REASONS[reason]} ({reason})"
-            self._fail({"error": {"code": "content_filter", "message": message}})
+            self._set_error({"error": {"code": "content_filter", "message": message}})
         elif reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
-            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
+            self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
         else:
             self._reason, self.has_ended = reason, True
 

@@ -20,4 +20,4 @@ class OpenAIChat(HttpModel):
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and return its events until Finished. Closing the generator drops the connection."""
-        return self._exchange(self._request_headers(request), self._body.encode(request), OpenAIReader())
+        return self._exchange(self._make_request_headers(request), self._body.encode(request), OpenAIReader())

@@ -57,16 +57,16 @@ class OpenAIBody:
         self._info = info
         self._quirks = quirks
         name = (info.api_id or info.id).lower()
-        self._marks = any(matches(name, pattern) for pattern in quirks.cache_marked_models)
-        self._cache = EncodingCache(self._encode_message, self._tool)
+        self._needs_cache_marks = any(matches(name, pattern) for pattern in quirks.cache_marked_models)
+        self._cache = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then the messages."""
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
         messages = [*system, *filter(None, self._cache.encode_messages(request))]
-        if self._marks:
+        if self._needs_cache_marks:
             messages = _add_cache_marks(messages, len(system))
-        head = to_json(self._head(request, self._find_limit(request, messages)))
+        head = to_json(self._make_head(request, self._find_limit(request, messages)))
         return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
 
     def _find_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
@@ -87,7 +87,7 @@ class OpenAIBody:
         room = limits.context - (size - images) // BYTES_PER_TOKEN
         return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
-    def _head(self, request: ModelRequest, limit: int | None) -> JSON:
+    def _make_head(self, request: ModelRequest, limit: int | None) -> JSON:
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
         if quirks.accepts_usage_option:
@@ -109,7 +109,7 @@ class OpenAIBody:
             head["tools"] = self._cache.encode_tools(request.tools)
         return head
 
-    def _tool(self, spec: ToolSpec) -> JSON:
+    def _encode_tool(self, spec: ToolSpec) -> JSON:
         parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return {"type": "function", "function": function}
@@ -118,23 +118,23 @@ class OpenAIBody:
         """Return the wire's messages for one of ours, comma-separated; b"" when nothing of it can be sent."""
         match message:
             case UserModelMessage(content=content):
-                return to_json({"role": "user", "content": self._user(content)})
+                return to_json({"role": "user", "content": self._encode_user_content(content)})
             case ToolModelMessage(content=content):
                 results = (
-                    {"role": "tool", "tool_call_id": self._id(piece.call_id), "content": piece.output}
+                    {"role": "tool", "tool_call_id": self._encode_call_id(piece.call_id), "content": piece.output}
                     for piece in content
                 )
                 return b",".join(map(to_json, results))
             case AssistantModelMessage():
-                answer = self._assistant(message)
+                answer = self._encode_assistant(message)
                 return to_json(answer) if answer else b""
 
-    def _user(self, content: tuple[TextPiece | ImagePiece, ...]) -> str | list[JSON]:
+    def _encode_user_content(self, content: tuple[TextPiece | ImagePiece, ...]) -> str | list[JSON]:
         if len(content) == 1 and isinstance(content[0], TextPiece):
             return content[0].text
-        return [self._user_piece(piece) for piece in content]
+        return [self._encode_user_piece(piece) for piece in content]
 
-    def _user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
+    def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):
             return {"type": "text", "text": piece.text}
         name = piece.filename or "file"
@@ -145,18 +145,18 @@ class OpenAIBody:
             return {"type": "file", "file": {"filename": name, "file_data": url}}
         return {"type": "image_url", "image_url": {"url": url}}
 
-    def _assistant(self, message: AssistantModelMessage) -> JSON | None:
+    def _encode_assistant(self, message: AssistantModelMessage) -> JSON | None:
         text = "".join(piece.text for piece in message.content if isinstance(piece, TextPiece))
         calls = [piece for piece in message.content if isinstance(piece, CallPiece)]
         if not text and not calls:
             return None
         answer: JSON = {"role": "assistant", "content": text or None}
         thoughts = [piece for piece in message.content if isinstance(piece, ReasoningPiece)]
-        answer.update(self._reasoning(thoughts, is_same_model=message.origin == self._info.ref))
+        answer.update(self._encode_reasoning(thoughts, is_same_model=message.origin == self._info.ref))
         if calls:
             answer["tool_calls"] = [
                 {
-                    "id": self._id(piece.id),
+                    "id": self._encode_call_id(piece.id),
                     "type": "function",
                     "function": {"name": sanitize_tool_name(piece.name), "arguments": piece.arguments},
                 }
@@ -164,7 +164,7 @@ class OpenAIBody:
             ]
         return answer
 
-    def _reasoning(self, thoughts: list[ReasoningPiece], *, is_same_model: bool) -> JSON:
+    def _encode_reasoning(self, thoughts: list[ReasoningPiece], *, is_same_model: bool) -> JSON:
         """Return thinking in the field that the model expects; signed details only go to the model that made them."""
         field = self._info.reasoning_field or self._quirks.reasoning_field
         details = [item for piece in thoughts for item in _list_reasoning_details(piece)] if is_same_model else []
@@ -173,7 +173,7 @@ class OpenAIBody:
             data[field] = "\n".join(piece.text for piece in thoughts if piece.text)
         return data
 
-    def _id(self, name: str) -> str:
+    def _encode_call_id(self, name: str) -> str:
         length = self._quirks.call_id_length
         return sanitize_call_id(name, length) if length else name
 

@@ -72,7 +72,7 @@ class OpenAIReader(ResponseReader):
     def __init__(self) -> None:
         super().__init__()
         self._decode = msgspec.json.Decoder(CompletionChunk).decode
-        self._details: list[JSON] = []
+        self._reasoning_details: list[JSON] = []
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream."""
@@ -86,46 +86,46 @@ class OpenAIReader(ResponseReader):
         self._emit_details()
         return super().finish()
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         if payload == b"[DONE]":
             self.is_done = self.has_ended = True
             return
         try:
             chunk = self._decode(payload)
         except msgspec.DecodeError as error:
-            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
         if chunk.choices:
-            self._choice(chunk.choices[0])
+            self._read_choice(chunk.choices[0])
         if chunk.usage is not None:
             self.tokens = parse_usage(chunk.usage, read_tier(chunk.service_tier))
         if chunk.error is not None:
-            self._fail({"error": chunk.error})
+            self._set_error({"error": chunk.error})
         # Some services report an error inside a 200 as a plain `message` or `detail`.
         elif not chunk.choices and chunk.usage is None and (message := chunk.message or chunk.detail):
-            self._fail({"message": str(message)})
+            self._set_error({"message": str(message)})
 
-    def _choice(self, choice: CompletionChoice) -> None:
+    def _read_choice(self, choice: CompletionChoice) -> None:
         message = choice.delta or choice.message
         if message is not None:
             reasoning_content = message.reasoning_content or message.reasoning or message.reasoning_text
             if reasoning_content or message.reasoning_details:
-                self._think(reasoning_content, message.reasoning_details)
+                self._add_thinking(reasoning_content, message.reasoning_details)
             if message.content:
-                self._say(message.content)
+                self._add_text(message.content)
             if message.refusal:
-                self._say(message.refusal)
+                self._add_text(message.refusal)
             if message.tool_calls:
-                self._call(message.tool_calls)
+                self._add_calls(message.tool_calls)
         if choice.error is not None:
-            self._fail({"error": choice.error})
+            self._set_error({"error": choice.error})
         if choice.finish_reason:
             self._reason = str(choice.finish_reason).lower()
             if self._reason == "error":
-                self._fail({"message": "the service stopped with an error and gave no reason"})
+                self._set_error({"message": "the service stopped with an error and gave no reason"})
             self.has_ended = True
 
-    def _say(self, content: Any) -> None:
+    def _add_text(self, content: Any) -> None:
         if isinstance(content, str):
             if self._blocks.kind != "text":
                 self._open_block("text")
@@ -135,13 +135,13 @@ class OpenAIReader(ResponseReader):
         for item in list_objects(content):
             match item:
                 case {"type": "thinking", "thinking": [*parts]}:
-                    self._think("".join(read_text(part.get("text")) for part in list_objects(parts)), None)
+                    self._add_thinking("".join(read_text(part.get("text")) for part in list_objects(parts)), None)
                 case {"text": str(words)}:
-                    self._say(words)
+                    self._add_text(words)
                 case _:
                     continue
 
-    def _think(self, thought: Any, details: Any) -> None:
+    def _add_thinking(self, thought: Any, details: Any) -> None:
         if self._blocks.kind != "reasoning":
             self._open_block("reasoning")
         if isinstance(thought, str):
@@ -149,7 +149,7 @@ class OpenAIReader(ResponseReader):
         for detail in list_objects(details):
             if not thought:
                 self._blocks.pieces.append(read_text(detail.get("text")) or read_text(detail.get("summary")))
-            merge_reasoning_detail(self._details, detail)
+            merge_reasoning_detail(self._reasoning_details, detail)
 
     def _open_block(self, kind: str) -> None:
         self._blocks.flush()
@@ -159,9 +159,9 @@ class OpenAIReader(ResponseReader):
         self._blocks.number += 1
 
     def _emit_details(self) -> None:
-        if not self._details:
+        if not self._reasoning_details:
             return
-        details, self._details = self._details, []
+        details, self._reasoning_details = self._reasoning_details, []
         if self._blocks.kind != "reasoning":
             self._blocks.kind = "reasoning"
             self._blocks.number += 1
@@ -169,7 +169,7 @@ class OpenAIReader(ResponseReader):
             ReasoningDelta("", self._blocks.number, {METADATA_KEY: {"reasoning_details": details}})
         )
 
-    def _call(self, pieces: Any) -> None:
+    def _add_calls(self, pieces: Any) -> None:
         if self._blocks.kind != "call":
             self._open_block("call")
         for piece in list_objects(pieces):

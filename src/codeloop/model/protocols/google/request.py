@@ -54,12 +54,12 @@ class GoogleBody:
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options first, then a content for each message."""
-        head = to_json(self._head(request))
+        head = to_json(self._make_head(request))
         contents = b",".join(filter(None, self._cache.encode_messages(request)))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"contents":[', contents, b"]}"))
 
-    def _head(self, request: ModelRequest) -> JSON:
+    def _make_head(self, request: ModelRequest) -> JSON:
         options = collect_options(self._info, request, self._quirks)
         generation: JSON = {}
         if request.max_tokens is not None:
@@ -94,22 +94,22 @@ class GoogleBody:
         """Return the content of one message; b"" when nothing of it can be sent."""
         match message:
             case UserModelMessage(content=content):
-                parts = [self._user(piece) for piece in content]
+                parts = [self._encode_user_piece(piece) for piece in content]
             case ToolModelMessage(content=content):
                 parts = [_encode_result(piece) for piece in content]
             case AssistantModelMessage():
-                parts = self._assistant(message)
+                parts = self._encode_assistant(message)
         role = "model" if isinstance(message, AssistantModelMessage) else "user"
         return to_json({"role": role, "parts": parts}) if parts else b""
 
-    def _user(self, piece: TextPiece | ImagePiece) -> JSON:
+    def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):
             return {"text": piece.text}
         if not accepts_attachment(self._info, self._quirks, piece.mime):
             return {"text": f"[{piece.filename or 'file'} ({piece.mime}) left out: this model can't read it]"}
         return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
 
-    def _assistant(self, message: AssistantModelMessage) -> list[JSON]:
+    def _encode_assistant(self, message: AssistantModelMessage) -> list[JSON]:
         """Return the parts of an answer, each with the signature that it came with: the service checks them."""
         is_same_model = message.origin == self._info.ref
         parts: list[JSON] = []

@@ -80,7 +80,7 @@ class GoogleReader(ResponseReader):
     def __init__(self) -> None:
         super().__init__()
         self._decode = msgspec.json.Decoder(GoogleChunk).decode
-        self._number = 0
+        self._block_number = 0
         self._has_counts = False
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
@@ -88,23 +88,23 @@ class GoogleReader(ResponseReader):
         try:
             chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
         except msgspec.MsgspecError as error:
-            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
             return []
         for chunk in chunks if isinstance(chunks, list) else [chunks]:
-            self._read(chunk)
+            self._read_chunk(chunk)
         return self._blocks.take_events()
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         try:
             chunk = self._decode(payload)
         except msgspec.MsgspecError as error:
-            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
-        self._read(chunk)
+        self._read_chunk(chunk)
 
-    def _read(self, chunk: GoogleChunk) -> None:
+    def _read_chunk(self, chunk: GoogleChunk) -> None:
         if chunk.error is not None:
-            self._fail({"error": chunk.error})
+            self._set_error({"error": chunk.error})
             return
         if chunk.usage_metadata is not None:
             self.tokens = parse_usage(chunk.usage_metadata)
@@ -117,53 +117,53 @@ class GoogleReader(ResponseReader):
                 for part in candidate.content.parts:
                     self._read_part(part)
             if candidate.finish_reason:
-                self._finish(read_text(candidate.finish_reason), read_text(candidate.finish_message))
+                self._end_answer(read_text(candidate.finish_reason), read_text(candidate.finish_message))
         elif is_json_object(chunk.prompt_feedback) and (reason := read_text(chunk.prompt_feedback.get("blockReason"))):
             self._block_answer(reason, read_text(chunk.prompt_feedback.get("blockReasonMessage")))
 
     def _read_part(self, part: GooglePart) -> None:
         signature = read_text(part.thought_signature)
         if part.function_call is not None:
-            self._call(part.function_call, signature)
+            self._add_call(part.function_call, signature)
             return
         words = read_text(part.text)
         kind = "reasoning" if part.thought else "text"
         if words:
-            if kind != self._blocks.kind or signature or self._blocks.number != self._number:
+            if kind != self._blocks.kind or signature or self._blocks.number != self._block_number:
                 self._open_block(kind)
             self._blocks.pieces.append(words)
         if not signature:
             return
         if part.thought:
-            self._sign({"signature": signature, "part": "thought"}, is_new=not words)
+            self._add_signature({"signature": signature, "part": "thought"}, is_new=not words)
         else:
-            self._sign({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
+            self._add_signature({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
 
-    def _call(self, function_call: GoogleFunctionCall, signature: str) -> None:
+    def _add_call(self, function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
         call, events = self._blocks.calls.open_call(read_text(function_call.id), read_text(function_call.name))
         if signature:
-            self._sign({"signature": signature, "part": "call", "call": call.id}, is_new=True)
-        self._number += 1
+            self._add_signature({"signature": signature, "part": "call", "call": call.id}, is_new=True)
+        self._block_number += 1
         self._blocks.events += events
         self._blocks.events += self._blocks.calls.add_arguments(call, format_arguments(function_call.args) or "{}")
         self._blocks.events += self._blocks.calls.complete_call(call)
 
     def _open_block(self, kind: str) -> None:
         self._blocks.flush()
-        self._number += 1
-        self._blocks.kind, self._blocks.number = kind, self._number
+        self._block_number += 1
+        self._blocks.kind, self._blocks.number = kind, self._block_number
 
-    def _sign(self, metadata: JSON, *, is_new: bool) -> None:
+    def _add_signature(self, metadata: JSON, *, is_new: bool) -> None:
         """Emit a signature; it is stored in the order in which it came, so the text after it begins a new block."""
         if is_new:
-            self._number += 1
-        self._blocks.add_metadata(self._number, {METADATA_KEY: metadata})
-        self._number += 1
+            self._block_number += 1
+        self._blocks.add_metadata(self._block_number, {METADATA_KEY: metadata})
+        self._block_number += 1
 
-    def _finish(self, reason: str, detail: str) -> None:
+    def _end_answer(self, reason: str, detail: str) -> None:
         if reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
-            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})"}})
+            self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})"}})
         elif reason in BLOCK_REASONS or reason == "MISSING_THOUGHT_SIGNATURE":
             self._block_answer(reason, detail)
         else:
@@ -173,7 +173,7 @@ class GoogleReader(ResponseReader):
     def _block_answer(self, reason: str, detail: str) -> None:
         why = BLOCK_REASONS.get(reason, "it gives no reason")
         message = f"Google stopped the answer: {why} ({detail or reason})"
-        self._fail({"error": {"code": "content_filter", "message": message}})
+        self._set_error({"error": {"code": "content_filter", "message": message}})
 
 
 def parse_usage(usage: Any) -> Tokens:

@@ -38,7 +38,7 @@ class _SchemaConverter:
         node = self._merge_all(node, references)
         branches = _list_branches(node)
         if branches is not None:
-            return self._union(node, branches, references, depth)
+            return self._convert_union(node, branches, references, depth)
         return self._convert_single(node, references, depth)
 
     def _resolve(self, value: Any, references: tuple[str, ...]) -> tuple[JSON, tuple[str, ...], bool]:
@@ -49,10 +49,10 @@ class _SchemaConverter:
             if target in references or not target.startswith("#"):
                 return siblings, references, False
             references = (*references, target)
-            node = {**self._find(target), **siblings}
+            node = {**self._resolve_pointer(target), **siblings}
         return node, references, True
 
-    def _find(self, target: str) -> JSON:
+    def _resolve_pointer(self, target: str) -> JSON:
         root: Any = self._root
         for name in target.removeprefix("#").split("/")[1:]:
             root = root.get(name.replace("~1", "/").replace("~0", "~")) if is_object(root) else None
@@ -75,7 +75,7 @@ class _SchemaConverter:
                 merged["required"] = list(dict.fromkeys(required))
         return merged
 
-    def _union(self, node: JSON, branches: list[Any], references: tuple[str, ...], depth: int) -> JSON:
+    def _convert_union(self, node: JSON, branches: list[Any], references: tuple[str, ...], depth: int) -> JSON:
         """Return a union. Next to `anyOf` the subset allows a description only."""
         members = [self._resolve(branch, references)[0] for branch in branches]
         non_null = [branch for branch, what in zip(branches, members, strict=True) if not _is_null(what)]

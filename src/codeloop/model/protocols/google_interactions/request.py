@@ -39,15 +39,15 @@ class InteractionBody:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._tool)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: the fields that never change, then the steps of each message."""
-        head = to_json(self._head(request))
+        head = to_json(self._make_head(request))
         steps = b",".join(filter(None, self._cache.encode_messages(request)))
         return b"".join((head[:-1], b',"input":[', steps, b"]}"))
 
-    def _head(self, request: ModelRequest) -> JSON:
+    def _make_head(self, request: ModelRequest) -> JSON:
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True, "store": False}
         if request.system:
             head["system_instruction"] = request.system
@@ -70,7 +70,7 @@ class InteractionBody:
             head["generation_config"] = config
         return merge_body(head, request)
 
-    def _tool(self, spec: ToolSpec) -> JSON:
+    def _encode_tool(self, spec: ToolSpec) -> JSON:
         parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters}
 
@@ -78,7 +78,9 @@ class InteractionBody:
         """Return the steps of one message, comma-separated; b"" when nothing of it can be sent."""
         match message:
             case UserModelMessage(content=content):
-                steps: list[JSON] = [{"type": "user_input", "content": [self._user(piece) for piece in content]}]
+                steps: list[JSON] = [
+                    {"type": "user_input", "content": [self._encode_user_piece(piece) for piece in content]}
+                ]
             case ToolModelMessage(content=content):
                 steps = [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
@@ -87,7 +89,7 @@ class InteractionBody:
                 steps = [step for step in items if step is not None]
         return b",".join(map(to_json, steps))
 
-    def _user(self, piece: TextPiece | ImagePiece) -> JSON:
+    def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):
             return {"type": "text", "text": piece.text}
         if not accepts_attachment(self._info, self._quirks, piece.mime):

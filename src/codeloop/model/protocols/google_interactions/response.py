@@ -58,35 +58,35 @@ class InteractionReader(ResponseReader):
         try:
             answer = self._decode(body)
         except msgspec.MsgspecError as error:
-            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
             return []
         if answer.error is not None:
-            self._fail({"error": answer.error})
+            self._set_error({"error": answer.error})
             return []
         for index, step in enumerate(list_objects(answer.steps)):
-            self._begin(index, step)
+            self._begin_step(index, step)
             self._blocks.end_block(index)
-        self._complete({"status": answer.status, "usage": answer.usage})
+        self._end_answer({"status": answer.status, "usage": answer.usage})
         return self._blocks.take_events()
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         try:
             event = self._decode(payload)
         except msgspec.MsgspecError as error:
             # The marker that ends streams of chat completions is no event; some gateways send it here too.
             if payload != b"[DONE]":
-                self._fail({"message": f"an event is not what the protocol says: {error}"})
+                self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
         if event.event_type == "step.delta" and event.delta is not None:
-            self._add(event.index, event.delta)
+            self._add_delta(event.index, event.delta)
             return
         match event.event_type:
             case "step.start":
-                self._begin(event.index, event.step)
+                self._begin_step(event.index, event.step)
             case "step.stop":
                 self._blocks.end_block(event.index)
             case "interaction.completed":
-                self._complete(event.interaction)
+                self._end_answer(event.interaction)
                 self.is_done = self.has_ended
             case "interaction.status_update":
                 if event.usage is not None:
@@ -94,9 +94,9 @@ class InteractionReader(ResponseReader):
                     self._blocks.events.append(UsageUpdate(self.tokens))
             case _:
                 if event.error is not None:
-                    self._fail({"error": event.error})
+                    self._set_error({"error": event.error})
 
-    def _begin(self, index: int, step: Any) -> None:
+    def _begin_step(self, index: int, step: Any) -> None:
         if not is_json_object(step):
             return
         self._blocks.flush()
@@ -113,11 +113,11 @@ class InteractionReader(ResponseReader):
                     index,
                     "".join(read_text(each.get("text")) for each in list_objects(step.get("summary"))),
                 )
-                self._sign(index, read_text(step.get("signature")))
+                self._add_signature(index, read_text(step.get("signature")))
             case _:
                 return
 
-    def _add(self, index: int, delta: StepDelta) -> None:
+    def _add_delta(self, index: int, delta: StepDelta) -> None:
         match delta.type:
             case "text":
                 self._blocks.add_text("text", index, read_text(delta.text))
@@ -127,22 +127,22 @@ class InteractionReader(ResponseReader):
                 words = delta.content.get("text") if is_json_object(delta.content) else delta.text
                 self._blocks.add_text("reasoning", index, read_text(words))
             case "thought_signature":
-                self._sign(index, read_text(delta.signature))
+                self._add_signature(index, read_text(delta.signature))
             case _:
                 return
 
-    def _sign(self, index: int, signature: str) -> None:
+    def _add_signature(self, index: int, signature: str) -> None:
         if signature:
             self._blocks.add_metadata(index, {METADATA_KEY: {"signature": signature}})
 
-    def _complete(self, interaction: Any) -> None:
+    def _end_answer(self, interaction: Any) -> None:
         if not is_json_object(interaction):
             return
         if interaction.get("usage") is not None:
             self.tokens = parse_usage(interaction.get("usage"))
         status = read_text(interaction.get("status"))
         if status in FAILURE_MESSAGES:
-            self._fail({"error": {"code": 500, "message": FAILURE_MESSAGES[status]}})
+            self._set_error({"error": {"code": 500, "message": FAILURE_MESSAGES[status]}})
         elif status != "in_progress":
             self._reason, self.has_ended = status, bool(status)
 

@@ -45,7 +45,7 @@ class OpenAIResponses(HttpModel):
         # Ends, since each feature can be omitted only once.
         while True:
             body = self._body.encode(request)
-            async with aclosing(self._exchange(self._request_headers(request), body, ResponsesReader())) as events:
+            async with aclosing(self._exchange(self._make_request_headers(request), body, ResponsesReader())) as events:
                 async for event in events:
                     if isinstance(event, Finished) and self._omit_refused(event):
                         break

@@ -63,8 +63,8 @@ class ResponsesBody:
         self._info = info
         self._quirks = quirks
         name = info.api_id or info.id
-        self._takes_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar_models)
-        self._cache = EncodingCache(self._encode_message, self._tool)
+        self._accepts_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar_models)
+        self._cache = EncodingCache(self._encode_message, self._encode_tool)
 
     def omit(self, feature: str) -> bool:
         """Drop a feature from all further requests; return whether requests contained it until now."""
@@ -72,17 +72,17 @@ class ResponsesBody:
             return False
         # Messages that are encoded already contain the feature: they are encoded again.
         self.omissions.add(feature)
-        self._cache = EncodingCache(self._encode_message, self._tool)
+        self._cache = EncodingCache(self._encode_message, self._encode_tool)
         return True
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options and tools first, then the system prompt and the items of each message."""
-        head = to_json(self._head(request))
+        head = to_json(self._make_head(request))
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
         items = b",".join([*system, *filter(None, self._cache.encode_messages(request))])
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
 
-    def _head(self, request: ModelRequest) -> JSON:
+    def _make_head(self, request: ModelRequest) -> JSON:
         info, quirks = self._info, self._quirks
         head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
         if info.reasoning and INCLUDE_FEATURE not in self.omissions:
@@ -108,8 +108,8 @@ class ResponsesBody:
             merge_body({name: value for name, value in head.items() if value is not None}, request)
         )
 
-    def _tool(self, spec: ToolSpec) -> JSON:
-        if spec.name == PATCH_TOOL and self._takes_patches:
+    def _encode_tool(self, spec: ToolSpec) -> JSON:
+        if spec.name == PATCH_TOOL and self._accepts_patches:
             return encode_patch_tool(spec)
         parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {
@@ -124,14 +124,14 @@ class ResponsesBody:
         """Return the items of one message as JSON, comma-separated; b"" for a message without any item."""
         match message:
             case UserModelMessage(content=content):
-                items = [{"role": "user", "content": [self._user_piece(piece) for piece in content]}]
+                items = [{"role": "user", "content": [self._encode_user_piece(piece) for piece in content]}]
             case ToolModelMessage(content=content):
-                items = [self._result(piece) for piece in content]
+                items = [self._encode_result(piece) for piece in content]
             case AssistantModelMessage():
-                items = list(self._assistant(message))
+                items = list(self._encode_assistant(message))
         return b",".join(map(to_json, items))
 
-    def _user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
+    def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):
             return {"type": "input_text", "text": piece.text}
         name = piece.filename or "file"
@@ -142,7 +142,7 @@ class ResponsesBody:
             return {"type": "input_file", "filename": name, "file_data": url}
         return {"type": "input_image", "image_url": url, "detail": "auto"}
 
-    def _assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
+    def _encode_assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
         """Yield the items of an answer. Thoughts are only sent to the model that had them, never as the last item."""
         is_same_model = message.origin == self._info.ref
         thoughts: list[JSON] = []
@@ -157,9 +157,9 @@ class ResponsesBody:
                     thoughts += [data] if data else []
                     continue
                 case TextPiece():
-                    item = self._message(piece, is_same_model=is_same_model)
+                    item = self._encode_text(piece, is_same_model=is_same_model)
                 case CallPiece():
-                    item = self._call(piece)
+                    item = self._encode_call(piece)
             yield from thoughts
             thoughts = []
             yield item
@@ -176,7 +176,7 @@ class ResponsesBody:
             case _:
                 return None
 
-    def _message(self, piece: TextPiece, *, is_same_model: bool) -> JSON:
+    def _encode_text(self, piece: TextPiece, *, is_same_model: bool) -> JSON:
         item: JSON = {"type": "message", "role": "assistant"}
         item["content"] = [{"type": "output_text", "text": piece.text}]
         match piece.metadata.get(METADATA_KEY):
@@ -186,21 +186,21 @@ class ResponsesBody:
                 pass
         return item
 
-    def _call(self, piece: CallPiece) -> JSON:
+    def _encode_call(self, piece: CallPiece) -> JSON:
         name, call = sanitize_tool_name(piece.name), _encode_call_id(piece.id)
-        patch = self._patch(piece)
+        patch = self._extract_patch(piece)
         if patch is not None:
             return {"type": "custom_tool_call", "call_id": call, "name": name, "input": patch}
         return {"type": "function_call", "call_id": call, "name": name, "arguments": piece.arguments}
 
-    def _result(self, piece: ResultPiece) -> JSON:
-        is_patch = piece.name == PATCH_TOOL and self._takes_patches
+    def _encode_result(self, piece: ResultPiece) -> JSON:
+        is_patch = piece.name == PATCH_TOOL and self._accepts_patches
         kind = "custom_tool_call_output" if is_patch else "function_call_output"
         return {"type": kind, "call_id": _encode_call_id(piece.call_id), "output": piece.output}
 
-    def _patch(self, piece: CallPiece) -> str | None:
+    def _extract_patch(self, piece: CallPiece) -> str | None:
         """Return the patch of a call that is sent as free-form text; None: the call is sent with JSON arguments."""
-        if piece.name != PATCH_TOOL or not self._takes_patches:
+        if piece.name != PATCH_TOOL or not self._accepts_patches:
             return None
         arguments: Any = msgspec.json.decode(piece.arguments)
         patch = arguments.get(PATCH_ARGUMENT, "") if is_json_object(arguments) else ""

@@ -56,72 +56,72 @@ class ResponsesReader(ResponseReader):
     def __init__(self) -> None:
         super().__init__()
         self._decode = msgspec.json.Decoder(ResponsesEvent).decode
-        self._open: dict[int, OpenOutputItem] = {}
+        self._open_items: dict[int, OpenOutputItem] = {}
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the response itself."""
         try:
             event = self._decode(body)
         except msgspec.DecodeError as error:
-            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
             return []
-        self._complete(msgspec.to_builtins(event))
+        self._end_answer(msgspec.to_builtins(event))
         return self._blocks.take_events()
 
-    def _take(self, payload: bytes) -> None:
+    def _read_event(self, payload: bytes) -> None:
         try:
             event = self._decode(payload)
         except msgspec.DecodeError as error:
             # The marker that ends streams of chat completions is no event; some gateways send it here too.
             if payload != b"[DONE]":
-                self._fail({"message": f"an event is not what the protocol says: {error}"})
+                self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
-                self._say("text", event.output_index, read_text(event.delta))
+                self._add_text("text", event.output_index, read_text(event.delta))
             case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
                 self._add_arguments(event.output_index, read_text(event.delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                self._think(event)
+                self._add_thinking(event)
             case "response.output_item.added":
-                self._begin(event.output_index, event.item)
+                self._begin_item(event.output_index, event.item)
             case "response.output_item.done":
-                self._end(event.output_index, event.item)
+                self._end_item(event.output_index, event.item)
             case "response.completed" | "response.incomplete" | "response.failed":
-                self._complete(event.response)
+                self._end_answer(event.response)
             case "error":
                 data = event.error if is_json_object(event.error) else {"code": event.code, "message": event.message}
-                self._fail({"error": data})
+                self._set_error({"error": data})
             case _:
                 return
 
-    def _complete(self, response: Any) -> None:
+    def _end_answer(self, response: Any) -> None:
         """Take the response at its end: its counts, why it ended, and the items that no event reported."""
         if not is_json_object(response):
-            self._fail({"message": "the last event holds no response"})
+            self._set_error({"message": "the last event holds no response"})
             return
         self.tokens = parse_usage(response.get("usage"), read_tier(response.get("service_tier")))
         if is_json_object(error := response.get("error")):
-            self._fail({"error": error})
+            self._set_error({"error": error})
             return
         # The items come only here in an answer that did not stream, and from some services also in one that did.
-        if not self._open:
+        if not self._open_items:
             for index, item in enumerate(list_objects(response.get("output"))):
-                self._begin(index, item)
-                self._end(index, item)
+                self._begin_item(index, item)
+                self._end_item(index, item)
         self._blocks.flush()
         details = response.get("incomplete_details")
         reason = details.get("reason") if is_json_object(details) else None
         self._reason = read_text(reason or response.get("status"))
         if self._reason in {"failed", "cancelled"}:
-            self._fail({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
+            self._set_error({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
         self.is_done = self.has_ended = True
 
-    def _begin(self, index: int, item: Any) -> None:
+    def _begin_item(self, index: int, item: Any) -> None:
         if not is_json_object(item):
             return
         kind = read_text(item.get("type"))
-        open_item = self._open[index] = OpenOutputItem(kind)
+        open_item = self._open_items[index] = OpenOutputItem(kind)
         if kind in {"function_call", "custom_tool_call"}:
             self._blocks.flush()
             open_item.call, events = self._blocks.calls.open_call(
@@ -132,9 +132,9 @@ class ResponsesReader(ResponseReader):
                 # The plain text of a free-form call becomes the one argument of the tool, as JSON.
                 self._blocks.events += self._blocks.calls.add_arguments(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
 
-    def _end(self, index: int, item: Any) -> None:
+    def _end_item(self, index: int, item: Any) -> None:
         """End an item; its full content is used only if no part of it was streamed."""
-        open_item = self._open.get(index)
+        open_item = self._open_items.get(index)
         if open_item is None or not is_json_object(item):
             return
         match open_item.kind:
@@ -150,7 +150,7 @@ class ResponsesReader(ResponseReader):
     def _end_message(self, index: int, open_item: OpenOutputItem, item: JSON) -> None:
         if not open_item.has_text:
             for part in list_objects(item.get("content")):
-                self._say("text", index, read_text(part.get("text")) or read_text(part.get("refusal")))
+                self._add_text("text", index, read_text(part.get("text")) or read_text(part.get("refusal")))
         if phase := read_text(item.get("phase")):
             self._blocks.flush()
             self._blocks.events.append(TextDelta("", index, {METADATA_KEY: {"phase": phase}}))
@@ -161,7 +161,7 @@ class ResponsesReader(ResponseReader):
                 read_text(part.get("text"))
                 for part in list_objects(item.get("summary")) or list_objects(item.get("content"))
             ]
-            self._say("reasoning", index, SUMMARY_SEPARATOR.join(filter(None, parts)))
+            self._add_text("reasoning", index, SUMMARY_SEPARATOR.join(filter(None, parts)))
         if content := read_text(item.get("encrypted_content")):
             self._blocks.flush()
             reasoning = {"id": read_text(item.get("id")), "encrypted_content": content}
@@ -179,29 +179,29 @@ class ResponsesReader(ResponseReader):
         self._blocks.events += self._blocks.calls.complete_call(open_item.call)
 
     def _add_arguments(self, index: int, more: str) -> None:
-        open_item = self._open.get(index)
+        open_item = self._open_items.get(index)
         if open_item is None or open_item.call is None or not more:
             return
         open_item.has_text = True
         if open_item.kind == "custom_tool_call":
-            # Escaped for the JSON string that `_begin` opened.
+            # Escaped for the JSON string that `_begin_item` opened.
             more = msgspec.json.encode(more).decode()[1:-1]
         self._blocks.events += self._blocks.calls.add_arguments(open_item.call, more)
 
-    def _think(self, event: ResponsesEvent) -> None:
-        open_item = self._open.setdefault(event.output_index, OpenOutputItem("reasoning"))
+    def _add_thinking(self, event: ResponsesEvent) -> None:
+        open_item = self._open_items.setdefault(event.output_index, OpenOutputItem("reasoning"))
         if isinstance(event.summary_index, int) and event.summary_index > open_item.summary:
             open_item.summary = event.summary_index
-            self._say("reasoning", event.output_index, SUMMARY_SEPARATOR)
-        self._say("reasoning", event.output_index, read_text(event.delta))
+            self._add_text("reasoning", event.output_index, SUMMARY_SEPARATOR)
+        self._add_text("reasoning", event.output_index, read_text(event.delta))
 
-    def _say(self, kind: str, index: int, words: str) -> None:
+    def _add_text(self, kind: str, index: int, words: str) -> None:
         if not words:
             return
         if kind != self._blocks.kind or index != self._blocks.number:
             self._blocks.flush()
             self._blocks.kind, self._blocks.number = kind, index
-            if (open_item := self._open.get(index)) is not None:
+            if (open_item := self._open_items.get(index)) is not None:
                 open_item.has_text = True
         self._blocks.pieces.append(words)
 
