@@ -17,7 +17,7 @@ from bench.subject import Place
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.schema.permission import Action, PermissionRule
-from codeloop.tool.builtin.shell.facts import gather_facts
+from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 

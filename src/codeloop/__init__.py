@@ -32,7 +32,7 @@ _NAMES_BY_MODULE = {
     "schema.errors": ("SessionNotFound",),
     "schema.message": ("Tokens",),
 }
-"""Which modules hold the names of the library."""
+"""The public names of the library by the module that defines them."""
 _TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() for name in names} | {
     "open": ("library.opening", "open_directory"),
     "connect": ("library.opening", "connect_to"),
@@ -41,13 +41,14 @@ _TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() f
 
 
 def __getattr__(name: str) -> object:
-    """Return a name of the library, loaded now; `import *` asks for `__all__`."""
+    """Load a public name at its first use (PEP 562); `import *` asks for `__all__`."""
     if name == "__all__":
         return __dir__()
     if name not in _TARGETS:
         raise AttributeError(f"module 'codeloop' has no attribute {name!r}")
     value = load(":".join(_TARGETS[name]))
-    return globals().setdefault(name, value)  # a module is an attribute of its package already
+    # Stored, so that the next access does not come here. The module `sync` is an attribute of its package already.
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.cli.output.markdown import Markdown
 from codeloop.client.permission_text import EVERYTHING, Asking, in_words
-from codeloop.config.trust.restrict import restrict_rules
+from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
 from codeloop.kit.text import terminal_output

@@ -1,1 +1,1 @@
-"""Layers merged into one frozen Config with provenance; paths; project trust."""
+"""Configuration: reads its layers, merges them into one frozen `Config`, and decides which projects are trusted."""

@@ -1,4 +1,7 @@
-"""Reads and writes small files of codeloop: reads have a size limit and never block on a pipe, writes are atomic."""
+"""Reads and writes configuration files and other small files of codeloop.
+
+Reads have a size limit and never block on a pipe; writes are atomic.
+"""
 
 from pathlib import Path
 
@@ -20,6 +23,7 @@ def read_text(path: Path, max_bytes: int) -> str | None:
     if len(content) > max_bytes:
         raise CodeloopError(f"{path} is larger than {max_bytes:,} bytes, the most that is read of such a file.")
     try:
+        # Some editors write a byte-order mark.
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1

@@ -1,4 +1,4 @@
-"""Reads the `hooks` of a configuration into rows: one row for each hook.
+"""Reads the key `hooks` of the configuration, and converts it to rows: one for each hook.
 
 `hooks` has the form of Claude Code's settings, or is the path of such a settings file.
 """

@@ -1,4 +1,4 @@
-"""Reads the instruction files for the model: AGENTS.md, CLAUDE.md and those that the key `instructions` names."""
+"""Reads the instruction files for the model: AGENTS.md, CLAUDE.md, and those that the key `instructions` names."""
 
 import os
 import re
@@ -19,18 +19,19 @@ from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_
 
 INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _PATTERN_CHARACTERS = re.compile(r"[*?\[]")
+# `**` does not descend into these: they are large, and their files are not the project's own.
 _SKIPPED_FOLDERS = frozenset((".git", "node_modules", ".venv", "__pycache__"))
 
 
 class Instruction(Struct, frozen=True):
-    """An instruction file; links in `path` are not resolved."""
+    """An instruction file. Links in its path are not resolved."""
 
     path: Path
     text: str
 
 
 class Instructions(Struct, frozen=True):
-    """The files in the order in which the model reads them, and a warning for each that was left out or cut."""
+    """The files in the order in which the model reads them, and warnings for those that were left out or cut."""
 
     files: tuple[Instruction, ...]
     warnings: tuple[str, ...]
@@ -85,9 +86,9 @@ def _list_folders(project_root: ProjectRoot) -> Iterator[Path]:
 
 
 class _InstructionReader(Struct):
-    """The state of `read_instructions`: the files read so far.
+    """Reads instruction files, each once, and collects warnings.
 
-    `entries`: how many more files and folders may be listed for patterns.
+    `remaining_entries`: how many more files and folders may be listed for patterns.
     """
 
     project_root: ProjectRoot

@@ -1,4 +1,7 @@
-"""The tables of configuration keys: supported, accepted without a warning, not supported yet. Finds all other keys."""
+"""Finds unknown, misspelt and unsupported keys of the configuration, for warnings.
+
+The supported keys are the fields of the structs in `schema/config.py`; the tables here have all others.
+"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -68,6 +71,7 @@ _PERMISSION_NAMES = frozenset(
 _PROVIDER_OPTIONS = frozenset(
     ("baseURL", "apiKey", "apiKeyHelper", "apiKeyHelperTtl", "protocol", "headers", "timeout", "chunkTimeout")
 )
+# Fields of the structs that no file may set: `config/trust` derives them.
 _INTERNAL_KEYS = frozenset(("restrictions",))
 
 # The sections of a struct: the key, the struct of its value, and whether the value holds many of them by name.
@@ -119,7 +123,7 @@ _UNSUPPORTED_KEYS: tuple[Keys, ...] = (
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),
 )
-"""Settings of OpenCode that are not supported yet: each is reported, so that nobody relies on it."""
+"""Settings of OpenCode that are not supported yet: each causes a warning, so that nobody relies on it."""
 
 
 class UnknownKey(NamedTuple):
@@ -131,7 +135,7 @@ class UnknownKey(NamedTuple):
 
 
 def list_settings(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the supported keys of a section that a user may set."""
+    """Return the keys of a section that are supported and that a user may set."""
     return frozenset(kind.__struct_encode_fields__) - _INTERNAL_KEYS
 
 
@@ -163,7 +167,7 @@ def _find_misspellings(value: JSON, open_keys: Keys, names: frozenset[str]) -> I
 
 
 def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Yield the values at the path `prefix`, in which `*` is any key, each with its own path of keys."""
+    """Yield the values at the path `prefix`, in which `*` stands for any key, each with its full path of keys."""
     if len(keys) == len(prefix):
         yield keys, value
     elif is_object(value):

@@ -1,4 +1,4 @@
-"""Merges the layers of configuration into one frozen Config, with the origin of every value."""
+"""Loads the configuration: `load_config` merges all layers into one frozen `Config`, with the origin of every value."""
 
 import re
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys
 from codeloop.config.normalise import NormalisedValues, normalise_layer
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
+from codeloop.config.references import REFERENCE_PATTERN, replace_references
 from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
-from codeloop.config.substitute import REFERENCE_PATTERN, replace_references
-from codeloop.config.trust.filter import filter_layer
+from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.kit.small_files import FileState
@@ -29,8 +29,8 @@ _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
 """Lists to which each layer appends."""
 _UNION_KEYS = frozenset(("instructions", "plugin"))
 """Lists to which each layer adds the items that are not in them yet."""
+# Settings that a warning lists by name.
 _MAX_LISTED_NAMES = 16
-"""Settings that a warning lists by name."""
 _LAYER_DESCRIPTIONS = {
     "global": "your global configuration",
     "project": "this project's configuration",
@@ -55,10 +55,10 @@ class LoadedConfig(Struct, frozen=True):
     ignored: tuple[str, ...] = ()
     """The settings of an untrusted project that were ignored."""
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
-    """The files that `{file:..}` references and `hooks` name, each with its state when it was read."""
+    """The files that references and `hooks` name, each with its state when it was read."""
 
     def describe_origin(self, keys: Keys) -> tuple[str, str] | None:
-        """Return where a setting comes from, and how to change it; None: nothing sets it. The value is not shown."""
+        """Return where a setting is made, and how to change it, without its value; None: nothing sets it."""
         origin = self.provenance.get(format_keys(keys))
         if origin is None or origin.layer.name == "command line":
             return None
@@ -95,10 +95,10 @@ def load_config(
     trusted: bool,
     extra: ExtraLayers = NO_EXTRA_LAYERS,
 ) -> LoadedConfig:
-    """Read and merge all layers; in ascending precedence: global, named by the user, project, command line.
+    """Read and merge all layers. In ascending precedence: global, named by the user, project, command line.
 
-    `config_file`: the file of --config. `command_line` has the form of a configuration file. Unless `trusted`, the
-    project's layers can only restrict. `extra`: layers that are not configuration files.
+    `config_file`: the file of --config. `command_line`: an object in the form of a configuration file. Unless
+    `trusted`, the project's layers can only restrict. `extra`: layers that extensions add.
     Raises CodeloopError, with file, line and column, for a file that can't be read and a value of the wrong type.
     """
     merge = _Merge()
@@ -116,10 +116,12 @@ def load_config(
         command_line=_apply_offline_mode(command_line or {}, environment),
         links_out=None if trusted else links_out,
     )
+    # Sorting is stable, so layers of extensions follow the files of their kind.
     for layer in sorted((*files, *extra.layers), key=lambda layer: _LAYER_RANKS.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_warn_of_unknown_keys(layer))
         if layer.is_project and not trusted:
+            # References are not replaced: an untrusted project may not read variables and files.
             values, names = filter_layer(normalise_layer(layer, layer.raw), merge.values)
             ignored.extend(names)
         else:
@@ -128,6 +130,7 @@ def load_config(
             if layer.is_project:
                 warnings.extend(_drop_sandbox_exemptions(layer, values.values))
             if "hooks" in values.values:
+                # Imported late: most configurations have no hooks.
                 from codeloop.config.hook_rows import read_hook_rows
 
                 rows, notes = read_hook_rows(values, paths, project_root.root, file_states, trusted=trusted)

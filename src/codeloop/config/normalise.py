@@ -15,14 +15,14 @@ from codeloop.schema.wire import JSON
 
 _ACTIONS = ("allow", "ask", "deny")
 _EDIT_TOOLS = frozenset(("write", "patch", "multiedit", "apply_patch"))
-"""Tools whose permission is `edit`."""
+"""Tools that ask for the permission `edit`."""
 _KEY_ALIASES = {"logLevel": "log_level"}
 
 
 class NormalisedValues(Struct, frozen=True):
-    """A layer's values in the form of `schema.config`.
+    """The values of a layer in the form of `schema.config`.
 
-    `source_keys`: for values that were moved, the path of keys in the file, by the path in `values`.
+    `source_keys`: for values that were moved, their path of keys in the file, by their path in `values`.
     """
 
     layer: Layer
@@ -31,6 +31,7 @@ class NormalisedValues(Struct, frozen=True):
 
     def find_source_keys(self, keys: Keys) -> Keys:
         """Return the path of a value in its file."""
+        # A value moves along with the object around it, so the longest known start of its path decides.
         for size in range(len(keys), 0, -1):
             if keys[:size] in self.source_keys:
                 return (*self.source_keys[keys[:size]], *keys[size:])

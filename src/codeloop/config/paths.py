@@ -1,4 +1,7 @@
-"""The folders of codeloop's files: the XDG folders, or all below `CODELOOP_HOME`. Also the paths that plugins name."""
+"""The folders of codeloop's own files: those of the XDG specification, or all below `CODELOOP_HOME`.
+
+Also reads the paths in entries of the configuration key `plugin`.
+"""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +18,8 @@ from codeloop.schema.errors import CodeloopError
 class Paths(Struct, frozen=True):
     """Codeloop's four folders, the home directory, and two folders of other programs; none of them need exist.
 
-    `reference`: the folder of OpenCode's global configuration, which is read too. `claude`: that of a global CLAUDE.md.
+    `opencode_config`: the folder of OpenCode's global configuration, which is read, too. `claude_home`: the folder of
+    the global CLAUDE.md.
     """
 
     data: Path
@@ -48,7 +52,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def private_folders(self) -> tuple[Path, ...]:
-        """The folders with the user's keys, sessions and rules, which no command may access."""
+        """The folders with the user's keys, sessions and rules, which commands may not access."""
         return (self.data, self.config, self.state, self.opencode_config)
 
     def get_project_folder(self, project_id: str) -> Path:
@@ -64,7 +68,7 @@ class Paths(Struct, frozen=True):
 
 
 def get_plugin_name(entry: Any) -> str | None:
-    """Return the name in an entry of the key `plugin`: a text, or a list of name and options; None: there is none."""
+    """Return the name in an entry of the key `plugin`, which is a text or a list of name and options; else None."""
     name = entry[0] if is_list(entry) and entry else entry
     return name if isinstance(name, str) else None
 
@@ -87,11 +91,13 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
     Raises CodeloopError when neither HOME nor CODELOOP_HOME is set to an absolute path.
     """
     home = _read_absolute(environment, "HOME")
-    own = environment.get("CODELOOP_HOME", "")
-    if own:
-        if not Path(own).is_absolute():
-            raise CodeloopError(f"CODELOOP_HOME is {own!r}, which is not an absolute path. Set it to one, or unset it.")
-        top = Path(own)
+    codeloop_home = environment.get("CODELOOP_HOME", "")
+    if codeloop_home:
+        top = Path(codeloop_home)
+        if not top.is_absolute():
+            raise CodeloopError(
+                f"CODELOOP_HOME is {codeloop_home!r}, which is not an absolute path. Set it to one, or unset it."
+            )
         folders = (top / name for name in ("data", "config", "cache", "state"))
         return Paths(*folders, home=home or top, opencode_config=top / "opencode", claude_home=top / ".claude")
     if home is None:
@@ -112,6 +118,7 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
 
 
 def _read_absolute(environment: Mapping[str, str], name: str) -> Path | None:
-    """Return a variable as a path; None if it is not absolute: the XDG specification says to ignore such a variable."""
+    """Return a variable as a path; None if it is not absolute."""
+    # The XDG specification says to ignore relative paths.
     path = Path(environment.get(name, ""))
     return path if path.is_absolute() else None

@@ -1,4 +1,4 @@
-"""Finds the work tree around a directory, and the permanent id of its project."""
+"""Finds the work tree around a directory, and the id of its project, which stays the same wherever it is cloned."""
 
 import os
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
 
 GLOBAL_PROJECT_ID = "global"
+# The file in a project's folder that holds the path of its work tree.
 _ROOT_RECORD_NAME = "worktree"
-"""The file in a project's folder that holds the path of its work tree."""
+# Of a file that holds a path or a reference.
 _MAX_POINTER_BYTES = 4096
-"""Bytes that are read of a file that holds a path or a reference."""
+# Bytes of a path that become part of a folder's name: names have at most 255 bytes, and quoting may triple some.
 _MAX_PATH_IN_NAME = 120
-"""Bytes of a path that become part of a folder's name: names have at most 255 bytes, and quoting may triple some."""
 
 
 class ProjectRoot(Struct, frozen=True):
@@ -41,7 +41,7 @@ class ProjectRoot(Struct, frozen=True):
 
     @property
     def relative_path(self) -> str:
-        """The directory relative to the work tree's top; empty for the top itself."""
+        """The directory, relative to the top of the work tree; empty for the top itself."""
         return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
 
     def get_scratch_folder(self, folder: Path) -> Path:
@@ -54,7 +54,7 @@ class ProjectRoot(Struct, frozen=True):
 
 
 class _CachedId(msgspec.Struct, frozen=True):
-    """The cached project id of a repository; `mark` differs if another repository was created at the same path."""
+    """The cached project id of a repository. `mark` shows if another repository was created at the same path since."""
 
     repository: str
     mark: str
@@ -77,7 +77,7 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
 
 
 def record_root(folder: Path, project_root: ProjectRoot) -> None:
-    """Store in a project's folder where it was last opened, so that the root is known before its first session."""
+    """Store the root in a project's folder when it is opened, so that it is known before the first session."""
     if project_root.project_id != GLOBAL_PROJECT_ID and read_root(folder) != str(project_root.root):
         with suppress(OSError, UnicodeEncodeError):
             write_private(folder / _ROOT_RECORD_NAME, str(project_root.root))
@@ -144,7 +144,8 @@ def _is_unborn(repository: Path) -> bool:
 
 
 def _make_repository_mark(repository: Path) -> str:
-    """Return a text that identifies a repository: by a file that only `git init` writes, since inodes are reused."""
+    """Return a text that differs for another repository at the same path."""
+    # Inodes are reused, so it also has the time of a file that only `git init` writes.
     facts = [repository.stat().st_ino]
     for name in ("description", "info/exclude", "config"):
         with suppress(OSError):

@@ -1,6 +1,7 @@
-"""Redacts the configuration for clients: returns it in the form of a configuration file, without secrets.
+"""Redacts the configuration for clients, which get it in the form of a configuration file, without secrets.
 
-A secret is omitted together with its key, so that a client that sends the configuration back removes nothing.
+A secret is omitted together with its key: a client may send the configuration back, and a masked value would then
+replace the secret.
 """
 
 import re
@@ -22,25 +23,25 @@ _REFERENCE_START = re.compile(r"\{(env|file):")
 _URL_USER = re.compile(r"(?<=://)[^/?#@]*@")
 _URL_USER_IN_TEXT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _MASK = "***"
+# A secret of so many characters is also masked within other texts; a shorter one may occur there by chance.
 _MIN_SECRET_LENGTH = 12
-"""Characters from which a secret is also masked within other texts; a shorter one may occur there by chance."""
 _FREE_SECTIONS = frozenset(
     ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
 )
 """Sections in which secrets are masked within texts; the texts of other sections, and of `_CHOICES`, stay."""
 _CHOICE_KEYS = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
+# The largest integer that JavaScript reads exactly.
 _MAX_INTEGER = 1 << 53
-"""The largest integer that JavaScript reads exactly."""
 _LOG_LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
 _CODELOOP_KEYS = ("profile", "sandbox", "mcp_share", "lsp_warnings", "hook_timeout")
 _VISIBLE_MCP_KEYS = ("type", "enabled", "timeout", "cwd")
 
 
 def redact_config(loaded: LoadedConfig, username: str) -> JSON:
-    """Return the merged configuration; `username` is used if none is configured.
+    """Return the merged configuration without secrets; `username` is used if none is configured.
 
-    Values that came from `{env:..}` and `{file:..}` are shown as these references. The restrictions of untrusted
-    projects are omitted: clients see them among the rules of each agent.
+    Values from `{env:..}` and `{file:..}` are returned as these references. The restrictions of untrusted projects are
+    omitted: clients get them with the rules of each agent.
     """
     secrets: set[str] = set()
     values = msgspec.to_builtins(loaded.config)
@@ -51,6 +52,7 @@ def redact_config(loaded: LoadedConfig, username: str) -> JSON:
             key: _restore_references(value, (key,), origins) for key, value in values.items() if key in _FREE_SECTIONS
         }
         data = _redact_sections({**values, **free}, secrets)
+    # Longest first: a secret may contain another one.
     texts = sorted((text for text in secrets if len(text) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
     result = {key: _mask_texts(value, texts if key in _FREE_SECTIONS else []) for key, value in data.items()}
     return {"username": username, **result, "mode": {}, "plugin": result.get("plugin", [])}
@@ -64,7 +66,7 @@ def redact_full_config(loaded: LoadedConfig, username: str) -> JSON:
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
-    """Return a JSON value with secrets masked: texts whose key, or whose group's key, is named like a secret."""
+    """Return a JSON value with texts masked whose key, or the key of whose group, is named like a secret."""
     if is_object(value):
         return {
             key: mask_secrets(inner, "secret" if name in _SECRET_GROUP_KEYS else key) for key, inner in value.items()

@@ -1,4 +1,4 @@
-"""The credential of a running server: the server writes it to a file, in which codeloop's clients find it."""
+"""The credential of a running server: the server writes it to a file, where codeloop's clients find it."""
 
 import os
 import stat
@@ -39,7 +39,10 @@ class Credential(Struct, frozen=True):
 
 
 class RunningServer(Struct, frozen=True):
-    """A running server, as stored in its file. `started`: when its process started; a later process may have its id."""
+    """A running server, as stored in its file.
+
+    `started`: when its process started, since a later process may get the same id.
+    """
 
     url: str
     username: str
@@ -62,9 +65,9 @@ def choose_username(environment: Mapping[str, str]) -> str:
 
 
 def publish_credential(paths: Paths, url: str, username: str, password: str) -> Path:
-    """Write the credential of this process's server to a file and return that. Files of ended servers are removed.
+    """Write the credential of this process's server to a file, and return its path. Raises OSError.
 
-    Raises OSError.
+    The files of servers that have ended are removed.
     """
     for path in _list_files(paths):
         running_server = _read_server(path)
@@ -106,9 +109,9 @@ def find_credential(paths: Paths, url: str, environment: Mapping[str, str]) -> C
 
 
 def find_successor(paths: Paths, credential: Credential) -> Credential | None:
-    """Return the credential for the server that replaces a stopped one; None: it can't be told.
+    """Return the credential for the server that replaces a stopped one; None: there is none, or more than one.
 
-    It is the only server that runs and was started in the same directory.
+    It is the only running server that was started in the same directory.
     """
     running_servers = [
         each
@@ -158,7 +161,7 @@ def _get_folder(paths: Paths) -> Path:
 
 
 def _make_prefix() -> str:
-    """Return the prefix of the files of this machine: several machines may share a home directory."""
+    """Return the prefix of this machine's files, since several machines may share a home directory."""
     return quote(os.uname().nodename, safe="")
 
 

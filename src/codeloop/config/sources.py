@@ -1,4 +1,7 @@
-"""Reads the layers of configuration, each from a file or an environment variable, in ascending precedence."""
+"""Reads the layers of the configuration, each from a file or an environment variable, in ascending precedence.
+
+`load.py` merges them.
+"""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -26,7 +29,7 @@ class Layer(Struct, frozen=True):
     """The configuration of one source, as it is written there.
 
     `name`: the kind of the layer, such as "global" or "project". `source`: the path of its file, or the name of its
-    variable. `base`: the folder that relative paths in `{file:..}` start from.
+    variable. `base`: the folder that relative paths in `{file:..}` are relative to.
     """
 
     name: str
@@ -37,11 +40,11 @@ class Layer(Struct, frozen=True):
 
     @property
     def raw(self) -> JSON:
-        """The object in the source, with references not yet replaced."""
+        """The object in the source, whose references are not replaced yet."""
         return self.document.value
 
     def find_position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
-        """Return line and column of a value of `raw`, or of its key; None: the layer is not from a text."""
+        """Return line and column of a value of `raw`, or of its key; None: the layer was not parsed from a text."""
         return self.document.position(keys, of_key=of_key) if self.document.text else None
 
     def format_location(self, keys: Keys, *, of_key: bool = False) -> str:
@@ -58,7 +61,7 @@ class Origin(Struct, frozen=True):
 
     @property
     def position(self) -> Position | None:
-        """Line and column of the value; None: the layer is not from a text."""
+        """Line and column of the value; None: the layer was not parsed from a text."""
         return self.layer.find_position(self.keys)
 
     @property
@@ -78,9 +81,9 @@ class Origin(Struct, frozen=True):
 
 
 class ExtraLayers(Struct, frozen=True):
-    """Layers from extensions instead of configuration files. Each precedes like a file of its kind, but after these.
+    """Layers that extensions add. Each takes precedence over the configuration files of its kind.
 
-    `ignored`: the names of those of an untrusted project; `warnings`: one line each.
+    `ignored`: the names of the layers that an untrusted project would have added. `warnings`: one line each.
     """
 
     layers: tuple[Layer, ...] = ()
@@ -182,6 +185,7 @@ def _read_named_sources(
         yield layer
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
+            # The bytes of a variable that are no UTF-8 are surrogates, which the parser does not take.
             printable = text.encode(errors="surrogateescape").decode(errors="replace")
             yield _parse_layer("environment", name, project_root.directory, printable)
 

@@ -15,7 +15,10 @@ _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "str
 
 
 def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
-    """Return the path of the innermost value that does not fit, and the mistake. `value` must not fit `kind`."""
+    """Return the path of the innermost value that does not fit its type, and what was expected there.
+
+    `value` must not fit `kind`.
+    """
     for key, inner, inner_kind in _list_inner_values(value, kind):
         try:
             msgspec.convert(inner, inner_kind)

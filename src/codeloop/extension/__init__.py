@@ -1,8 +1,8 @@
-"""What the file of a plugin imports: marks for its tools and hooks, and the type of what they are given besides.
+"""The module that plugins import: decorators for their tools and hooks, and the type of the context that these get.
 
     from codeloop.extension import Context, hook, tool
 
-Imports nothing that costs time: extensions are loaded while a person waits.
+It imports no other module of codeloop, because plugins are loaded while the user waits.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+# The attributes of a function by which the decorators mark it.
 HOOKS_ATTRIBUTE = "__codeloop_hooks__"
 TOOL_ATTRIBUTE = "__codeloop_tool__"
 READ_ONLY_ATTRIBUTE = "__codeloop_read_only__"
 
 
 class Context(Protocol):
-    """What a tool or a hook gets besides its arguments, as its parameter `ctx`.
+    """The context of a call of a tool or a hook, which gets it as its parameter `ctx`.
 
-    The ids and `agent` are empty in a hook: what they would be is in its input. `options`: those of the plugin's entry
-    in the configuration. `abort` is set when the call is cancelled: look at it in what takes long.
+    In a hook the ids and `agent` are empty, because its input has them. `options`: those of the plugin's entry in the
+    configuration. `abort` is set when the call is cancelled: check it in long loops.
     """
 
     session_id: str
@@ -31,9 +32,9 @@ class Context(Protocol):
     call_id: str
     agent: str
     directory: "Path"
-    """Where the agent works."""
+    """The directory that the agent works in."""
     worktree: "Path"
-    """The top of the repository."""
+    """The top of the work tree."""
     options: Mapping[str, Any]
     abort: "Event"
 
@@ -45,14 +46,15 @@ class Context(Protocol):
         always: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Return when the rules or the person allow this; what is raised else says why, and ends the call well.
+        """Return once the rules or the user allow this. Otherwise an exception is raised, which should end the call.
 
-        `patterns`: what is done now; `always`: what "always" allows from then on. Only in a tool.
+        `patterns`: the targets of this call; `always`: the patterns that the answer "always" allows from then on.
+        Only available in tools.
         """
         ...
 
     def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
-        """Show progress. Only in a tool."""
+        """Show the progress of the call to the user. Only available in tools."""
         ...
 
     async def operation(
@@ -63,23 +65,23 @@ class Context(Protocol):
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> Any:
-        """Call an operation of the HTTP API by its id (`session.list`); return its answer."""
+        """Call an operation of the HTTP API by its id, such as `session.list`; return its answer."""
         ...
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:
-        """Write a line to our log."""
+        """Write a line to codeloop's log."""
         ...
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for an awaitable of this context in a plain function: `ctx.wait(ctx.ask("deploy"))`."""
+        """Wait for an awaitable of this context in a function that is not async: `ctx.wait(ctx.ask("deploy"))`."""
         ...
 
 
 def hook(name: str, *, policy: bool = False) -> Callable[[F], F]:
-    """Mark a function as a hook; one may be marked for several.
+    """Mark a function as the handler of a hook; it may be marked for several hooks.
 
-    It takes `input` and `output` (and `ctx`), changes `output` or returns what takes its place. `policy`: when it fails
-    or takes too long, what it was to judge is refused.
+    The function takes `input` and `output` (and `ctx`), and changes `output` or returns a replacement. `policy`: if the
+    function fails or takes too long, the action that it should judge is refused.
     """
 
     def mark(function: F) -> F:
@@ -97,9 +99,9 @@ def tool(*, name: str | None = None, description: str | None = None, read_only: 
 def tool(
     function: Any = None, *, name: str | None = None, description: str | None = None, read_only: bool = False
 ) -> Any:
-    """Mark a function as a tool, under its own name and docstring unless others are given.
+    """Mark a function as a tool. By default its name and docstring are those of the tool.
 
-    `read_only`: it changes nothing, so the library may offer it in the profile `plan`, too.
+    `read_only`: the tool changes nothing, so the library also offers it in the profile `plan`.
     """
 
     def mark(function: Any) -> Any:

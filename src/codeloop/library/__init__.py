@@ -1,1 +1,1 @@
-"""codeloop as a library: open a project, hold sessions in it, from Python."""
+"""The library behind `import codeloop`: opens projects, and runs sessions in them, from Python."""

@@ -1,4 +1,4 @@
-"""A budget in dollars that several sessions share, and its forms for prompts and for the engine."""
+"""`Budget`: an amount of dollars that several sessions share; also its forms for prompts and for the engine."""
 
 from uuid import uuid4
 
@@ -40,7 +40,7 @@ def make_budget_share(budget: Budget | None) -> BudgetShare | None:
 
 
 def make_budget_registry(budget: Budget | None) -> SharedBudgets:
-    """Return the registry for an engine in this process, which holds the budget, if there is one."""
+    """Return the registry of budgets for an engine in this process, with this budget, if there is one."""
     return SharedBudgets({} if budget is None else {budget.id: budget.shared})
 
 

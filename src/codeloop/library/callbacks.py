@@ -1,4 +1,4 @@
-"""Calls functions of the program that uses the library so that they may block, and reports the failures of tasks."""
+"""Calls the callbacks of the program that uses the library, which may block, and reports failures of tasks."""
 
 import asyncio
 import inspect
@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 async def call_callback(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
-    """Call a function and return its value. One that is not async runs in a thread, so that it may wait for a user."""
+    """Call a callback and return its value. If it is not async, it runs in a thread, so that it may wait for a user."""
     if inspect.iscoroutinefunction(function):
         return await cast("Awaitable[R]", function(argument))
     value = await asyncio.to_thread(function, argument)

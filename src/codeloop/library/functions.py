@@ -1,4 +1,4 @@
-"""Python functions as tools of a session: offers them to the model, and calls them when the model does."""
+"""Makes Python functions tools of a session: offers them to the model, and calls them when the model does."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from codeloop.client.client import Client
 from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool, wait_beside
 from codeloop.extension import READ_ONLY_ATTRIBUTE, TOOL_ATTRIBUTE
 from codeloop.library.errors import ToolRefused
-from codeloop.library.following import EventFeed, Listener
+from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import SessionOptions
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,
@@ -43,17 +43,18 @@ from codeloop.schema.operation import (
 )
 
 _LOG = logging.getLogger("codeloop.library")
-_LOG.addHandler(logging.NullHandler())  # else Python prints warnings to stderr in programs that configure no logging
+# Without a handler, Python prints warnings to stderr in programs that configure no logging.
+_LOG.addHandler(logging.NullHandler())
 _LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 _LIBRARY_FILES = ("codeloop/extend/functions.py", "asyncio/threads.py", "concurrent/futures/thread.py")
-"""Files whose stack frames are between the library's call and the program's function."""
+"""Files whose stack frames are between the library and the program's function; tracebacks leave them out."""
+# The innermost frames of a traceback that the model reads.
 _MAX_FRAMES = 10
-"""Frames of a traceback that the model reads, the innermost."""
 T = TypeVar("T")
 
 
 def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
-    """Return functions as tools, by name. Raises CodeloopError, which says what to change, for one that can't be."""
+    """Return functions as tools, by name. Raises CodeloopError, which says what to change, if one can't be a tool."""
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
         names: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
@@ -99,6 +100,7 @@ class FunctionOffer(Listener):
         try:
             yield
         finally:
+            # Shielded, so that the offer is also withdrawn if the turn's task is cancelled.
             await asyncio.shield(asyncio.ensure_future(self.close()))
 
     async def close(self) -> None:
@@ -130,6 +132,7 @@ class FunctionOffer(Listener):
 
     async def _renew_lease(self) -> None:
         while True:
+            # Early enough that one request may fail without the end of the lease.
             await asyncio.sleep(CLIENT_TOOLS.seconds / 3)
             with suppress(CodeloopError):
                 await self._send_offer()
@@ -168,7 +171,8 @@ class FunctionOffer(Listener):
         answer = call.make_answer(function_task)
         try:
             await self._client.call(TOOL_ANSWER, answer)
-        except CodeloopError as error:  # such as a result that is too large, or a call that has ended meanwhile
+        # Such as a result that is too large, or a call that has ended meanwhile.
+        except CodeloopError as error:
             failure = call.make_failure(f"The result of {tool.name} could not be sent: {error}")
             with suppress(CodeloopError):
                 await self._client.call(TOOL_ANSWER, failure)

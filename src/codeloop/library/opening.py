@@ -1,4 +1,4 @@
-"""Implements `codeloop.open`, which opens a directory in this process, and `codeloop.connect`, which uses a server."""
+"""`codeloop.open`, which opens a project in this process, and `codeloop.connect`, which uses one on a server."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -7,7 +7,7 @@ from typing import Unpack
 
 from codeloop.client.target import Target
 from codeloop.library.budget import Budget
-from codeloop.library.following import EventFeed
+from codeloop.library.event_feed import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionTarget
@@ -23,6 +23,7 @@ async def open_directory(
     Leaving the block stops running turns, and every process that they started. Any number of projects may be open at
     the same time. Raises CodeloopError if the directory does not exist or its configuration can't be used.
     """
+    # Imported late: a program that only connects needs no app.
     from codeloop.library.local import open_local_target
 
     options = check_options(options, OpenOptions)
@@ -39,6 +40,7 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
 
     Raises CodeloopError if no server answers, or the password is wrong.
     """
+    # Imported late: a program that only opens directories needs no connection.
     from codeloop.library.remote import open_remote_target
 
     options = check_options(options, ConnectOptions)

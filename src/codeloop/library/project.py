@@ -18,8 +18,8 @@ from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_LIST,
 from codeloop.schema.permission import PROFILE, PROFILES, PermissionRule
 
 T = TypeVar("T")
+# The newest sessions of the project; those of other directories of it are filtered afterwards.
 _MAX_SESSIONS = 1_000
-"""Sessions of the project that are listed, the newest."""
 
 
 class AgentProject:
@@ -57,7 +57,8 @@ class AgentProject:
         """
         options = check_options(options, SessionOptions)
         session_options: SessionOptions = {**self._options, **options}
-        make_function_tools(session_options.get("tools", ()))  # refuses a function before a session is made
+        # Refuses an unusable function before a session is created.
+        make_function_tools(session_options.get("tools", ()))
         if session_id is None:
             return AgentSession(self._target, await self._create(title, session_options), session_options)
         session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
@@ -107,7 +108,8 @@ class AgentProject:
             return await session.ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
         except TurnFailed:
             raise
-        except CodeloopError:  # the prompt may not even have been stored
+        # If not even the prompt was stored, the empty session is deleted.
+        except CodeloopError:
             with suppress(CodeloopError):
                 if not await session.messages():
                     await session.delete()

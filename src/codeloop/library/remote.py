@@ -21,7 +21,8 @@ async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerato
         path_info = await client.call(PATH_GET, NoArguments())
         here = client.for_directory(path_info.directory)
         warnings: tuple[str, ...] = ()
-        with suppress(OperationError):  # a server of another version
+        # A server of another version may not have this operation.
+        with suppress(OperationError):
             warnings = tuple(await here.call(CONFIG_WARNINGS, NoArguments()))
         if client.sends_in_clear:
             warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)

@@ -13,11 +13,11 @@ from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.library.budget import Budget, add_cost, make_budget_share
 from codeloop.library.errors import WrongResult
+from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.events import Answer, SessionEvent, ToolUse, TurnDone
-from codeloop.library.following import EventFeed, Listener
 from codeloop.library.functions import FunctionOffer, list_plan_warnings, make_function_tools
 from codeloop.library.options import SessionOptions, TurnLimits
-from codeloop.library.questions import RequestAnswerer
+from codeloop.library.request_answerer import RequestAnswerer
 from codeloop.library.result_type import ResultType
 from codeloop.library.turn import RunningTurn, join_text_parts, make_tool_use
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt, RunLimits, TextPartInput

@@ -1,4 +1,4 @@
-"""Runs one turn of a session: sends the prompt, converts the session's events, and makes the answer."""
+"""Runs one turn of a session: sends its prompt, converts the events of the server, and makes the answer."""
 
 import asyncio
 import time
@@ -8,6 +8,7 @@ from typing import Literal
 
 from codeloop.client.client import Client
 from codeloop.library.errors import LimitReached, TurnFailed
+from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.events import (
     Answer,
     FilesChanged,
@@ -23,7 +24,6 @@ from codeloop.library.events import (
     ToolUse,
     TurnDone,
 )
-from codeloop.library.following import EventFeed, Listener
 from codeloop.library.options import TurnLimits
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import SessionId
@@ -47,8 +47,8 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import replace
 
+# Between two attempts to stop a turn: while its prompt is still being stored, there is nothing to stop yet.
 _STOP_RETRY_SECONDS = 0.01
-"""Between two attempts to stop a turn: while its prompt is still being stored, there is nothing to stop yet."""
 
 
 class TurnReader:
@@ -59,7 +59,7 @@ class TurnReader:
         self.files: dict[str, None] = {}
         self.tool_uses: dict[str, ToolUse] = {}
         self._answers: set[str] = set()
-        """The ids of the model's messages."""
+        """The ids of the model's messages; parts of other messages are the user's."""
         self._text_lengths: dict[str, int] = {}
         """The characters of each part that were already yielded, by the part's id."""
         self._thinking: set[str] = set()
@@ -198,12 +198,13 @@ class RunningTurn(Listener):
                         break
                 self.last_message = await send_task
             finally:
+                # Shielded, so that the turn is also stopped if the caller's task is cancelled.
                 if not send_task.done():
                     await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
             yield TurnDone(await self._make_answer(self.last_message, before))
 
     def _has_ended(self, event: Event) -> bool:
-        """Return whether the events say that the turn has ended. The end of an earlier turn may arrive late."""
+        """Return whether the session is idle after this event. The end of an earlier turn may arrive late."""
         if isinstance(event, SessionIdle):
             self._is_idle = True
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Busy):
@@ -229,7 +230,8 @@ class RunningTurn(Listener):
         if not send_task.done():
             send_task.cancel()
         elif not send_task.cancelled():
-            send_task.exception()  # retrieved, since asyncio logs exceptions that nobody retrieves
+            # asyncio logs an exception that nobody retrieves.
+            send_task.exception()
 
     async def _make_answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
         """Return the turn's answer. Raises TurnFailed if the turn ended early."""

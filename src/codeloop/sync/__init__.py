@@ -1,9 +1,11 @@
-"""The library without asyncio: the same names, in a thread of its own, so that it also works where a loop runs already.
+"""The library without asyncio: the same classes and functions, for programs that do not use `async`.
 
-import codeloop.sync
+    import codeloop.sync
 
-with codeloop.sync.open(".") as project:
-print(project.ask("What does this project do?"))
+    with codeloop.sync.open(".") as project:
+        print(project.ask("What does this project do?"))
+
+The event loop runs in a thread of its own, so that this also works where a loop is running already.
 """
 
 import asyncio
@@ -32,22 +34,23 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` and return its value. When the wait is interrupted, as by Ctrl-C, it is cancelled first."""
-        begun: list[asyncio.Task[T]] = []
-        ended = threading.Event()
+        """Run a coroutine and return its value. If the wait is interrupted, as by Ctrl-C, the work is cancelled."""
+        tasks: list[asyncio.Task[T]] = []
+        has_ended = threading.Event()
 
-        def begin() -> None:
-            begun.append(self._loop.create_task(work))
-            begun[0].add_done_callback(lambda _: ended.set())
+        def start() -> None:
+            tasks.append(self._loop.create_task(work))
+            tasks[0].add_done_callback(lambda _: has_ended.set())
 
-        self._loop.call_soon_threadsafe(begin)
+        self._loop.call_soon_threadsafe(start)
         try:
-            ended.wait()
+            has_ended.wait()
         finally:
-            if not ended.is_set():
-                self._loop.call_soon_threadsafe(lambda: begun[0].cancel())
-                ended.wait()
-        return begun[0].result()
+            # Waiting for the cancelled coroutine lets it clean up, such as stop its turn.
+            if not has_ended.is_set():
+                self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+                has_ended.wait()
+        return tasks[0].result()
 
     def close(self) -> None:
         """End the loop and its thread."""
@@ -60,14 +63,14 @@ class LoopThread:
 
 @contextmanager
 def open(directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]) -> "Generator[SyncProject]":
-    """Open a directory's project in this process; see `codeloop.open`."""
+    """Open the project of a directory in this process, while the `with` block runs; see `codeloop.open`."""
     with _open_project(open_directory(directory, **options)) as project:
         yield project
 
 
 @contextmanager
 def connect(url: str, **options: Unpack[ConnectOptions]) -> "Generator[SyncProject]":
-    """Connect to a server; see `codeloop.connect`."""
+    """Connect to a server, while the `with` block runs; see `codeloop.connect`."""
     with _open_project(connect_to(url, **options)) as project:
         yield project
 
@@ -102,32 +105,32 @@ class SyncProject:
 
     @property
     def directory(self) -> str:
-        """Its absolute path."""
+        """The absolute path of the directory."""
         return self._project.directory
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know of its configuration."""
+        """Warnings about the configuration and the options, such as what was ignored, and why."""
         return self._project.warnings
 
     @property
     def client(self) -> Client:
-        """What carries out every operation of the HTTP API; use it with asyncio."""
+        """The client of the project, which has every operation of the HTTP API; its methods need asyncio."""
         return self._project.client
 
     def session(
         self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
     ) -> "SyncSession":
         """Start a session, or resume the one with this id."""
-        made = self._thread.run(self._project.session(session_id, title=title, **options))
-        return SyncSession(self._thread, made)
+        session = self._thread.run(self._project.session(session_id, title=title, **options))
+        return SyncSession(self._thread, session)
 
     def last(self, **options: Unpack[SessionOptions]) -> "SyncSession":
-        """Resume the session of this directory that changed last."""
+        """Resume the session of this directory that was changed last."""
         return SyncSession(self._thread, self._thread.run(self._project.last(**options)))
 
     def sessions(self, limit: int = 100) -> "list[SyncSession]":
-        """Return the sessions of this directory, newest change first."""
+        """Return the sessions of this directory, the last changed first, at most `limit`."""
         return [SyncSession(self._thread, each) for each in self._thread.run(self._project.sessions(limit))]
 
     @overload
@@ -144,7 +147,7 @@ class SyncProject:
         files: Files = (),
         limits: TurnLimits | None = None,
     ) -> Answer[Any]:
-        """Ask in a new session; see `AgentSession.ask`."""
+        """Send a prompt in a new session and return the answer; see `AgentSession.ask`."""
         if result is None:
             return self._thread.run(self._project.ask(prompt, files=files, limits=limits))
         kind = cast("type[object]", result)
@@ -152,7 +155,7 @@ class SyncProject:
 
 
 class SyncSession:
-    """One conversation; see `AgentSession`."""
+    """A conversation; see `AgentSession`."""
 
     def __init__(self, thread: LoopThread, session: AgentSession) -> None:
         self._thread = thread
@@ -160,22 +163,22 @@ class SyncSession:
 
     @property
     def id(self) -> str:
-        """Its id: `project.session(id)` resumes it."""
+        """The id of the session: `project.session(id)` resumes it."""
         return self._session.id
 
     @property
     def title(self) -> str:
-        """Its title, as last seen."""
+        """The title of the session, as of the last turn."""
         return self._session.title
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is ignored of its options, and why."""
+        """Warnings about the options: what was ignored, and why."""
         return self._session.warnings
 
     @property
     def cost(self) -> float:
-        """What it has cost in all, in dollars, as last seen."""
+        """The total cost of the session in dollars, as of the last turn."""
         return self._session.cost
 
     @overload
@@ -201,7 +204,7 @@ class SyncSession:
     def stream(
         self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
     ) -> Generator[SessionEvent, None, None]:
-        """Send a prompt and yield what happens; leaving the loop early stops the turn."""
+        """Send a prompt and yield the events of its turn; leaving the loop early stops the turn."""
         events = self._session.stream(prompt, files=files, limits=limits)
         try:
             while (event := self._thread.run(_next_event(events))) is not None:
@@ -210,31 +213,31 @@ class SyncSession:
             self._thread.run(events.aclose())
 
     def send(self, prompt: str) -> None:
-        """Add a prompt to the turn that runs."""
+        """Add a prompt to the running turn, which includes it in its next step."""
         self._thread.run(self._session.send(prompt))
 
     def stop(self) -> None:
-        """Stop what the session does."""
+        """Stop the running turn."""
         self._thread.run(self._session.stop())
 
     def messages(self) -> list[SaidMessage]:
-        """Return the messages so far, oldest first."""
+        """Return all messages of the session, oldest first."""
         return self._thread.run(self._session.messages())
 
     def fork(self) -> "SyncSession":
-        """Return a copy of the session."""
+        """Return a copy of the session, which can be continued independently."""
         return SyncSession(self._thread, self._thread.run(self._session.fork()))
 
     def undo(self) -> list[str]:
-        """Take back the last turn; return what was done, in lines."""
+        """Undo the last turn; return lines that say what was done."""
         return self._thread.run(self._session.undo())
 
     def redo(self) -> list[str]:
-        """Do again what was undone last; return what was done, in lines."""
+        """Redo the turn that was undone last; return lines that say what was done."""
         return self._thread.run(self._session.redo())
 
     def delete(self) -> None:
-        """Delete the session with everything in it."""
+        """Delete the session with all its messages."""
         self._thread.run(self._session.delete())
 
 

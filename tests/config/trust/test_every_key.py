@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import Layer
-from codeloop.config.trust.filter import filter_layer
+from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
 from tests.config.conftest import World

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.config.trust.filter import _filter_sandbox
+from codeloop.config.trust.layer_filter import _filter_sandbox
 from codeloop.schema.wire import JSON
 
 

@@ -23,7 +23,7 @@ from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import walk_ancestors
-from codeloop.tool.builtin.shell.preview import SandboxPreview, preview_sandbox
+from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview, preview_sandbox
 from codeloop.tool.tool import ToolFailure
 
 NEW = "ses_new"

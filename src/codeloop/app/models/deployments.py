@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from codeloop.config.entry import write_value
+from codeloop.config.file_entries import write_value
 from codeloop.model.catalog.azure_deployments import Deployment, KeyRefused, list_deployments, make_model_entries
 from codeloop.model.catalog.services import list_service_urls
 from codeloop.model.credentials.store import Credentials

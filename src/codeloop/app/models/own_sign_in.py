@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 from codeloop.app.models.deployments import ResourceDeployments
 from codeloop.app.settings import ProjectSettings
-from codeloop.config.entry import choose_entry_file, write_value
+from codeloop.config.file_entries import choose_entry_file, write_value
 from codeloop.model.catalog.vendors import ASKED_SETTINGS, DEPLOYMENT_PROVIDERS
 from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.device_code import (

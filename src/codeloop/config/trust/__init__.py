@@ -1,1 +1,1 @@
-"""Project trust: the trusted directories, and what untrusted ones may set."""
+"""Project trust: stores the trusted directories, and limits the configuration of the others."""

@@ -1,4 +1,4 @@
-"""Lists how a project's files differ from those that the user trusted, with patches to be shown."""
+"""Lists the changes of a project's files since the user trusted it, with patches for `codeloop trust`."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from codeloop.schema.errors import CodeloopError
 
 
 def list_trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
-    """Return the changes of a project since it was trusted, with patches; empty if it was never trusted.
+    """Return the changed files of a project since it was trusted, with patches; none if it was never trusted.
 
-    Blocks while it reads the files. Raises CodeloopError when there are too many of them to compare.
+    Blocks while it reads the files. Raises CodeloopError if there are too many to compare.
     """
     record = find_trust_record(paths, root)
     try:

@@ -11,13 +11,13 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.paths import Paths, get_plugin_name, get_plugin_path
+from codeloop.config.references import REFERENCE_PATTERN, read_variable
 from codeloop.config.sources import PROJECT_CONFIG_FOLDERS, PROJECT_FILES
-from codeloop.config.substitute import REFERENCE_PATTERN, read_variable
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
-# The names of folders and files below a project that take effect.
+# The folders below a project whose files take effect, by the folders that may contain them.
 PAGE_FOLDERS = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
 SKILL_FOLDERS = frozenset(("skill", "skills"))
 CODELOOP_HOMES = (".opencode", ".codeloop")
@@ -34,9 +34,10 @@ _COMMAND_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _QUOTED_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
 _CD_FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
 _GLOB_CHARACTERS = frozenset("*?[")
+# The content of a file that exists and can't be read: if it becomes readable, that is a change.
 _UNREADABLE_CONTENT = b"\0unreadable"
+# A larger program is not hashed; hashing so many bytes takes a tenth of a second.
 _MAX_HASHED_SIZE = 256 * 1024 * 1024
-"""Bytes of a program up to which its content is hashed, which takes a tenth of a second."""
 
 
 class TooManyFiles(Exception):
@@ -75,14 +76,15 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
                 _read_named_files(reading, paths, directory, file, data)
         for file in _list_extension_files(step):
             reading.add(file)
-        for name in _INSTRUCTION_FILE_NAMES:  # the text of instructions is only data, but a link may lead anywhere
+        # The text of instructions is only data, but a link may lead to any file of the user.
+        for name in _INSTRUCTION_FILE_NAMES:
             if (step / name).is_symlink() and not reading.is_inside(step / name):
                 reading.add(step / name)
     return reading.contents
 
 
 def is_in_view(path: str, root: Path, directory: Path) -> bool:
-    """Return whether `read_contents` would read a stored path for a directory, if the file still existed."""
+    """Return whether `read_contents` would read a stored path for a directory if the file existed."""
     folders = Path(path).parent.parts
     at = next((at for at, part in enumerate(folders) if part in _ALL_HOMES), len(folders))
     return root.joinpath(*folders[:at]) in _list_folders(root, directory)
@@ -101,7 +103,7 @@ def _list_folders(root: Path, directory: Path) -> list[Path]:
 
 
 class _ContentReader:
-    """Reads files into `contents`, up to a total size."""
+    """Reads files into `contents`, up to a limit of their total size."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -226,7 +228,7 @@ def _read_named_files(reading: _ContentReader, paths: Paths, directory: Path, fi
 
 
 def _replace_references(value: Any, base: Path, paths: Paths) -> Any:
-    """Return values with their references replaced, since a reference may be part of a program's name."""
+    """Return values with their references replaced: a reference may be part of a program's name."""
 
     def content(match: re.Match[str]) -> str:
         name = match[2].strip()

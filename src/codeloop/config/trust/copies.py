@@ -22,7 +22,7 @@ def store_copies(paths: Paths, contents: TrustedContents) -> None:
 
 
 def read_copy(paths: Paths, digest: str) -> str | None:
-    """Return the stored copy of a file by its digest; None: there is none, or the copy was changed."""
+    """Return the stored copy of a file by its digest; None: there is no copy, or it does not have that digest."""
     from hashlib import sha256
 
     try:

@@ -1,4 +1,4 @@
-"""Finds out whether a project is trusted: the user trusted it, and its files have not changed since."""
+"""Decides whether a project is trusted: the user has trusted it, and its files have not changed since."""
 
 from pathlib import Path
 from typing import Literal
@@ -10,12 +10,12 @@ from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_
 from codeloop.config.trust.store import TrustedDirectory, adopt_contents, find_trust_record
 from codeloop.schema.errors import CodeloopError
 
+# Changed files that a warning lists by name.
 _MAX_LISTED_NAMES = 5
-"""Changed files that a warning lists by name."""
 
 
 class TrustChange(Struct, frozen=True):
-    """How a file differs from what was trusted. `patch`: empty when it can't be shown."""
+    """The difference of a file from its trusted content. `patch`: empty if it can't be shown."""
 
     path: str
     what: Literal["added", "changed", "removed"]
@@ -23,9 +23,9 @@ class TrustChange(Struct, frozen=True):
 
 
 class TrustState(Struct, frozen=True):
-    """Whether a project is trusted. `why`: why it is no longer trusted; `note`: a line to be shown once.
+    """Whether a project is trusted. `why`: the reason that it is no longer trusted; `note`: a line to show once.
 
-    `files`: the files that the answer depends on.
+    `files`: the files whose contents were compared.
     """
 
     trusted: bool

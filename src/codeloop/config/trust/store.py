@@ -1,4 +1,4 @@
-"""Stores which directories the user trusts: only their projects may loosen rules or have code executed."""
+"""Stores the directories that the user trusts: only their projects may loosen rules or have code executed."""
 
 import time
 from collections.abc import Generator
@@ -40,7 +40,7 @@ class TrustList(Struct, frozen=True):
 
 
 def read_trust(paths: Paths) -> TrustList:
-    """Read the list. A damaged file is renamed, so that nothing is trusted by accident."""
+    """Read the list of trusted directories. A damaged file is renamed, and nothing is trusted."""
     try:
         return TrustList(_read_directories(paths))
     except (FileNotFoundError, NotADirectoryError):
@@ -131,7 +131,8 @@ def distrust_directory(paths: Paths, root: Path) -> bool:
 
 
 def _keep_copies(paths: Paths, trusted_contents: TrustedContents) -> None:
-    from codeloop.config.trust.copies import store_copies  # most runs change nothing that is trusted
+    # Imported late: most runs trust nothing new.
+    from codeloop.config.trust.copies import store_copies
 
     store_copies(paths, trusted_contents)
 

@@ -16,7 +16,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
+from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
 from codeloop.config.redact import convert_rules_to_config
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig

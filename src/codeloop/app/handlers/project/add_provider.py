@@ -5,7 +5,7 @@ import re
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.config.entry import choose_entry_file, write_entry
+from codeloop.config.file_entries import choose_entry_file, write_entry
 from codeloop.model.base_url import parse_origin, redact_url
 from codeloop.model.catalog.server_models import request_server_models
 from codeloop.model.credentials.store import is_valid_key

@@ -8,7 +8,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.config import check_settings
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, find_settings
-from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
+from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
 from codeloop.config.files import describe_os_error
 from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot

@@ -11,7 +11,7 @@ from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
-from codeloop.tool.builtin.shell.preview import SandboxPreview
+from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview
 
 WIDTH = 200
 NO_RULE = "no rule that could deny it"

@@ -19,7 +19,7 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import redact_settings
-from codeloop.config.entry import choose_entry_file, resolve_entry, write_entry
+from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import (

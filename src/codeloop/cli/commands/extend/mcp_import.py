@@ -5,7 +5,7 @@ import click
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.target.project import redact_settings
-from codeloop.config.entry import choose_entry_file, write_entry
+from codeloop.config.file_entries import choose_entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
 from codeloop.kit.terminal_text import escape_controls, one_line

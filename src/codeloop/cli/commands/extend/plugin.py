@@ -11,8 +11,8 @@ from codeloop.cli.commands.extend.installing import run_visibly
 from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
 from codeloop.cli.group import Group
 from codeloop.cli.target.project import redact_settings
-from codeloop.config.edit_file import NotEditable, add_to_list, remove_from_list
-from codeloop.config.entry import choose_entry_file
+from codeloop.config.config_text import NotEditable, add_to_list, remove_from_list
+from codeloop.config.file_entries import choose_entry_file
 from codeloop.config.files import describe_os_error, read_text, write_private
 from codeloop.config.paths import get_plugin_name, get_plugin_path
 from codeloop.config.trust.store import trust_changed_file

@@ -19,9 +19,9 @@ from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.denied_paths import add_denied_paths, has_denials, move_denied_files
 from codeloop.tool.builtin.shell.editor_terminal import TERMINAL_KEY, run_in_editor
-from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.failure_notes import explain_failure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
+from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck

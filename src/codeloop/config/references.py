@@ -17,7 +17,7 @@ REFERENCE_PATTERN = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
 def read_variable(name: str, environment: Mapping[str, str]) -> str:
-    """Return the value of an `env` reference, `NAME` or `NAME:-DEFAULT`: the read_variable, else the default."""
+    """Return the value of an `env` reference, `NAME` or `NAME:-DEFAULT`: that of the variable, else the default."""
     name, _, default = name.partition(":-")
     return environment.get(name, "") or default
 
@@ -25,11 +25,11 @@ def read_variable(name: str, environment: Mapping[str, str]) -> str:
 def replace_references(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
-    """Return a layer's values with every reference replaced once: references in the inserted texts stay.
+    """Return a layer's values with all references replaced; references in the inserted texts stay as they are.
 
     An unset variable is the empty text; `{env:NAME:-text}` is the text if the variable is unset or empty. A file's path
     is relative to the layer's own folder, or starts with `~`; blanks around its content are dropped. The files are
-    added to `files`, with their states from before they were read.
+    added to `files`, each with its state before it was read.
     Raises CodeloopError for a file that is missing or can't be read.
     """
 
@@ -47,6 +47,7 @@ def replace_references(
             return read_variable(name, environment)
         file = layer.base / paths.expand_home(name)
         try:
+            # Taken before the file is read, so that a change in between shows later.
             if files is not None:
                 files.setdefault(file, file_state(file))
             text = read_text(file, CONFIG_BYTES.value)
@@ -56,4 +57,5 @@ def replace_references(
             raise CodeloopError(f"{layer.format_location(keys)}: the file {file} of {{file:{name}}} does not exist.")
         return text.strip()
 
+    # Most layers have no reference, so their values need no copy.
     return replace(layer.raw, ()) if "{env:" in layer.document.text or "{file:" in layer.document.text else layer.raw

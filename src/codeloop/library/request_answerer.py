@@ -1,4 +1,4 @@
-"""Answers the permission requests and questions of a turn and its subagents with the callbacks of the session."""
+"""Answers the permission requests and questions of a turn, and of its subagents, with the callbacks of its session."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -7,7 +7,7 @@ from typing import cast
 from codeloop.client.asking import origin
 from codeloop.client.client import Client, works_for
 from codeloop.library.callbacks import call_callback
-from codeloop.library.following import EventFeed, Listener
+from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import (
     Allow,
     Choice,
@@ -52,7 +52,7 @@ class RequestAnswerer(Listener):
         self._seen_ids: set[str] = set()
 
     def on_event(self, event: Event) -> None:
-        """Answer a request."""
+        """Answer the request of an event, if it has one."""
         if isinstance(event, PermissionAsked | QuestionAsked):
             self._answer_in_background(event.properties)
 
@@ -61,7 +61,8 @@ class RequestAnswerer(Listener):
         self._feed.start_background(self._answer_waiting(), self._on_failure)
 
     async def _answer_waiting(self) -> None:
-        with suppress(CodeloopError):  # a server that is gone for good is reported by the feed
+        # The feed reports a server that is gone for good.
+        with suppress(CodeloopError):
             for request in await self._client.call(PERMISSION_LIST, NoArguments()):
                 self._answer_in_background(request)
             for request in await self._client.call(QUESTION_LIST, NoArguments()):
@@ -75,7 +76,8 @@ class RequestAnswerer(Listener):
     async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:
         if not await works_for(self._client, request.session_id, self._session_id):
             return
-        with suppress(OperationError):  # another client has answered, or the turn has ended
+        # Another client may have answered, or the turn may have ended.
+        with suppress(OperationError):
             if isinstance(request, PermissionRequest):
                 await self._client.call(PERMISSION_REPLY, await self._answer_permission(request))
             elif (answers := await self._answer_questions(request)) is not None:

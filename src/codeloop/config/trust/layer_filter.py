@@ -1,4 +1,4 @@
-"""Filters the configuration of an untrusted project: keeps only settings that restrict what codeloop does."""
+"""Filters the configuration of an untrusted project: only settings that make codeloop's own stricter are kept."""
 
 import re
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BY
 from codeloop.schema.wire import JSON
 
 _MODEL_NAME = re.compile(r"[\w.-]+/[\w.:@/+-]+")
+# A `?` counts for so many characters more: a pattern with wildcards takes longer to search for.
 _QUESTION_MARK_COST = 19
-"""Characters that a `?` counts for in addition: a pattern with wildcards takes longer to search for."""
 _SHARE_RANKS = {"auto": 0, "manual": 1, "disabled": 2}
 """How strict the values of `share` are."""
 _STRICTER_PROFILES = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
@@ -25,10 +25,10 @@ _OUTPUT_LIMITS = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT
 
 
 def filter_layer(values: NormalisedValues, base: JSON) -> tuple[NormalisedValues, list[str]]:
-    """Return the settings by which the layer of an untrusted project may change `base`, and the names of the others.
+    """Return the settings of an untrusted project's layer that may change `base`, and the names of the others.
 
-    `base`: the values of the layers before it. The layer's permission rules become `restrictions` (see
-    `config.trust.restrict`). Raises CodeloopError when there are too many of these.
+    `base`: the merged values of the layers before it. The layer's permission rules become `restrictions` (see
+    `config.trust.restrictions`). Raises CodeloopError if there are too many of these.
     """
     result = NormalisedValues(values.layer, {}, dict(values.source_keys))
     ignored_names: list[str] = []

@@ -7,8 +7,8 @@ from typing import Literal
 
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
+from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext

@@ -1,4 +1,7 @@
-"""Edits the text of a configuration file, keeping its comments and indentation. The functions take and return texts."""
+"""Edits the text of a configuration file, and keeps its comments and indentation.
+
+The functions take and return texts; `file_entries.py` and the handlers of the API read and write the files.
+"""
 
 import json
 import re
@@ -13,11 +16,11 @@ _ORDERED_SECTIONS = frozenset(("permission", "tools"))
 """Sections in which the order of keys matters: they are compared and replaced as one value."""
 _NOT_AN_OBJECT = "it is not an object in braces"
 _FIRST_INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
-"""Matches the indentation of a file's first key."""
+"""Matches the start of a file to the first key; its group is the indentation of that key."""
 
 
 class NotEditable(ValueError):
-    """A file can't be edited: it is invalid, or has another type where an object or a list is expected."""
+    """A file can't be edited: it is invalid, or has a value of another type in place of an object or a list."""
 
 
 def find_changed_settings(requested: JSON, present: JSON) -> JSON:
@@ -37,7 +40,7 @@ def find_changed_settings(requested: JSON, present: JSON) -> JSON:
 def edit_text(text: str | None, change: JSON) -> str:
     """Return a file's text (None: there is no file) with a change merged in; comments and indentation stay.
 
-    Raises NotEditable; ValueError when the outcome is nested too deep.
+    Raises NotEditable, and ValueError if the result is nested too deeply.
     """
     old: JSON = {} if text is None else _parse_object(text)
     if text is not None and not _is_plain_json(text):
@@ -52,7 +55,7 @@ def edit_text(text: str | None, change: JSON) -> str:
 
 
 def _list_changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the path of keys and the new value of each change; None removes. Ordered sections are one value."""
+    """Yield the path and the new value of each change; None removes a value. An ordered section is one value."""
     for key, value in change.items():
         before = old.get(key)
         if is_object(value) and is_object(before) and key not in _ORDERED_SECTIONS:
@@ -210,7 +213,8 @@ def _merge(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
         if value is None:
             result.pop(key, None)
         elif is_object(value):
-            if ordered and isinstance(before, str):  # `"ask"` is short for `{"*": "ask"}`
+            # `"ask"` is short for `{"*": "ask"}`.
+            if ordered and isinstance(before, str):
                 before = {"*": before}
             result[key] = _merge(before if is_object(before) else {}, value, is_ordered=ordered)
         else:

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import convert
 
-from codeloop.config.trust.restrict import restrict_rules
+from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend.agents import build_rules
 from codeloop.kit.wildcard import TooManyOverlaps, matches, overlap
 from codeloop.permission.rules import decide, find_last_match

@@ -1,4 +1,4 @@
-"""Combines the permission rules of an untrusted project with all others, so that they can only make a verdict stricter.
+"""Makes the permission rules of an untrusted project restrictions: they can only make a decision stricter.
 
 The last matching rule wins, so appending a project's `ask` would lift an earlier `deny`. Instead, for each rule of the
 project, the overlap with every earlier rule is appended, with the stricter action of the two.
@@ -11,14 +11,15 @@ from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
+# Steps, of about a microsecond each, for all agents of a project together. They bound the time
+# that the rules of a project, which the user has not seen, may take.
 _MAX_STEPS = 40_000
-"""Steps, of about a microsecond each, for all agents of a project together."""
+# Steps that each added rule counts for.
 _STEPS_PER_RULE = 4
-"""Steps that each added rule counts for."""
 
 
 class OverlapCache:
-    """Computes overlaps of wildcards, and caches them, within a budget of steps."""
+    """A cache of the overlaps of wildcards, which computes them within a budget of steps."""
 
     def __init__(self) -> None:
         self._cache: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -43,9 +44,9 @@ class OverlapCache:
 def restrict_rules(
     base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: OverlapCache | None = None
 ) -> Ruleset:
-    """Return the rules to append to `base` so that the stricter verdict of both holds for every permission and pattern.
+    """Return the rules to append to `base` so that of both decisions the stricter one holds, for all patterns.
 
-    In `restrictions` too the last match counts; an `allow` there, or no match, leaves the verdict of `base` as it is.
+    The last matching rule of `restrictions` counts; if it is `allow`, or none matches, the decision of `base` holds.
     """
     rules: list[PermissionRule] = []
     overlaps = overlaps or OverlapCache()

@@ -1,4 +1,4 @@
-"""Follows the events of a project while it is open, and passes each of them to the listeners."""
+"""`EventFeed` follows the events of an open project, and passes each event to its listeners."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
@@ -50,6 +50,7 @@ class EventFeed:
         if self._follow_task is None or self._follow_task.done():
             self._follow_task = asyncio.create_task(self._follow())
             self._follow_task.add_done_callback(lambda task: report_failure(self._report_loss, task))
+            # The task subscribes in its first step, which has to come before the caller's next operation.
             await asyncio.sleep(0)
 
     def start_background(
@@ -57,6 +58,7 @@ class EventFeed:
     ) -> None:
         """Run a coroutine in the background, at most until the feed is closed; `on_failure` gets its exception."""
         task = asyncio.create_task(work)
+        # The event loop only holds weak references to tasks.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda task: report_failure(on_failure, task))
@@ -76,6 +78,7 @@ class EventFeed:
             try:
                 async for event in self._client.follow():
                     is_again = isinstance(event.event, ServerConnected)
+                    # Copied, as a listener may be removed while the others are called.
                     for listener in tuple(self._listeners):
                         if is_again:
                             listener.on_resume()

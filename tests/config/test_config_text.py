@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.edit_file import NotEditable, add_to_list, edit_text, remove_from_list, set_value
+from codeloop.config.config_text import NotEditable, add_to_list, edit_text, remove_from_list, set_value
 from codeloop.kit.jsonc import parse
 
 

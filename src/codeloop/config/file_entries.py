@@ -1,4 +1,4 @@
-"""Sets or removes one entry of a configuration file, such as an MCP server, leaving the rest unchanged."""
+"""Sets or removes one entry of a configuration file, such as an MCP server; the rest of the file stays unchanged."""
 
 import os
 import re
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeloop.config.edit_file import NotEditable, set_value
+from codeloop.config.config_text import NotEditable, set_value
 from codeloop.config.files import describe_os_error, read_text, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
+from codeloop.config.references import REFERENCE_PATTERN, read_variable
 from codeloop.config.sources import CODELOOP_FILES
-from codeloop.config.substitute import REFERENCE_PATTERN, read_variable
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
@@ -20,9 +20,9 @@ from codeloop.schema.wire import JSON
 
 
 def choose_entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
-    """Return the file to write entries to: the project's, or if that is None the user's own.
+    """Return the file to write entries to: that of the project, or without a project the user's own.
 
-    If codeloop.json and codeloop.jsonc both exist, the latter is returned, which takes precedence.
+    If codeloop.json and codeloop.jsonc both exist, it is the latter, which takes precedence.
     """
     folder = paths.config if project_root is None else project_root.root
     present = [folder / name for name in CODELOOP_FILES if os.path.lexists(folder / name)]
@@ -55,10 +55,7 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
 
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:
-    """Set the entry `<section>.<name>` of a file; None removes it.
-
-    Raises CodeloopError if that is impossible; the file is then unchanged.
-    """
+    """Set the entry `<section>.<name>` of a file; None removes it. Raises as `write_value` does."""
     write_value(file, (section, name), entry)
 
 
