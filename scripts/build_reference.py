@@ -119,7 +119,7 @@ def format_members(node: ast.ClassDef) -> Iterator[str]:
         match each:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):
                 default = f" = {ast.unparse(value)}" if value is not None else ""
-                shown = f"{name}: {format_type(kind)}{default}".replace(" = NOTHING", " = {}")
+                shown = f"{name}: {format_type(kind)}{default}".replace(" = EMPTY_MAPPING", " = {}")
                 fields.append(format_row(shown, read_docstring_below(node.body, index)))
             case ast.FunctionDef() | ast.AsyncFunctionDef() if not each.name.startswith("_"):
                 decorators = {ast.unparse(decorator) for decorator in each.decorator_list}
