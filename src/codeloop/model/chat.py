@@ -184,7 +184,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. An adapter may cache what it makes of a message by its identity, since messages are immutable."""
+    """One request. Messages are immutable, so an adapter may cache the encoding of a message by its identity."""
 
     system: str
     messages: tuple[ModelMessage, ...]

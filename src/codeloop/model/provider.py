@@ -79,7 +79,7 @@ class Provider(Struct, frozen=True):
 
     @property
     def has_configured_url(self) -> bool:
-        """Whether the configuration says where the service is."""
+        """Whether the address of the service is configured."""
         return bool(self.config.options.get("baseURL") or self.config.api)
 
 
@@ -168,6 +168,7 @@ def make_endpoint(
     """
     from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 
+    # Options may set what the address is made of, such as a region.
     environment = resolve_settings(provider, environment)
     template = _choose_url_template(provider, service)
     url = resolve_url(template, environment)
@@ -262,6 +263,7 @@ def _find_key(
     environment_key = find_environment_key(provider.env, environment)
     if environment_key is not None:
         return environment_key.value
+    # A key for one of these addresses is valid at all of them, as with Bedrock, which has two.
     homes = (resolve_url(home, environment) for home in (provider.default_url, *list_service_urls(provider.id)))
     return credentials.find_key(provider.id, url, [home for home in homes if home])
 

@@ -121,6 +121,7 @@ class ProviderHints(Struct, frozen=True):
 
     async def suggest_models(self) -> str:
         """Return similar models, as ` Did you mean ...?`; a local server is asked for its own."""
+        # The catalog knows the models of a vendor, but not those that are installed on this machine.
         names: list[str] = [*self.list_models()]
         url = resolve_url(self.provider.url, self.environment) or ""
         if is_loopback(urlsplit(url).hostname or ""):
@@ -148,6 +149,7 @@ class ProviderHints(Struct, frozen=True):
         return None
 
     def _is_stored(self) -> bool:
+        """Return whether a key is stored; not if the file is broken, which is an error elsewhere and no hint."""
         try:
             return self.provider.id in self.credentials.read_entries()
         except ModelUnavailable:

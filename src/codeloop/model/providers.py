@@ -152,7 +152,7 @@ class Providers:
         )
 
     def list_usable(self) -> list[UsableProvider]:
-        """Return the providers that have a key, or need none because the configuration says where they are."""
+        """Return the providers that have a key, or need none because their address is configured."""
         stored_keys = self.credentials.read_entries()
         usable_providers: list[UsableProvider] = []
         for provider in self.list_enabled():
@@ -197,12 +197,14 @@ class Providers:
             raise UnknownModel(
                 f"`{ref}` names no model: write provider/model.{suggest_names(find_similar(ref, refs, parts=True))}"
             )
+        # Split at the first slash only: ids of gateways contain slashes, such as `openrouter/openai/gpt-5`.
         models = self.list_models(provider_id)
         model = models.get(model_id)
         if model is not None:
             return model
         provider = self.get_provider(provider_id)
         if (provider.accepts_any_model or not provider.has_model_list) and is_allowed(model_id, provider.config):
+            # A local server costs nothing; a configured address may cost something, but nobody knows how much.
             free = Prices(is_known=provider.accepts_any_model)
             return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
         names = [f"{provider_id}/{name}" for name in find_similar(model_id, models, parts=True)]
@@ -215,7 +217,7 @@ class Providers:
     def open_model(self, ref: str, through: "Endpoint | None" = None) -> ChatModel:
         """Return the model, without sending anything yet. `through`: a plugin's endpoint.
 
-        Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, a protocol that we do not speak.
+        Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, an unsupported protocol.
         """
         info = self.find_model(ref)
         service = find_service(info)
@@ -229,6 +231,7 @@ class Providers:
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
+        # Imported here: lists of models and settings need no adapter.
         from codeloop.model.quirks import find_quirks
         from codeloop.model.retry import RetryingModel
 
@@ -259,6 +262,7 @@ class Providers:
             return self.find_model(preferred or self._config.model or "").ref
         from codeloop.model.catalog.default_model import choose_default_model
 
+        # Configured models come first: a key in the environment may be there for other programs.
         by_source: dict[str, list[Provider]] = {}
         for usable in self.list_usable():
             by_source.setdefault(usable.key_source, []).append(usable.provider)
@@ -295,6 +299,7 @@ class Providers:
         try:
             secrets = self.credentials.list_secrets()
         except ModelUnavailable:
+            # A broken file of credentials is reported where a key is needed, not at each command.
             secrets = set[str]()
         config_keys = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
         return remove_keys(self.environment, self._catalog, secrets | config_keys)
@@ -309,7 +314,7 @@ class Providers:
         raise NoModel(self._describe_unsupported_keys() + NO_MODEL_MESSAGE)
 
     def _describe_unsupported_keys(self) -> str:
-        """Return a line for every key of the environment whose provider's protocol is not spoken."""
+        """Return a line for every key of the environment whose provider's protocol is not supported."""
         lines = ""
         for provider in self.list_enabled():
             key = find_environment_key(provider.env, self.environment)

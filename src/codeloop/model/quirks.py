@@ -53,7 +53,7 @@ class Quirks(Struct, frozen=True):
     cache_minutes: int = 5
     """The lifetime of the service's prompt cache after the last request that used it."""
     answer_format: AnswerFormat = ""
-    """The field that carries the JSON Schema of an answer, also beside tools. "": unsupported; a tool is used."""
+    """The field that carries the JSON Schema of an answer, also together with tools. "": a tool is used in its place."""
     models_without_answer_format: tuple[str, ...] = ()
     """Models, by wildcard, that do not support `answer_format`."""
     supports_forced_call: bool = True
@@ -107,7 +107,7 @@ OPENAI_QUIRKS = Quirks(
     reasoning_summary="auto",
     # These were trained to write patches as plain text.
     patch_grammar_models=("gpt-5*", "gpt-6*", "*codex*"),
-    # Models before `gpt-4o-2024-08-06`, which was the first one with structured outputs.
+    # Structured outputs began with `gpt-4o-2024-08-06`.
     models_without_answer_format=(
         "gpt-3.5*",
         "gpt-4",
@@ -204,7 +204,7 @@ QUIRKS_BY_PROVIDER: dict[str, Quirks] = {
         option_names=OPTION_NAMES,
     ),
     "azure-cognitive-services": AZURE_QUIRKS,
-    # It has subscriptions for users and not for requests: those that follow from a prompt are free.
+    # It counts the prompts of users, not the requests that follow from them.
     "github-copilot": replace(
         COMPATIBLE_QUIRKS,
         max_tokens_field="max_completion_tokens",

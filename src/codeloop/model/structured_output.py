@@ -67,7 +67,7 @@ _GEMINI_GRAMMAR = AnswerGrammar(
     max_optional=20,
     allows_recursion=False,
 )
-# The limits are those of the services' documentation; a schema beyond them is refused with the whole request.
+# A schema beyond what a service supports gets the whole request refused.
 GRAMMARS: dict[AnswerFormat, AnswerGrammar] = {
     # OpenAI, Azure, xAI: every property is required, and objects may contain themselves.
     "response_format": AnswerGrammar(
@@ -224,7 +224,7 @@ class _SchemaFitter:
             if key in node:
                 converted_node[key] = {name: self.fit(each, depth) for name, each in node[key].items()}
         if "$ref" in node:
-            # Constraints beside a reference can't be expressed.
+            # A grammar can't express constraints next to a reference.
             if node.keys() & _COMMON_KEYWORDS - _NAMING_KEYWORDS - {"$ref"}:
                 raise _GrammarMismatch
             return {key: value for key, value in converted_node.items() if key not in {"title", "description"}}

@@ -80,6 +80,7 @@ def find_newest_model(providers: Providers, name: str, selection: str) -> ModelR
 
     The provider of `selection`, the `provider/model` in use, is searched first. None: no model matches.
     """
+    # A name such as `sonnet` exists at several providers: a subagent should not change the one that pays.
     current_provider = selection.partition("/")[0]
     for usable in sorted(providers.list_usable(), key=lambda usable: usable.provider.id != current_provider):
         models = providers.list_models(usable.provider.id).values()

@@ -24,6 +24,7 @@ from codeloop.schema.wire import JSON
 
 DEPLOYMENTS_PATH = "/openai/deployments?api-version=2023-03-15-preview"
 """Only this old version of the API lists deployments; since then the management API does, which needs another key."""
+# The list has deployments of every kind; the names of their models tell them apart.
 _NON_CHAT_MODELS = (*NON_CHAT_MODELS, "dall-e*", "*image*", "sora*", "*realtime*", "*audio*", "*transcribe*", "flux*")
 _UNAUTHORIZED_STATUS = 401
 _MAX_MESSAGE_LENGTH = 300
@@ -81,6 +82,7 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
 def make_model_entries(deployments: Iterable[Deployment]) -> dict[str, JSON]:
     """Return the entries of `provider.azure.models`: by model, further deployments of the same model by their name."""
     entries: dict[str, JSON] = {}
+    # Deployments that are named like their model come first, so that they get its name.
     for each in sorted(deployments, key=lambda each: each.name != each.model):
         if each.model in entries:
             entries[each.name] = {}

@@ -163,6 +163,7 @@ class Catalog:
             raise ModelUnavailable(
                 f"No model catalog can be read at {', '.join(map(str, self._paths))}. Install codeloop again."
             )
+        # A new version of the package may have a newer catalog than the cache.
         return max(files, key=lambda file: file.index.built)
 
     @cached_property
@@ -221,4 +222,5 @@ def _open_readable_files(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
         try:
             yield _CatalogFile(path)
         except (OSError, ValueError, zlib.error, msgspec.MsgspecError):
+            # The file that ships is as good a catalog, so a broken download is no error.
             continue

@@ -27,9 +27,11 @@ def apply_overrides(
     `npm` is the protocol of models that the catalog does not know. `include_excluded`: do not filter.
     """
     models = dict(catalog_models)
+    # Before the rows of models, which may set a protocol of their own.
     if config.npm:
         models = {name: msgspec.structs.replace(model, npm=config.npm) for name, model in models.items()}
     for name, row in config.models.items():
+        # `id` of a row is the service's name: a second name for a model of the catalog gets that model's data.
         plain = ModelInfo(provider_id=provider_id, id=name, name=name, npm=npm)
         models[name] = _override_model(models.get(name) or models.get(row.id or "") or plain, name, row)
     enabled_models = {name: model for name, model in models.items() if include_excluded or is_allowed(name, config)}
@@ -114,6 +116,7 @@ def _change_prices(prices: Prices, config: PricesConfig) -> Prices:
         input=first,
         output=_value_or(config.output, prices.output),
         reasoning=_value_or(config.reasoning, prices.reasoning),
+        # A catalog's price of cached tokens is kept; one that only repeats the old price of input follows the new one.
         cache_read=_value_or(
             config.cache_read, first if prices.cache_read in {0.0, prices.input} else prices.cache_read
         ),

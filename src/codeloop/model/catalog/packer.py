@@ -50,6 +50,7 @@ class _SourceCost(msgspec.Struct):
             for each in (self.tiers if is_list(self.tiers) else ())
             if is_object(each) and is_object(each.get("tier")) and each["tier"].get("type") == "context"
         ]
+        # A model may have both forms, of which `tiers` is the newer and more precise one.
         longer = own_tiers or (
             [(LONG_REQUEST_TOKENS, self.context_over_200k)] if is_object(self.context_over_200k) else []
         )

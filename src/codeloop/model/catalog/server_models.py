@@ -50,6 +50,7 @@ async def request_server_models(url: str, key: str = "") -> ServerAnswer:
     """
     import httpx2
 
+    # People type `localhost:8000`; a scheme for other hosts must not be one that sends a key in the clear.
     url = url if "://" in url else f"{_choose_scheme(url)}://{url}"
     # Raises for an invalid or ambiguous URL.
     parse_origin(url)

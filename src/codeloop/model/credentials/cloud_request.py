@@ -39,6 +39,7 @@ class CloudAnswer(Struct, frozen=True):
         body = self.json
         inner: Any = body.get("error")
         inner = inner if is_object(inner) else body
+        # OAuth services and Google, then Amazon, which writes it in both ways.
         for name in ("error_description", "message", "Message", "error"):
             if isinstance(text := inner.get(name), str) and text:
                 return " ".join(text.split())[:300]
@@ -75,6 +76,7 @@ async def _send(
     try:
         async with httpx2.AsyncClient(verify=trust, timeout=seconds, trust_env=by_proxy) as http:
             response = await http.request(method, url, headers=dict(headers), content=body)
+            # Tokens are small; a bound for whatever else answers there.
             return CloudAnswer(response.status_code, response.content[: CLOUD_FILE.value])
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
         raise NoAnswer(str(error) or type(error).__name__) from None

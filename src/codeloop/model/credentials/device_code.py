@@ -89,6 +89,7 @@ async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
     answer = await _post_form(sign_in, sign_in.service.start_path, {"scope": sign_in.service.scope})
     match answer.json:
         case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
+            # A service could name any time: the dialog waits for this one at most.
             lasts = min(float(more.get("expires_in") or DEVICE_CODE.seconds), DEVICE_CODE.seconds)
             return DeviceCode(
                 page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _POLL_STEP_SECONDS)
@@ -115,6 +116,7 @@ async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
             case "authorization_pending":
                 continue
             case "slow_down":
+                # RFC 8628, 3.5: five seconds more from now on.
                 interval = max(float(answer.json.get("interval") or 0), interval + _POLL_STEP_SECONDS)
             case reason:
                 why = _FAILURE_REASONS.get(str(reason)) or answer.describe_error()
@@ -160,6 +162,7 @@ class DeviceSigner:
 
 def _get_valid_token(data: JSON) -> str | None:
     token, end = str(data.get("access") or ""), float(data.get("expires") or 0) / 1000
+    # 0: the token does not expire, as with GitHub's OAuth applications.
     return token if token and (not end or end > time.time() + CLOUD_EARLY.seconds) else None
 
 

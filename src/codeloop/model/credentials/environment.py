@@ -14,6 +14,7 @@ SERVER_PASSWORD_VARIABLES = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SER
 SIGNING_SECRET_VARIABLES = frozenset(("AWS_SECRET_ACCESS_KEY",))
 """Secrets that requests are signed with; they are never sent themselves."""
 
+# models.dev lists all variables of a provider, keys and settings alike.
 _SETTING_ENDINGS = (
     "_ID",
     "_NAME",

@@ -53,7 +53,7 @@ def mask_key(key: str) -> str:
 
 
 class Credentials:
-    """The keys of one file, read when first asked for, and of the keyring of the system where the file says so."""
+    """The keys of one file, which is read at each call, and those in the system's keyring that the file names."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

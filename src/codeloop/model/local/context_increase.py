@@ -27,12 +27,14 @@ async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
     body = {"model": name, "from": model, "parameters": {"num_ctx": tokens}, "stream": False}
     if (await request_json(f"{root}/api/create", body, LOCAL_ASK.seconds)).get("status") != "success":
         return LoadResult(model, 0)
+    # Without a prompt this only loads the model.
     await request_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD.seconds)
     return LoadResult(name, await read_loaded_context(root, name))
 
 
 def name_derived_model(model: str, tokens: int) -> str:
     """Return the name of Ollama's model that is `model` with another context, such as `codeloop/qwen3:8b-32768`."""
+    # `hf.co/user/model:Q4` has slashes, and a registry may have a port: the tag is what follows the last colon.
     path, _, tag = model.rpartition(":") if re.search(r":[^/]*$", model) else (model, "", "latest")
     return f"{DERIVED_PREFIX}{re.sub(r'[/:]', '-', path)}:{tag}-{tokens}"
 
@@ -45,6 +47,7 @@ async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
     if row is None:
         return LoadResult(model, 0)
     before = [read_count(each, "config", "context_length") for each in list_objects(row.get("loaded_instances"))]
+    # Loading it a second time would take the memory twice.
     for instance in _list_instance_ids(row):
         await request_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD.seconds)
     result = await _load_lmstudio(root, read_text(row.get("key")), tokens)

@@ -228,6 +228,7 @@ def replace_paths(answer: ScriptedAnswer, placeholders: dict[str, str]) -> Scrip
 
 
 def _play_call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
+    # Text is sent as it is: scripts can make a model send broken JSON.
     raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     yield TimedEvent(0, CallStarted(call_id, call.name))
     for wait, piece in _split_text(raw, deltas, ms):

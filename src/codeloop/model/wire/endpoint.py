@@ -11,6 +11,7 @@ from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import Signer
 
+# OpenAI and most others, Anthropic, Azure.
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 """Headers that carry a key, in lower case."""
 

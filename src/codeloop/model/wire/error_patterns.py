@@ -173,7 +173,7 @@ def is_key_refusal(status: int | None, text: str) -> bool:
 
 
 def find_retry_after(payload: Any) -> dict[str, str]:
-    """Return when to try again as a `retry-after` header, if the body says so (Google's `RetryInfo`)."""
+    """Return the wait that the body asks for (Google's `RetryInfo`) as a `retry-after` header; empty without one."""
     match payload:
         case {"error": {"details": [*details]}} | [{"error": {"details": [*details]}}, *_]:
             for detail in details:
@@ -188,7 +188,7 @@ def find_retry_after(payload: Any) -> dict[str, str]:
 
 
 def is_missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:
-    """Return whether the service does not know the model: it says so, or answers 404 and names the model."""
+    """Return whether the service does not know the model: by code or message, or a 404 that names the model."""
     if any(code in MISSING_MODEL_CODES for code in _list_codes(payload)):
         return True
     if status not in {400, 404} or re.search(WRONG_PATH_PATTERN, text[:2_000], PATTERN_FLAGS):

@@ -28,6 +28,7 @@ class AnswerBlocks:
 
     def add_text(self, kind: str, number: int, text: str) -> None:
         """Add text to a block of the kind `read_text` or `reasoning` (thinking)."""
+        # Pieces of one block are joined, so a delta ends where the block changes.
         if kind != self.kind or number != self.number:
             self.flush()
             self.kind, self.number = kind, number
@@ -40,7 +41,7 @@ class AnswerBlocks:
         self.events.append(ReasoningDelta("", number, metadata))
 
     def start_call(self, number: int, call_id: str, name: str) -> None:
-        """Begin a call, whose arguments come in pieces."""
+        """Begin a call whose arguments come in pieces; text that came before it is passed on first."""
         self.flush()
         self._open_calls[number], events = self.calls.open_call(call_id, name)
         self.events += events

@@ -107,7 +107,7 @@ class ServiceErrors(Struct, frozen=True):
         return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
     def from_body(self, sample: bytes, what: str) -> APIError:
-        """Return the error for an answer that is neither a stream nor JSON; `what` says what was expected."""
+        """Return the error for an answer that is neither a stream nor JSON; `what` describes what came in its place."""
         text = self._hide_secrets(extract_message(sample.decode("utf-8", "replace")))
         host = _format_host(self.endpoint.base_url)
         message = f"{host} sent {what}: {text[:200]!r}. {self._advise_address()}"

@@ -91,11 +91,13 @@ def _adapt_schema(schema: JSON, refused_keywords: frozenset[str], dialect: Schem
         if key not in refused_keywords
     }
     if result.get("type") == "array" and "items" not in result:
-        result["items"] = {}  # some services refuse an array without it
+        # OpenAI and Google refuse an array without a schema of its items; an empty one allows everything.
+        result["items"] = {}
     return _adapt_to_moonshot(result) if dialect == "moonshot" else result
 
 
 def _adapt_to_moonshot(node: JSON) -> JSON:
+    # Moonshot refuses keywords next to a reference, and a type next to a union.
     if "$ref" in node:
         return {"$ref": node["$ref"]}
     if is_list(items := node.get("items")):
@@ -115,6 +117,7 @@ def _adapt_keyword(key: str, value: Any, refused_keywords: frozenset[str], diale
                 name: _adapt_schema(member, refused_keywords, dialect) if is_object(member) else member
                 for name, member in value.items()
             }
+        # These are values, not schemas, even if they are objects.
         return value if key in {"const", "default"} else _adapt_schema(value, refused_keywords, dialect)
     if is_list(value) and key not in {"enum", "required"}:
         return [_adapt_schema(item, refused_keywords, dialect) if is_object(item) else item for item in value]

@@ -262,7 +262,7 @@ def _parse_metadata_keys(data: JSON, what: str, reason: str) -> AwsKeys:
 
 
 def parse_sts_keys(status: int, body: bytes, what: str) -> AwsKeys:
-    """Return the keys in an answer of the token service. Raises `ModelUnavailable` with what it says otherwise."""
+    """Return the keys in an answer of the token service. Raises `ModelUnavailable` with its message."""
     fields = {name: unescape(text).strip() for name, text in _XML_FIELD.findall(body.decode("utf-8", "replace"))}
     if status != 200 or not fields.get("AccessKeyId"):
         raise ModelUnavailable(f"AWS gives no keys for {what}: {fields.get('Message') or f'HTTP {status}'}")

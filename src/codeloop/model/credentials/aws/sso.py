@@ -37,6 +37,7 @@ async def fetch_sso_keys(name: str, profile: Section, files: AwsFiles, environme
     file_name = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
     cache_file = home / "sso" / "cache" / f"{file_name}.json" if home else None
     token = _get_valid_token(parse_json_object(await asyncio.to_thread(read_file_or_empty, cache_file)))
+    # A session (`sso_session`) can be renewed; a sign-in of the older form can't, and has to be made again.
     if token is None and cache_file is not None:
         token = await _renew_token(cache_file, region, environment)
     if token is None:

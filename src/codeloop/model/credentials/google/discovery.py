@@ -86,6 +86,7 @@ def _find_first(environment: Mapping[str, str], *names: str) -> str:
 
 def _read_project(environment: Mapping[str, str]) -> str:
     """Return the project that the credentials file belongs to."""
+    # A service account names its project; a user's sign-in the one that is billed.
     file = find_credentials_file(environment)
     content = read_credentials_file(file) if file is not None else {}
     return next((str(content[name]) for name in ("project_id", "quota_project_id") if content.get(name)), "")

@@ -23,7 +23,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
 
 
 class AnthropicDelta(msgspec.Struct, gc=False):
-    """What is added to a block, or to the message."""
+    """An addition to a block, or to the message."""
 
     text: Any = None
     thinking: Any = None
@@ -78,10 +78,11 @@ class AnthropicReader(ResponseReader):
         try:
             event = self._decode(payload)
         except msgspec.DecodeError as error:
-            # Gateways that also speak OpenAI's protocol end streams with its marker.
+            # The marker that ends streams of chat completions is no event; some gateways send it here too.
             if payload != b"[DONE]":
                 self._set_error({"message": f"an event is not what the protocol says: {error}"})
             return
+        # Nearly all events are of this type, so it is tested first.
         if event.type == "content_block_delta" and event.delta is not None:
             self._add_delta(event.index, event.delta)
         else:

@@ -21,6 +21,7 @@ def is_thinking_refused(error: MessageError | None) -> bool:
     """Return whether the service refused a request for the thinking in it."""
     if not isinstance(error, APIError) or error.data.status_code != 400:
         return False
+    # There is no code for it: only the message tells it from other invalid requests.
     return bool(REFUSAL_PATTERN.search((error.data.response_body or error.data.message)[:4_000]))
 
 

@@ -130,7 +130,7 @@ class BedrockBody:
                 blocks = [self._encode_user_piece(piece, number) for number, piece in enumerate(content, 1)]
                 has_text = any(block is not None and "text" in block for block in blocks)
                 is_document = any(block is not None and "document" in block for block in blocks)
-                # The service refuses a document without text beside it.
+                # The service refuses a document in a message without text.
                 return [*blocks, {"text": "See the document."}] if is_document and not has_text else blocks
             case ToolModelMessage(content=content):
                 return [_encode_result(piece) for piece in content]

@@ -37,7 +37,7 @@ EXCEPTION_STATUSES = {
 
 
 class BedrockDelta(msgspec.Struct, gc=False, rename="camel"):
-    """What is added to a block."""
+    """An addition to a block."""
 
     text: Any = None
     tool_use: Any = None
@@ -153,6 +153,7 @@ class BedrockReader(ResponseReader):
         if reason in BLOCK_REASONS:
             message = f"Bedrock stopped the answer: {BLOCK_REASONS[reason]} ({reason})"
             self._set_error({"error": {"code": "content_filter", "message": message}})
+        # A call that is complete may run already, and must not be made twice.
         elif reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
             self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
         else:

@@ -91,6 +91,7 @@ class OpenAIBody:
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
         if quirks.accepts_usage_option:
+            # Without it a stream ends without token counts.
             head["stream_options"] = {"include_usage": True}
         options = collect_options(self._info, request, quirks)
         if limit is not None and LIMIT_FIELDS.isdisjoint(options):
@@ -130,6 +131,7 @@ class OpenAIBody:
                 return to_json(answer) if answer else b""
 
     def _encode_user_content(self, content: tuple[TextPiece | ImagePiece, ...]) -> str | list[JSON]:
+        # A plain string is what every service accepts; some local servers know no lists of parts.
         if len(content) == 1 and isinstance(content[0], TextPiece):
             return content[0].text
         return [self._encode_user_piece(piece) for piece in content]
@@ -150,6 +152,7 @@ class OpenAIBody:
         calls = [piece for piece in message.content if isinstance(piece, CallPiece)]
         if not text and not calls:
             return None
+        # OpenAI's form of an answer that consists of calls alone has the content `null`.
         answer: JSON = {"role": "assistant", "content": text or None}
         thoughts = [piece for piece in message.content if isinstance(piece, ReasoningPiece)]
         answer.update(self._encode_reasoning(thoughts, is_same_model=message.origin == self._info.ref))
@@ -167,6 +170,7 @@ class OpenAIBody:
     def _encode_reasoning(self, thoughts: list[ReasoningPiece], *, is_same_model: bool) -> JSON:
         """Return thinking in the field that the model expects; signed details only go to the model that made them."""
         field = self._info.reasoning_field or self._quirks.reasoning_field
+        # Signed or encrypted details are refused by other models.
         details = [item for piece in thoughts for item in _list_reasoning_details(piece)] if is_same_model else []
         data: JSON = {"reasoning_details": details} if details else {}
         if field and field != "reasoning_details":
@@ -191,7 +195,8 @@ def _add_cache_mark(messages: bytes) -> bytes:
     content: Any = last["content"]
     parts: list[JSON] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if not parts or not parts[-1].get("text", " "):
-        return messages  # the service refuses a mark on nothing
+        # The service refuses a mark on an empty text.
+        return messages
     parts[-1] = {**parts[-1], "cache_control": {"type": "ephemeral"}}
     return b",".join(map(to_json, [*before, {**last, "content": parts}]))
 

@@ -119,6 +119,7 @@ class OpenAIReader(ResponseReader):
                 self._add_calls(message.tool_calls)
         if choice.error is not None:
             self._set_error({"error": choice.error})
+        # Not the end of the stream: token counts follow in an event of their own.
         if choice.finish_reason:
             self._reason = str(choice.finish_reason).lower()
             if self._reason == "error":

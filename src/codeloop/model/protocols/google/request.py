@@ -74,6 +74,7 @@ class GoogleBody:
         for name, value in options.items():
             (fields if name in BODY_FIELDS else generation)[name] = value
         generation.update(fields.pop("generationConfig", {}))
+        # Options replace the whole object: the request for summaries of thoughts is added again.
         thinking: Any = generation.get("thinkingConfig")
         if self._info.reasoning and isinstance(thinking, dict):
             generation["thinkingConfig"] = {"includeThoughts": True, **thinking}
@@ -142,6 +143,7 @@ def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[st
             signatures[call] = signature
         case {"signature": str(signature), "part": "thought"}:
             parts.append({"text": piece.text, "thought": True, "thoughtSignature": signature})
+        # Not if the text was blank and left out: then the signature goes into an empty part, as below.
         case {"signature": str(signature), "part": "text"} if parts and parts[-1].keys() == {"text"}:
             parts[-1]["thoughtSignature"] = signature
         case {"signature": str(signature)}:

@@ -108,9 +108,11 @@ class GoogleReader(ResponseReader):
             return
         if chunk.usage_metadata is not None:
             self.tokens = parse_usage(chunk.usage_metadata)
+            # Each chunk repeats the counts; the first ones have the size of the request, the last ones the total.
             if not self._has_counts:
                 self._has_counts = True
                 self._blocks.events.append(UsageUpdate(self.tokens))
+        # A prompt that was blocked has no candidate, only feedback.
         if chunk.candidates:
             candidate = chunk.candidates[0]
             if candidate.content is not None:
@@ -141,6 +143,7 @@ class GoogleReader(ResponseReader):
 
     def _add_call(self, function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
+        # A call comes whole and mostly without an id; the assembler makes one.
         call, events = self._blocks.calls.open_call(read_text(function_call.id), read_text(function_call.name))
         if signature:
             self._add_signature({"signature": signature, "part": "call", "call": call.id}, is_new=True)
@@ -162,6 +165,7 @@ class GoogleReader(ResponseReader):
         self._block_number += 1
 
     def _end_answer(self, reason: str, detail: str) -> None:
+        # A call that is complete may run already, and must not be made twice.
         if reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
             self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})"}})
         elif reason in BLOCK_REASONS or reason == "MISSING_THOUGHT_SIGNATURE":

@@ -60,6 +60,7 @@ class InteractionBody:
             generation["temperature"] = request.temperature
         if request.top_p is not None:
             generation["top_p"] = request.top_p
+        # Without it the service thinks, but sends no text of it.
         if self._info.reasoning:
             generation["thinking_summaries"] = "auto"
         for name, value in collect_options(self._info, request, self._quirks).items():
@@ -113,6 +114,7 @@ def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is
             }
         case ReasoningPiece(text=text, metadata=metadata):
             match metadata.get(METADATA_KEY):
+                # A signature is only valid for the model that made it.
                 case {"signature": str(signature)} if is_same_model:
                     summary: JSON = {"summary": [{"type": "text", "text": text}]} if text else {}
                     return {"type": "thought", "signature": signature, **summary}

@@ -21,7 +21,7 @@ FAILURE_MESSAGES = {"failed": "the interaction failed", "cancelled": "the intera
 
 
 class StepDelta(msgspec.Struct, gc=False):
-    """What is added to a step."""
+    """An addition to a step."""
 
     type: Any = ""
     text: Any = None

@@ -117,6 +117,7 @@ class ResponsesBody:
             "name": spec.name,
             "description": spec.description,
             "parameters": parameters,
+            # The default is true, which requires every parameter and refuses many keywords.
             "strict": False,
         }
 
@@ -160,6 +161,7 @@ class ResponsesBody:
                     item = self._encode_text(piece, is_same_model=is_same_model)
                 case CallPiece():
                     item = self._encode_call(piece)
+            # Held back until the item that they led to: the service refuses thoughts without one.
             yield from thoughts
             thoughts = []
             yield item
