@@ -41,11 +41,11 @@ READERS: dict[str, type[ResponseReader]] = {
 IMPORT = """
 import json, os, sys, time
 import codeloop.model.wire.http_model, codeloop.net.client
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 def resident():  # not its peak, which a process has from the one that started it
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 memory, start = resident(), time.process_time()
-load(sys.argv[1])
+load_object(sys.argv[1])
 print(json.dumps([time.process_time() - start, resident() - memory]))
 """
 

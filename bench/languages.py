@@ -13,7 +13,7 @@ from codeloop.lsp.languages import Languages
 from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
-from codeloop.schema.bounds.language import LSP_LOOK
+from codeloop.schema.bounds.language import LSP_MEMORY_POLL
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -93,7 +93,7 @@ async def _idle(folder: Path, name: str) -> float | None:
         await opened.diagnose_edits([FileEdit(path, "", "x = 1\n")])
     await opened.wait_idle()
     began, used = time.monotonic(), time.process_time()
-    await asyncio.sleep(2 * LSP_LOOK.seconds)
+    await asyncio.sleep(2 * LSP_MEMORY_POLL.seconds)
     share = (time.process_time() - used) * 1000 / (time.monotonic() - began)
     await opened.close()
     await workspace.close()

@@ -13,7 +13,7 @@ from bench.measure import Command, Sample, interleaved, median
 from bench.requests import Request
 from bench.server import Scenario, Server
 from bench.subject import CODELOOP
-from codeloop.schema.event import PartInfo, PartUpdated, SessionInfo, SessionUpdated, StoredEvent, message_updated
+from codeloop.schema.event import PartInfo, PartUpdated, SessionInfo, SessionUpdated, StoredEvent, make_message_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     AssistantMessage,
@@ -78,7 +78,7 @@ def _compaction(session: Session, model: SessionModel, at: int) -> Iterator[Stor
         ),
     ]
     for info in (asked, said):
-        yield message_updated(info)
+        yield make_message_updated(info)
     for part in parts:
         yield PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=at))
 
@@ -86,7 +86,7 @@ def _compaction(session: Session, model: SessionModel, at: int) -> Iterator[Stor
 def _turn(session: Session, model: SessionModel, number: int, at: int) -> Iterator[StoredEvent]:
     asked, said = _messages(session, model, at)
     for info in (asked, said):
-        yield message_updated(info)
+        yield make_message_updated(info)
     for part in _parts(asked, said, number, at):
         yield PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=at))
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from bench.figures import Bench
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolTime
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas
@@ -64,7 +64,7 @@ def _message(number: int) -> Item:
         return TextItem(key, TextPart(id=key, session_id="s", message_id="m", text=words))
     output = "\n".join(f"tests/test_{line}.py ....." for line in range(40))
     before = "".join(f"line {line} of a file\n" for line in range(20))
-    diff = unified_diff("/project/a.py", before, before.replace("line 9 ", "another line ")).patch
+    diff = make_unified_diff("/project/a.py", before, before.replace("line 9 ", "another line ")).patch
     calls: tuple[tuple[str, JSON, str, JSON], ...] = (
         ("bash", {"command": "pytest -q"}, output, {"exit": 0}),
         ("read", {"filePath": "/project/a.py"}, before, {}),

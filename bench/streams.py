@@ -24,7 +24,7 @@ from codeloop.app.project import Project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.event import session_updated
+from codeloop.schema.event import make_session_updated
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.operation import SESSION_CREATE
 from codeloop.schema.wire import replace
@@ -176,7 +176,7 @@ async def _append(project: Project, session_id: str, count: int) -> None:
     for _ in range(count):
         await asyncio.sleep(0.01)
         info = replace(project.store.get_session(session_id), title=str(time.perf_counter()))
-        project.store.append(session_updated(info))
+        project.store.append(make_session_updated(info))
 
 
 async def _deltas(project: Project, session_id: str, count: int) -> None:

@@ -14,7 +14,7 @@ from codeloop.client.local import LocalClient
 from codeloop.schema.api.session_reports import SessionOverviewQuery
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.api.worktrees import CreateWorktree, RemoveWorktree
-from codeloop.schema.event import message_updated
+from codeloop.schema.event import make_message_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.operation import SESSION_CREATE, SESSION_OVERVIEW
@@ -65,4 +65,4 @@ async def _fill(client: LocalClient, project: Project) -> None:
         session = await client.call(SESSION_CREATE, CreateSession(title="A session of the bench"))
         created = UserTime(created=session.time.created)
         message = UserMessage(id=new_id("msg"), session_id=session.id, time=created, agent="build", model=model)
-        project.store.append(message_updated(message))
+        project.store.append(make_message_updated(message))

@@ -11,7 +11,7 @@
 `codeloop.sync` is the same without asyncio. Nothing is loaded before it is used: see `__init__.pyi` for the names.
 """
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 
 __version__ = "0.1.0"
 

@@ -18,7 +18,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
-    ADVICE,
+    ADVICE_KEY,
     ReasoningPart,
     Span,
     TextPart,
@@ -109,7 +109,7 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         running, pending = it.calls()
         assert isinstance(running.state, ToolStateError)
         assert (running.state.error, running.state.time.start) == (INTERRUPTED, 5)
-        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE: CHECK_FIRST}
+        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE_KEY: CHECK_FIRST}
         assert isinstance(pending.state, ToolStateError)
         assert pending.state.error == NOT_STARTED
         assert it.project.store.list_pending_permissions() == []

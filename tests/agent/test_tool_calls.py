@@ -16,7 +16,7 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.operation import PROMPT_ASYNC
-from codeloop.schema.part import ADVICE, ToolStateCompleted, ToolStateError, ToolStatePending
+from codeloop.schema.part import ADVICE_KEY, ToolStateCompleted, ToolStateError, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.store.states import assistant, said, user
@@ -110,7 +110,7 @@ async def test_a_call_forbidden_by_a_rule_is_told_and_the_turn_goes_on(tmp_path:
         denied, other = it.calls()
         assert "Permission denied by the rule bash touch *: deny" in result(denied)
         assert isinstance(denied.state, ToolStateError)
-        assert denied.state.metadata == {"denied": True, ADVICE: Denied.advice}
+        assert denied.state.metadata == {"denied": True, ADVICE_KEY: Denied.advice}
         assert denied.state.error.endswith("touch x.")
         assert isinstance(other.state, ToolStateCompleted)
         assert not (it.work / "x").exists()

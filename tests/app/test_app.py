@@ -16,7 +16,7 @@ from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.limits import PROJECTS
+from codeloop.schema.limits import OPEN_PROJECTS
 from codeloop.schema.live_events import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
@@ -132,19 +132,19 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
 @pytest.mark.slow
 async def test_no_more_directories_stay_open_than_may_and_all_are_answered(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
-        directories = [tmp_path / f"work/{number}" for number in range(PROJECTS.value + 20)]
+        directories = [tmp_path / f"work/{number}" for number in range(OPEN_PROJECTS.value + 20)]
         for directory in directories:
             directory.mkdir()
         sessions = await asyncio.gather(*(made(it, directory) for directory in directories))
         assert [session.directory for session in sessions] == [str(directory) for directory in directories]
-        assert len(it.projects) == PROJECTS.value
+        assert len(it.projects) == OPEN_PROJECTS.value
 
 
 @pytest.mark.slow
 async def test_a_directory_is_refused_while_as_many_as_may_be_are_at_work(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         with ExitStack() as working:
-            for number in range(PROJECTS.value):
+            for number in range(OPEN_PROJECTS.value):
                 directory = tmp_path / f"work/{number}"
                 directory.mkdir()
                 working.enter_context((await it.project(directory)).serving())

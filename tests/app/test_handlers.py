@@ -15,7 +15,7 @@ from codeloop.app.handlers import HANDLERS
 from codeloop.app.handlers.served import MODULES as SERVED_MODULES
 from codeloop.app.process_dispatch import PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
-from codeloop.kit.lazy import import_module, load
+from codeloop.kit.lazy import import_module, load_object
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import AgentPartInput, AnswerPermission, FilePartInput, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, SessionId
@@ -78,7 +78,7 @@ def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperati
         assert msgspec.convert(msgspec.to_builtins(ANSWERS[operation.id]), operation.gives) == ANSWERS[operation.id]
         return
     if operation.scope == "process":
-        handler = load(PROCESS_HANDLERS[operation.id])
+        handler = load_object(PROCESS_HANDLERS[operation.id])
     else:
         import_module(next(module for module, operations in ALL_MODULES.items() if operation in operations))
         handler = HANDLERS[operation.id]

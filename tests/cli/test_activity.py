@@ -4,7 +4,7 @@ import io
 
 from codeloop.cli.output.activity import Activity
 from codeloop.cli.output.streams import Outlet, Output
-from codeloop.schema.event import part_updated
+from codeloop.schema.event import make_part_updated
 from codeloop.schema.part import ToolPart, ToolStart, ToolStateRunning
 
 
@@ -14,7 +14,7 @@ def test_progress_of_a_servers_tool_is_on_it() -> None:
         input={"upTo": 30}, time=ToolStart(start=1), title="page 5 of 30", metadata={"progress": 5, "total": 30}
     )
     activity.take(
-        part_updated(
+        make_part_updated(
             ToolPart(id="prt_1", session_id="ses_1", message_id="msg_1", call_id="c", tool="slow_count", state=state)
         )
     )

@@ -96,7 +96,7 @@ def test_a_turn_that_the_server_did_not_live_to_end_is_no_success_and_not_begun_
 
 @pytest.mark.slow
 def test_a_server_that_stays_away_ends_it_with_the_sessions_name(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
+    desk = Desk(tmp_path, limits={"CLIENT_GONE_TIME": 300})
     with serving(steps(WAIT, DONE)) as model:
         desk.use(model)
         with served(desk) as (url, pid):
@@ -111,7 +111,7 @@ def test_a_server_that_stays_away_ends_it_with_the_sessions_name(tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_conversation_gives_a_lost_server_up_and_says_how_to_go_on(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
+    desk = Desk(tmp_path, limits={"CLIENT_GONE_TIME": 300})
     with serving(steps(DONE)) as model:
         desk.use(model)
         with served(desk) as (url, pid):
@@ -157,7 +157,7 @@ def wait_for(path: Path, running: "subprocess.Popen[Any]") -> None:
 
 @pytest.mark.slow
 def test_lines_of_a_pipe_give_a_lost_server_up_once_and_are_told_how_to_resume(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
+    desk = Desk(tmp_path, limits={"CLIENT_GONE_TIME": 300})
     with serving(steps(DONE)) as model:
         desk.use(model)
         with served(desk) as (url, pid):

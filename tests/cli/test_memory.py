@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from codeloop.schema.bounds.session import NOTES_AT_ONCE
+from codeloop.schema.bounds.session import MEMORY_NOTES_PER_PROMPT
 from tests.cli.program import Desk, call, result, serving, steps
 from tests.support.answers import Answer
 
@@ -79,7 +79,9 @@ def test_a_prompt_is_given_a_few_of_many_notes_and_later_prompts_the_others(tmp_
     with serving(steps(*ANSWERS)) as server:
         desk.use(server)
         done = result(desk.run("run", "--format", "json", "the discount"))
-        assert server.requests[-1].body.count(b"## note-") == NOTES_AT_ONCE.value, "each one costs calls of git"
+        assert server.requests[-1].body.count(b"## note-") == MEMORY_NOTES_PER_PROMPT.value, (
+            "each one costs calls of git"
+        )
         desk.run("run", "--session", done["sessionID"], "the discount again")
         assert server.requests[-1].body.count(b"## note-") == 15
 

@@ -12,7 +12,7 @@ import pytest
 from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.kit.processes import exclude_project, find_program, start_desktop_program
+from codeloop.kit.processes import exclude_project_folders, find_program, start_desktop_program
 from codeloop.tui.terminal import clipboard_reader
 from codeloop.tui.terminal.desktop import open_link, write_clipboard
 from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal
@@ -35,7 +35,7 @@ def mark(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
             (folder / name).write_text(f"#!/bin/sh\necho $0 >> {found}\n")
             (folder / name).chmod(0o755)
     monkeypatch.chdir(tmp_path / "work")
-    exclude_project(work)
+    exclude_project_folders(work)
     (tmp_path / "linked").symlink_to(tmp_path / "work/node_modules/.bin")
     paths = {
         "relative": ".::node_modules/.bin:./node_modules/.bin:/nonexistent",

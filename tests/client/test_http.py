@@ -15,7 +15,7 @@ from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_inputs import TextPartInput
 from codeloop.schema.api.session_requests import ArchiveTime, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import Limit
 from codeloop.schema.live_events import ServerConnected, ToastShown
@@ -123,8 +123,8 @@ def toast(seq: int | None, text: str) -> bytes:
     return (b"id: %d\n" % seq if seq is not None else b"") + b"data: " + data + b"\n\n"
 
 
-async def taken(it: HttpClient, count: int, after: int | None = None) -> list[Stamped]:
-    found: list[Stamped] = []
+async def taken(it: HttpClient, count: int, after: int | None = None) -> list[StampedEvent]:
+    found: list[StampedEvent] = []
     async for stamped in it.follow(after):
         if not isinstance(stamped.event, ServerConnected):
             found.append(stamped)
@@ -133,7 +133,7 @@ async def taken(it: HttpClient, count: int, after: int | None = None) -> list[St
     return found
 
 
-def texts(found: list[Stamped]) -> list[str]:
+def texts(found: list[StampedEvent]) -> list[str]:
     return [each.event.properties.message for each in found if isinstance(each.event, ToastShown)]
 
 

@@ -73,7 +73,7 @@ ENTRIES = [
 @pytest.mark.parametrize(("before", "after"), ENTRIES)
 def test_an_entry_is_set_where_its_section_stands(before: str | None, after: str) -> None:
     assert set_value(before or "", ("mcp", "x"), X) == after
-    assert parse(after).value["mcp"]["x"] == X
+    assert parse_jsonc(after).value["mcp"]["x"] == X
 
 
 def test_an_entry_is_taken_out_of_its_section() -> None:
@@ -111,7 +111,7 @@ def test_a_change_keeps_comments() -> None:
     after = edit_text(before, change)
     for comment in ("// models", "// the usual", "/* careful */", "// always"):
         assert comment in after
-    value = parse(after).value
+    value = parse_jsonc(after).value
     assert value == {
         "permission": {"bash": {"*": "ask", "git *": "deny"}},
         "compaction": {"auto": False, "prune": False},

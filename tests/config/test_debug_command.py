@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from codeloop.cli.commands.access.trust import trust
 from codeloop.cli.commands.examine.debug import debug
-from codeloop.schema.bounds.all_limits import all_limits
+from codeloop.schema.bounds.all_limits import list_limits
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_paths_are_listed_in_both_forms(home: Path) -> None:
 
 def test_every_limit_is_listed_in_both_forms(home: Path) -> None:
     rows = json.loads(run("limits", "--json").stdout)
-    assert [row["name"] for row in rows] == [limit.name for limit in all_limits()]
+    assert [row["name"] for row in rows] == [limit.name for limit in list_limits()]
     lines = run("limits").stdout.splitlines()
     assert len(lines) == len(rows) + 1
-    assert len({line.index(limit.why) for line, limit in zip(lines[1:], all_limits(), strict=True)}) == 1
+    assert len({line.index(limit.why) for line, limit in zip(lines[1:], list_limits(), strict=True)}) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.extend.folders import is_name
 from codeloop.extend.pages.markdown import agent_page, to_json
-from codeloop.kit.frontmatter import split
+from codeloop.kit.frontmatter import split_frontmatter
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write
 
@@ -118,7 +118,7 @@ def test_a_page_that_is_not_text_or_links_nowhere_is_a_warning(tmp_path: Path) -
 
 
 def test_an_alias_that_stands_for_very_much_is_refused() -> None:
-    bomb = split(
+    bomb = split_frontmatter(
         "---\na: &a [1,1,1,1,1,1,1,1,1]\n"
         + "".join(
             f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
@@ -130,7 +130,7 @@ def test_an_alias_that_stands_for_very_much_is_refused() -> None:
 
 
 def test_a_head_becomes_plain_values() -> None:
-    head = split("---\nwhen: 2026-01-02\n1: [true, null, 1.5]\nnone:\n---\n").head
+    head = split_frontmatter("---\nwhen: 2026-01-02\n1: [true, null, 1.5]\nnone:\n---\n").head
     assert to_json(head) == {"when": "2026-01-02", "1": [True, None, 1.5], "none": None}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.fault_injection import POINTS
+from codeloop.kit.fault_injection import POINT_DESCRIPTIONS
 from tests.cli.program import COMMAND, Desk, result, serving
 from tests.faults.test_session_move import MOVING
 from tests.faults.test_worktrees import MAKING, MERGING, REMOVING
@@ -134,9 +134,9 @@ def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, va
 def test_every_point_of_the_table_stands_in_the_program_once() -> None:
     code = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
     placed = re.findall(r'fault_injection\.(?:point|reach)\("([a-z._]+)"\)', code)
-    assert sorted(placed) == sorted(POINTS)
+    assert sorted(placed) == sorted(POINT_DESCRIPTIONS)
     elsewhere = {*MAKING, *MERGING, *REMOVING, *MOVING}
-    assert set(NTHS) | {"recover", "migration.backup"} | elsewhere == set(POINTS)
+    assert set(NTHS) | {"recover", "migration.backup"} | elsewhere == set(POINT_DESCRIPTIONS)
 
 
 MIGRATED = """

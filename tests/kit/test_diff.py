@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.kit.diff import list_edits, split_lines, trim_indent, unified_diff
+from codeloop.kit.diff import list_edits, make_unified_diff, split_lines, trim_indent
 from tests.support.examples import examples
 
 
 def test_the_header_and_the_hunk_are_as_on_the_wire() -> None:
-    diff = unified_diff("/project/calc.py", "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n")
+    diff = make_unified_diff(
+        "/project/calc.py", "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
+    )
     assert diff.patch == (
         "Index: /project/calc.py\n" + "=" * 67 + "\n--- /project/calc.py\n+++ /project/calc.py\n"
         "@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n"
@@ -22,11 +24,11 @@ def test_the_header_and_the_hunk_are_as_on_the_wire() -> None:
 
 
 def test_equal_texts_have_no_diff() -> None:
-    assert unified_diff("x", "a\n", "a\n").patch == ""
+    assert make_unified_diff("x", "a\n", "a\n").patch == ""
 
 
 def test_a_new_file_counts_all_its_lines() -> None:
-    diff = unified_diff("x", "", "a\nb\n")
+    diff = make_unified_diff("x", "", "a\nb\n")
     assert (diff.additions, diff.deletions) == (2, 0)
     assert "@@ -0,0 +1,2 @@\n+a\n+b\n" in diff.patch
 
@@ -34,18 +36,18 @@ def test_a_new_file_counts_all_its_lines() -> None:
 def test_the_ranges_name_the_changed_lines_of_the_new_text() -> None:
     before = "".join(f"{n}\n" for n in range(1, 41))
     after = before.replace("3\n", "three\n", 1).replace("20\n21\n", "").replace("30\n31\n", "a\n31\nb\n")
-    assert unified_diff("x", before, after).where == "lines 3, 28-30; lines removed after 19"
-    assert unified_diff("x", before, before.removeprefix("1\n")).where == "lines removed at the top"
-    assert unified_diff("x", "", "a\n").where == "line 1"
-    assert unified_diff("x", "a\n" * 30, "a\n").where == "lines removed after 1; 29 lines fewer"
+    assert make_unified_diff("x", before, after).where == "lines 3, 28-30; lines removed after 19"
+    assert make_unified_diff("x", before, before.removeprefix("1\n")).where == "lines removed at the top"
+    assert make_unified_diff("x", "", "a\n").where == "line 1"
+    assert make_unified_diff("x", "a\n" * 30, "a\n").where == "lines removed after 1; 29 lines fewer"
     every = "".join(f"{n}\n" + ("x\n" if n % 4 == 0 else "") for n in range(200))
-    assert unified_diff("x", "".join(f"{n}\n" for n in range(200)), every).where.endswith(" and 30 more places")
+    assert make_unified_diff("x", "".join(f"{n}\n" for n in range(200)), every).where.endswith(" and 30 more places")
 
 
 @given(st.lists(st.sampled_from("ab{}\n"), max_size=60), st.lists(st.sampled_from("ab{}\n"), max_size=60))
 def test_every_changed_line_lies_in_a_range(before: list[str], after: list[str]) -> None:
     old, new = "\n".join(before), "\n".join(after)
-    diff = unified_diff("x", old, new)
+    diff = make_unified_diff("x", old, new)
     inside = {line for first, last in diff.ranges for line in range(first, last + 1)}
     rest = [line for number, line in enumerate(split_lines(new), 1) if number not in inside]
     theirs = iter(split_lines(old))
@@ -54,7 +56,7 @@ def test_every_changed_line_lies_in_a_range(before: list[str], after: list[str])
 
 
 def test_a_missing_final_newline_is_marked() -> None:
-    assert unified_diff("x", "a", "b").patch.endswith(
+    assert make_unified_diff("x", "a", "b").patch.endswith(
         "-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
     )
 
@@ -62,7 +64,7 @@ def test_a_missing_final_newline_is_marked() -> None:
 def test_changes_far_apart_are_separate_hunks() -> None:
     before = "".join(f"{n}\n" for n in range(40))
     after = before.replace("5\n", "five\n", 1).replace("35\n", "x\n")
-    assert unified_diff("x", before, after).patch.count("@@ -") == 2
+    assert make_unified_diff("x", before, after).patch.count("@@ -") == 2
 
 
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n"])
@@ -78,7 +80,7 @@ def test_git_applies_every_diff(
         return
     folder: Path = tmp_path_factory.mktemp("diff")
     (folder / "f").write_bytes(before.encode())
-    patch = unified_diff("f", before, after).patch.replace("--- f\n+++ f\n", "--- a/f\n+++ b/f\n")
+    patch = make_unified_diff("f", before, after).patch.replace("--- f\n+++ f\n", "--- a/f\n+++ b/f\n")
     subprocess.run(["git", "apply", "-"], cwd=folder, input=patch.encode(), check=True)
     assert (folder / "f").read_bytes() == after.encode()
 
@@ -101,7 +103,7 @@ def test_edits_cover_both_sides(old: list[str], new: list[str]) -> None:
 
 
 def test_shared_indentation_is_trimmed() -> None:
-    diff = unified_diff("x", "        a\n            b\n", "        a\n            c\n")
+    diff = make_unified_diff("x", "        a\n            b\n", "        a\n            c\n")
     assert trim_indent(diff.patch).endswith("@@ -1,2 +1,2 @@\n a\n-    b\n+    c\n")
     assert trim_indent("") == ""
 
@@ -110,5 +112,5 @@ def test_huge_and_repetitive_texts_take_bounded_time() -> None:
     before = "".join(f"{n % 97}\n" for n in range(100_000))
     after = "".join(f"{n % 89}\n" for n in range(100_000))
     begun = time.process_time()
-    unified_diff("x", before, after)
+    make_unified_diff("x", before, after)
     assert time.process_time() - begun < 20

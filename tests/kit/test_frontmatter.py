@@ -4,35 +4,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split
+from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
 
 
 def test_head_and_body_are_split() -> None:
-    page = split("---\nname: review\ntools:\n  bash: false\n---\nBe strict.\n\n---\nStill body.\n")
+    page = split_frontmatter("---\nname: review\ntools:\n  bash: false\n---\nBe strict.\n\n---\nStill body.\n")
     assert page == Frontmatter({"name": "review", "tools": {"bash": False}}, "Be strict.\n\n---\nStill body.\n")
 
 
 def test_a_text_without_a_head_is_all_body() -> None:
-    assert split("# Title\n---\nx: 1\n---\n") == Frontmatter({}, "# Title\n---\nx: 1\n---\n")
+    assert split_frontmatter("# Title\n---\nx: 1\n---\n") == Frontmatter({}, "# Title\n---\nx: 1\n---\n")
 
 
 @pytest.mark.parametrize("text", ["---\n---\nbody", "---\n# only a comment\n---\nbody", "\ufeff---\r\n---\r\nbody"])
 def test_an_empty_head_is_no_values(text: str) -> None:
-    assert split(text) == Frontmatter({}, "body")
+    assert split_frontmatter(text) == Frontmatter({}, "body")
 
 
 def test_windows_line_ends_are_read() -> None:
-    assert split("---\r\na: x: y\r\nb: 2\r\n---\r\nbody\r\n") == Frontmatter({"a": "x: y", "b": 2}, "body\r\n")
+    assert split_frontmatter("---\r\na: x: y\r\nb: 2\r\n---\r\nbody\r\n") == Frontmatter(
+        {"a": "x: y", "b": 2}, "body\r\n"
+    )
 
 
 def test_a_colon_in_an_unquoted_text_is_read_as_meant() -> None:
-    page = split("---\ndescription: Use this: it's often right\nmode: all\n---\n")
+    page = split_frontmatter("---\ndescription: Use this: it's often right\nmode: all\n---\n")
     assert page.head == {"description": "Use this: it's often right", "mode": "all"}
 
 
 @given(st.text(alphabet="ab -\n\r", max_size=40))
 def test_the_body_is_never_changed(body: str) -> None:
-    assert split("---\na: 1\n---\n" + body) == Frontmatter({"a": 1}, body)
+    assert split_frontmatter("---\na: 1\n---\n" + body) == Frontmatter({"a": 1}, body)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +51,9 @@ def test_the_body_is_never_changed(body: str) -> None:
 )
 def test_an_error_names_its_line(text: str, line: int, message: str) -> None:
     with pytest.raises(FrontmatterError, match=message) as caught:
-        split(text)
+        split_frontmatter(text)
     assert caught.value.line == line
 
 
 def test_keys_that_are_no_strings_become_strings() -> None:
-    assert split("---\n2: one\ntrue: yes\n---\n").head == {"2": "one", "True": True}
+    assert split_frontmatter("---\n2: one\ntrue: yes\n---\n").head == {"2": "one", "True": True}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.glob import compile_glob, has_magic, split_root
+from codeloop.kit.glob import compile_glob, has_wildcard, split_root
 
 RG = Path(sys.prefix) / "bin" / "rg"
 FILES = ["a.py", "b.ts", "src/a.py", "src/deep/x.tsx", "src/deep/a.test.ts", ".hid/c.py", "src/[x].py", "src/a-b.py"]
@@ -40,7 +40,7 @@ def test_any_text_is_a_pattern_or_refused_with_a_reason(pattern: str, path: str)
 
 @given(st.text(alphabet="abc/.-_ ()+^$|", min_size=1, max_size=12))
 def test_plain_text_matches_only_itself(text: str) -> None:
-    assert not has_magic(text)
+    assert not has_wildcard(text)
     assert compile_glob(text).fullmatch(text)
     assert not compile_glob(text).fullmatch(text + "x")
 

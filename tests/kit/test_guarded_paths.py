@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.kit.guarded_paths import fold, is_confirmed, is_protected, is_secret
+from codeloop.kit.guarded_paths import fold_path, is_protected, is_secret, needs_confirmation
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_files_that_do_not(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["AGENTS.md", "sub/CLAUDE.md", ".vscode/tasks.json", ".husky/pre-commit", ".npmrc"])
 def test_files_by_which_something_runs_later(path: str) -> None:
-    assert is_confirmed(path)
+    assert needs_confirmation(path)
     assert not is_protected(path)
 
 
 def test_plain_paths_stay_as_they_are() -> None:
-    assert fold("src/app.py") == "src/app.py"
-    assert fold("a/..") == "a/.."
+    assert fold_path("src/app.py") == "src/app.py"
+    assert fold_path("a/..") == "a/.."

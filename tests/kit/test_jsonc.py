@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.jsonc import JsoncError, Position, _Scanner, parse
+from codeloop.kit.jsonc import JsoncError, Position, _Parser, parse_jsonc
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -34,21 +34,21 @@ def noisy(value: Any, draw: Any) -> str:
 @given(values, st.booleans(), st.sampled_from([None, 1, 4]))
 def test_plain_json_is_read_as_the_standard_library_reads_it(value: Any, is_ascii: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii, indent=indent)
-    assert parse(text).value == json.loads(text)
-    assert _Scanner(text, 128).document() == json.loads(text)
+    assert parse_jsonc(text).value == json.loads(text)
+    assert _Parser(text, 128).document() == json.loads(text)
 
 
 @pytest.mark.slow
 @given(values, st.data())
 def test_comments_and_trailing_commas_change_no_value(value: Any, data: st.DataObject) -> None:
-    assert parse(noisy(value, data.draw)).value == value
+    assert parse_jsonc(noisy(value, data.draw)).value == value
 
 
 @given(st.text(alphabet="{}[],:\"\\/*\n 01-.eE+tfnu'ax", max_size=30))
 def test_any_text_gives_a_value_or_an_error_with_a_place_in_it(text: str) -> None:
     place = None
     try:
-        assert parse(text).value == _Scanner(text, 128).document()
+        assert parse_jsonc(text).value == _Parser(text, 128).document()
     except JsoncError as error:
         place = error.position
     if place is not None:
@@ -89,36 +89,36 @@ def test_any_text_gives_a_value_or_an_error_with_a_place_in_it(text: str) -> Non
 )
 def test_an_error_names_its_place_and_what_was_expected(text: str, place: str, expected: str) -> None:
     with pytest.raises(JsoncError) as caught:
-        parse(text)
+        parse_jsonc(text)
     assert str(caught.value.position) == place
     assert expected in str(caught.value)
 
 
 def test_every_key_and_value_has_its_position() -> None:
-    document = parse('{ // first\n  "a": {"b.c": [1,\n   "x",]},\n  "ä":\ttrue,\n}')
+    document = parse_jsonc('{ // first\n  "a": {"b.c": [1,\n   "x",]},\n  "ä":\ttrue,\n}')
     assert document.value == {"a": {"b.c": [1, "x"]}, "ä": True}
-    assert document.position(()) == Position(1, 1)
-    assert document.position(("a",)) == Position(2, 8)
-    assert document.position(("a",), of_key=True) == Position(2, 3)
-    assert document.position(("a", "b.c", 1)) == Position(3, 4)
-    assert document.position(("ä",)) == Position(4, 8)
+    assert document.find_position(()) == Position(1, 1)
+    assert document.find_position(("a",)) == Position(2, 8)
+    assert document.find_position(("a",), of_key=True) == Position(2, 3)
+    assert document.find_position(("a", "b.c", 1)) == Position(3, 4)
+    assert document.find_position(("ä",)) == Position(4, 8)
 
 
 def test_a_missing_path_gives_the_place_of_what_is_around_it() -> None:
-    document = parse('{\n "a": {"b": 1}}')
-    assert document.position(("a", "x", 3)) == Position(2, 7)
-    assert document.position(("nothing",)) == Position(1, 1)
+    document = parse_jsonc('{\n "a": {"b": 1}}')
+    assert document.find_position(("a", "x", 3)) == Position(2, 7)
+    assert document.find_position(("nothing",)) == Position(1, 1)
 
 
 def test_of_equal_keys_the_last_one_counts() -> None:
-    document = parse('{"a": 1,\n "a": 2,}')
+    document = parse_jsonc('{"a": 1,\n "a": 2,}')
     assert document.value == {"a": 2}
-    assert document.position(("a",)) == Position(2, 7)
+    assert document.find_position(("a",)) == Position(2, 7)
 
 
 def test_a_byte_order_mark_is_skipped() -> None:
-    assert parse('\ufeff{"a": 1}').value == {"a": 1}
+    assert parse_jsonc('\ufeff{"a": 1}').value == {"a": 1}
 
 
 def test_a_wide_document_is_not_a_deep_one() -> None:
-    assert parse(json.dumps([[n] for n in range(500)])).value == [[n] for n in range(500)]
+    assert parse_jsonc(json.dumps([[n] for n in range(500)])).value == [[n] for n in range(500)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.small_files import from_home, make_private, remove_tree
+from codeloop.kit.small_files import expand_user_path, make_private, remove_tree
 
 
 def test_every_folder_that_was_missing_is_private_and_others_stay(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_every_folder_that_was_missing_is_private_and_others_stay(tmp_path: Path
 @pytest.mark.parametrize("name", ["~/a", "~nobody-is-called-so/a", "~a\0b", "a/~", ""])
 def test_a_path_from_a_home_that_nobody_has_stays_as_it_is(name: str) -> None:
     known = Path.home() / "a" if name == "~/a" else Path(name)
-    assert from_home(name) == known
+    assert expand_user_path(name) == known
 
 
 @pytest.mark.slow

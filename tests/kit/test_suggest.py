@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 
 KEYS = ("permission", "provider", "model", "small_model", "agent", "mcp", "share", "shell")
 
@@ -43,6 +43,6 @@ def test_a_name_that_is_much_farther_than_the_nearest_is_not_suggested() -> None
 
 
 def test_the_question_names_each_of_them() -> None:
-    assert suggest_names(()) == ""
-    assert suggest_names(("a",)) == " Did you mean `a`?"
-    assert suggest_names(("a", "b")) == " Did you mean `a` or `b`?"
+    assert format_suggestion(()) == ""
+    assert format_suggestion(("a",)) == " Did you mean `a`?"
+    assert format_suggestion(("a", "b")) == " Did you mean `a` or `b`?"

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.wildcard import ANY, WORDS, covers, is_within, matches, overlaps
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, covers, is_within, matches, overlaps
 
 TEXTS = st.text("ab *?/\n", max_size=8)
 PATTERNS = st.text("ab */?", max_size=6)
-PARTLY = st.text("ab " + ANY + WORDS, max_size=5)
+PARTLY = st.text("ab " + ANY_TEXT + ANY_WORDS, max_size=5)
 FILLS = ("", "a", "b", " ", "ab", " a b")
 
 
@@ -32,9 +32,9 @@ def instances(text: str) -> list[str]:
     """Return some of the texts that a partly known one stands for."""
     found = [""]
     for char in text:
-        if char == ANY:
+        if char == ANY_TEXT:
             found = [one + fill for one in found for fill in FILLS]
-        elif char == WORDS:
+        elif char == ANY_WORDS:
             found = [one + fill for one in found for fill in ("", *(" " + fill for fill in FILLS))]
         else:
             found = [one + char for one in found]
@@ -72,17 +72,17 @@ def test_a_covered_text_matches_whatever_it_turns_out_to_be(text: str, pattern: 
 @pytest.mark.parametrize(
     ("text", "pattern", "could", "must"),
     [
-        (ANY, "*", True, True),
-        (ANY, "rm *", True, False),
-        (f"git{WORDS}", "git *", True, True),
-        (f"git{WORDS}", "git push *", True, False),
-        (f"git{WORDS} origin", "git push *", True, False),
-        (f"echo {ANY}", "echo *", True, True),
-        (f"echo {ANY}", "rm *", False, False),
-        (f"echo {ANY}", "echo secret*", True, False),
-        (f"rm build/{ANY}", "rm /*", False, False),
-        (f"a{ANY}", "a?c", True, False),
-        (f"echo{WORDS}", "echo", True, False),
+        (ANY_TEXT, "*", True, True),
+        (ANY_TEXT, "rm *", True, False),
+        (f"git{ANY_WORDS}", "git *", True, True),
+        (f"git{ANY_WORDS}", "git push *", True, False),
+        (f"git{ANY_WORDS} origin", "git push *", True, False),
+        (f"echo {ANY_TEXT}", "echo *", True, True),
+        (f"echo {ANY_TEXT}", "rm *", False, False),
+        (f"echo {ANY_TEXT}", "echo secret*", True, False),
+        (f"rm build/{ANY_TEXT}", "rm /*", False, False),
+        (f"a{ANY_TEXT}", "a?c", True, False),
+        (f"echo{ANY_WORDS}", "echo", True, False),
     ],
 )
 def test_partly_known_texts(text: str, pattern: str, could: bool, must: bool) -> None:

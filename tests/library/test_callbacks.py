@@ -11,7 +11,7 @@ import codeloop
 from codeloop.extension import tool
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_STATUS, NoArguments
-from codeloop.schema.permission import NOBODY
+from codeloop.schema.permission import NOBODY_MESSAGE
 from tests.library.opened import Open, here, opened
 from tests.support.project import call, calls
 
@@ -54,7 +54,7 @@ async def test_allowed_always_is_asked_once(opened: Open) -> None:
 async def test_without_a_callback_it_is_refused(opened: Open) -> None:
     async with opened([WRITES, SAYS], **ASKS) as project:
         answer = await project.ask("write notes")
-        assert (answer.text, answer.tools[0].output) == ("It is done.", NOBODY)
+        assert (answer.text, answer.tools[0].output) == ("It is done.", NOBODY_MESSAGE)
 
 
 async def test_what_a_callback_raises_stops_the_turn_and_is_raised(opened: Open) -> None:

@@ -15,7 +15,7 @@ TOLD = "1 new error:\na.x:1: bad1 is not good (scripted B1)"
 @pytest.fixture(autouse=True)
 def short(patience: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits wait long for a server that has to start, and else a moment."""
-    monkeypatch.setattr(languages, "LSP_WAIT", Limit("test", 150, "ms", "for a test"))
+    monkeypatch.setattr(languages, "LSP_DIAGNOSTICS_TIME", Limit("test", 150, "ms", "for a test"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ async def test_later_edits_wait_a_moment_only(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_never_speaks_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "LSP_FIRST", Limit("test", 1_200, "ms", "for a test"))
+    monkeypatch.setattr(languages, "LSP_FIRST_DIAGNOSTICS_TIME", Limit("test", 1_200, "ms", "for a test"))
     async with world(tmp_path, "mute") as it:
         assert await it.edit("a.x", "bad1\n") == ""
         assert it.seconds >= 1

@@ -16,7 +16,7 @@ HANGS = 10
 
 
 def wait(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
-    for name in ("LSP_WAIT", "LSP_FIRST"):
+    for name in ("LSP_DIAGNOSTICS_TIME", "LSP_FIRST_DIAGNOSTICS_TIME"):
         monkeypatch.setattr(languages, name, Limit("test", milliseconds, "ms", "for a test"))
 
 

@@ -19,7 +19,7 @@ BELOW = "packages/app"
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that has to start is waited for as long as a loaded machine needs."""
     long = Limit("test", 60_000, "ms", "for a test")
-    monkeypatch.setattr(languages, "LSP_FIRST", long)
+    monkeypatch.setattr(languages, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(client, "LSP_REQUEST", long)
 
 

@@ -26,7 +26,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: int
 
 
 async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, languages, "LSP_LOOK", 30)
+    limit(monkeypatch, languages, "LSP_MEMORY_POLL", 30)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         await it.languages.wait_idle()
@@ -41,7 +41,7 @@ async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monke
 
 
 async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, languages, "LSP_LOOK", 30)
+    limit(monkeypatch, languages, "LSP_MEMORY_POLL", 30)
     limit(monkeypatch, languages, "LSP_IDLE", 50)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
@@ -58,7 +58,7 @@ async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")
 async def test_one_that_uses_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, languages, "LSP_LOOK", 30)
+    limit(monkeypatch, languages, "LSP_MEMORY_POLL", 30)
     limit(monkeypatch, server, "LSP_MEMORY", 1)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")

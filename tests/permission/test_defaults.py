@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.defaults import (
     make_agent_rules,
     make_base_rules,
@@ -14,7 +14,7 @@ from codeloop.permission.defaults import (
 )
 from codeloop.permission.rules import decide, find_strictest, is_offered
 from codeloop.permission.shell.analyse import analyse, make_need
-from codeloop.schema.permission import TRAITS, Action, Need, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import TRAIT_PATTERNS, Action, Need, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import replace
 
 SCRATCH = Path("/data/scratch")
@@ -27,7 +27,7 @@ def rules_of(agent: str, *readable: Path, profile: Profile = "auto") -> Ruleset:
 
 def wanted(permission: str, pattern: str) -> Need:
     """A trait as the pattern means a command that has it."""
-    traits = (TRAITS[pattern],) if pattern in TRAITS else ()
+    traits = (TRAIT_PATTERNS[pattern],) if pattern in TRAIT_PATTERNS else ()
     return Need(permission=permission, patterns=("make" if traits else pattern,), traits=traits)
 
 
@@ -217,7 +217,7 @@ def test_rules_about_a_kind_of_file_may_also_deny_it() -> None:
 
 
 def test_what_is_possible_is_asked_about_for_a_path_and_not_for_a_kind_of_file() -> None:
-    maybe = Need(permission="read", patterns=(), possible=(ANY,))
+    maybe = Need(permission="read", patterns=(), possible=(ANY_TEXT,))
     assert decide(maybe, BLANKET, make_guard_rules(BLANKET)).action == "allow"
     for pattern in ("secrets/*", "*"):
         for action in ("ask", "deny"):

@@ -9,15 +9,21 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.gate import CallRules, Denied, Gate, Rejected
 from codeloop.permission.rules import RuleLayer
-from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, session_created, session_deleted
+from codeloop.schema.event import (
+    PermissionAnswer,
+    PermissionAsked,
+    PermissionReplied,
+    make_session_created,
+    make_session_deleted,
+)
 from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.permission import (
-    AUTO,
-    NOBODY,
+    AUTO_MESSAGE,
+    NOBODY_MESSAGE,
     Action,
     Need,
     PermissionRequest,
@@ -66,7 +72,7 @@ async def store(tmp_path: Path) -> AsyncGenerator[Store, None]:
     opened = Store(tmp_path / "codeloop.db")
     for session_id, parent in (("ses_a", None), ("ses_child", "ses_a"), ("ses_b", None)):
         info = session(session_id, parent)
-        opened.append(session_created(info))
+        opened.append(make_session_created(info))
     yield opened
     opened.close()
 
@@ -113,7 +119,7 @@ LS = ("ls *",)
 
 
 async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store: Store) -> None:
-    store.append(session_created(replace(session("ses_clone"), directory="/other")))
+    store.append(make_session_created(replace(session("ses_clone"), directory="/other")))
     gate = Gate(store)
     task = ask(gate, need("ls", always=LS))
     reply(gate, (await waiting(store, 1))[0], "always")
@@ -191,7 +197,7 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         await gate.authorize([need("ls", "rm x")], "ses_a", TOOL, rules(allowing, denying))
     await gate.authorize([need("make")], "ses_a", TOOL, rules(rule("*", "ask"), approves_questions=True))
     answers: list[tuple[Reply, str | None]] = [
-        ("once", None), ("once", AUTO), ("always", None), ("reject", "no"), ("reject", NOBODY),
+        ("once", None), ("once", AUTO_MESSAGE), ("always", None), ("reject", "no"), ("reject", NOBODY_MESSAGE),
     ]  # fmt: skip
     for answer, message in answers:
         task = ask(gate, need("ls a", always=LS))
@@ -236,7 +242,7 @@ async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
     others = [
         ask(gate, need("ls b", "rm x", always=LS)),
         ask(gate, need("ls", always=LS), "ses_b"),
-        ask(gate, need("ls", possible=(ANY,), always=LS)),
+        ask(gate, need("ls", possible=(ANY_TEXT,), always=LS)),
         ask(gate, need("ls > x")),
     ]
     pending = await waiting(store, 7)
@@ -311,7 +317,7 @@ async def test_deleting_the_session_ends_the_wait(store: Store) -> None:
     task = ask(Gate(store), need("a"))
     await waiting(store, 1)
     info = session("ses_a")
-    store.append(session_deleted(info))
+    store.append(make_session_deleted(info))
     with pytest.raises(Rejected):
         await asyncio.wait_for(task, 30)
 
@@ -385,7 +391,7 @@ async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allo
         await call
         return not asked
 
-    assert not await passes(change("AGENTS.md"), "ses_a", guarded, AUTO)
+    assert not await passes(change("AGENTS.md"), "ses_a", guarded, AUTO_MESSAGE)
     assert not await passes(change("AGENTS.md"), "ses_a", guarded)
     assert await passes(change("AGENTS.md"), "ses_a", guarded)
     assert await passes(change("AGENTS.md"), "ses_child", guarded)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.rules import decide, expand_home, is_offered
 from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
 
@@ -27,7 +27,7 @@ NEEDS = st.builds(
     ),
     NAMES,
     st.lists(TEXTS, min_size=1, max_size=3),
-    st.lists(st.sampled_from([ANY, "a" + ANY]), max_size=1),
+    st.lists(st.sampled_from([ANY_TEXT, "a" + ANY_TEXT]), max_size=1),
 )
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -113,18 +113,18 @@ def test_what_is_only_possible_never_loosens(wanted: Need, rules: Ruleset) -> No
 @pytest.mark.parametrize(
     ("possible", "rules", "grants", "action"),
     [
-        (ANY, (ALLOW_ALL,), (), "allow"),
-        (ANY, (ALLOW_ALL, rule("bash", "*", "allow")), (), "allow"),
-        (ANY, (ALLOW_ALL, rule("edit", "x", "deny")), (), "allow"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "deny"),
-        (ANY, (rule("bash", "rm *", "deny"), rule("bash", "*", "ask")), (), "ask"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "r*", "ask")), (), "deny"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny")), (rule("bash", "*", "allow"),), "deny"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "*", "allow")), (), "allow"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "ask")), (rule("bash", "echo *", "allow"),), "ask"),
-        (f"echo {ANY}", (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "allow"),
-        (f"echo {ANY}", (ALLOW_ALL, rule("bash", "echo secret*", "deny")), (), "deny"),
-        (f"echo {ANY}", (rule("bash", "*", "ask"),), (rule("bash", "echo *", "allow"),), "allow"),
+        (ANY_TEXT, (ALLOW_ALL,), (), "allow"),
+        (ANY_TEXT, (ALLOW_ALL, rule("bash", "*", "allow")), (), "allow"),
+        (ANY_TEXT, (ALLOW_ALL, rule("edit", "x", "deny")), (), "allow"),
+        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "deny"),
+        (ANY_TEXT, (rule("bash", "rm *", "deny"), rule("bash", "*", "ask")), (), "ask"),
+        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "r*", "ask")), (), "deny"),
+        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny")), (rule("bash", "*", "allow"),), "deny"),
+        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "*", "allow")), (), "allow"),
+        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "ask")), (rule("bash", "echo *", "allow"),), "ask"),
+        (f"echo {ANY_TEXT}", (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "allow"),
+        (f"echo {ANY_TEXT}", (ALLOW_ALL, rule("bash", "echo secret*", "deny")), (), "deny"),
+        (f"echo {ANY_TEXT}", (rule("bash", "*", "ask"),), (rule("bash", "echo *", "allow"),), "allow"),
     ],
 )
 def test_what_may_happen_is_asked_for_only_if_a_rule_could_mind(
@@ -172,5 +172,5 @@ def test_a_rule_for_a_trait_is_about_what_has_it() -> None:
 
 def test_a_denial_by_doubt_names_the_rule_that_could_apply() -> None:
     rules = (ALLOW_ALL, rule("bash", "rm *", "deny"))
-    verdict = decide(need("$x", possible=(ANY,)), rules)
+    verdict = decide(need("$x", possible=(ANY_TEXT,)), rules)
     assert (verdict.action, verdict.rule, verdict.is_doubtful) == ("deny", rules[1], True)

@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.schema.errors import MessageError, error_message
-from codeloop.schema.event import Event, StoredEvent, session_of
+from codeloop.schema.errors import MessageError, get_error_message
+from codeloop.schema.event import Event, StoredEvent, get_session_id
 from codeloop.schema.live_events import LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PermissionRequest, PermissionRule
-from codeloop.schema.wire import wire_name
+from codeloop.schema.wire import convert_to_wire_name
 
 SES, MSG, PRT, EVT, PER, QUE = (
     f"{kind}_1f88ee7d6002abcdefghijklmn" for kind in ("ses", "msg", "prt", "evt", "per", "que")
@@ -246,7 +246,7 @@ def test_every_kind_of_part_has_an_example_here() -> None:
 @pytest.mark.parametrize(("shape", "line"), ERRORS)
 def test_an_error_is_written_as_it_was_read_and_says_a_line(shape: dict[str, Any], line: str) -> None:
     assert again(shape, MessageError) == shape
-    assert error_message(msgspec.convert(shape, MessageError)) == line
+    assert get_error_message(msgspec.convert(shape, MessageError)) == line
 
 
 @pytest.mark.parametrize("name", STORED)
@@ -254,7 +254,7 @@ def test_a_stored_event_is_written_as_it_was_read(name: str) -> None:
     shape = {"id": EVT, "type": name, "properties": STORED[name]}
     assert again(shape, StoredEvent) == shape
     assert again(shape, Event) == shape
-    assert session_of(msgspec.convert(shape, StoredEvent)) == SES
+    assert get_session_id(msgspec.convert(shape, StoredEvent)) == SES
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -263,7 +263,7 @@ def test_a_live_event_is_written_as_it_was_read(name: str) -> None:
         shape = {"id": EVT, "type": name, "properties": properties}
         assert again(shape, LiveEvent) == shape
         expected = SES if "sessionID" in properties else None
-        assert session_of(msgspec.convert(shape, LiveEvent)) == expected
+        assert get_session_id(msgspec.convert(shape, LiveEvent)) == expected
 
 
 def test_every_event_has_an_example_here() -> None:
@@ -304,7 +304,7 @@ def test_what_is_none_of_the_shapes_is_refused(shape: dict[str, Any], kind: Any)
     [("id", "id"), ("session_id", "sessionID"), ("tail_end", "tailEnd"), ("is_retryable", "isRetryable")],
 )
 def test_names_on_the_wire(field: str, name: str) -> None:
-    assert wire_name(field) == name
+    assert convert_to_wire_name(field) == name
 
 
 def test_a_record_does_not_change() -> None:

@@ -14,10 +14,10 @@ from codeloop.schema.event import (
     SessionCreated,
     SessionDeleted,
     SessionUpdated,
-    message_updated,
-    session_created,
-    session_deleted,
-    session_updated,
+    make_message_updated,
+    make_session_created,
+    make_session_deleted,
+    make_session_updated,
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
@@ -81,19 +81,19 @@ def text(message: Message, words: str, part_id: str | None = None) -> TextPart:
 
 
 def created(info: Session) -> SessionCreated:
-    return session_created(info)
+    return make_session_created(info)
 
 
 def updated(info: Session) -> SessionUpdated:
-    return session_updated(info)
+    return make_session_updated(info)
 
 
 def deleted(info: Session) -> SessionDeleted:
-    return session_deleted(info)
+    return make_session_deleted(info)
 
 
 def said(info: Message) -> MessageUpdated:
-    return message_updated(info)
+    return make_message_updated(info)
 
 
 def unsaid(info: Message) -> MessageRemoved:

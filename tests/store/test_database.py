@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from codeloop.kit.small_files import lock
-from codeloop.schema.limits import STORE_BUSY
+from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.store import database
 from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
 from codeloop.store.store import Store
@@ -312,7 +312,7 @@ def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, m
     assert held == [True]
     other = path.with_name("other") / "codeloop.db"
     other.parent.mkdir()
-    monkeypatch.setattr(database, "STORE_BUSY", msgspec.structs.replace(STORE_BUSY, value=10))
+    monkeypatch.setattr(database, "STORE_BUSY_TIME", msgspec.structs.replace(STORE_BUSY_TIME, value=10))
     with lock(other.parent, 1), pytest.raises(StoreError, match="Another process has kept"):
         open_database(other)
 

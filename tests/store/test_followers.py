@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.schema.errors import GapError
-from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_IDLE, STORE_QUEUE
+from codeloop.schema.event import Event, PartUpdated, SessionUpdated, StampedEvent, get_session_id
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_IDLE, STORE_QUEUE_EVENTS
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
@@ -38,13 +38,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "codeloop.db"
 
 
-async def take(stream: AsyncIterator[Stamped], count: int, deadline: float = 5) -> list[Stamped]:
+async def take(stream: AsyncIterator[StampedEvent], count: int, deadline: float = 5) -> list[StampedEvent]:
     return [await asyncio.wait_for(anext(stream), deadline) for _ in range(count)]
 
 
-async def until(stream: AsyncIterator[Stamped], seq: int) -> list[Stamped]:
+async def until(stream: AsyncIterator[StampedEvent], seq: int) -> list[StampedEvent]:
     """Return what comes up to the stored event `seq`."""
-    found: list[Stamped] = []
+    found: list[StampedEvent] = []
     while not found or found[-1].seq != seq:
         found += await take(stream, 1)
     return found
@@ -55,7 +55,7 @@ def delta(words: str) -> PartDelta:
     return PartDelta(properties=of)
 
 
-def titles(events: list[Stamped]) -> list[str]:
+def titles(events: list[StampedEvent]) -> list[str]:
     return [e.event.properties.info.title for e in events if isinstance(e.event, SessionUpdated)]
 
 
@@ -128,13 +128,13 @@ async def test_a_slow_follower_loses_only_live_events(path: Path) -> None:
     await asyncio.sleep(0)
     store.append(updated(session(title="0")))
     await waiting
-    for _ in range(STORE_QUEUE.value + 10):
+    for _ in range(STORE_QUEUE_EVENTS.value + 10):
         store.publish_live(delta("x"))
     for number in range(1, 4):
         store.append(updated(session(title=str(number))))
     seen = await until(stream, 4)
     assert titles(seen) == ["1", "2", "3"]
-    assert len(seen) <= STORE_QUEUE.value + 3
+    assert len(seen) <= STORE_QUEUE_EVENTS.value + 3
     store.close()
 
 
@@ -190,9 +190,9 @@ async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_
     grandchild = session(parent=child.id)
     elsewhere.append(updated(other), created(grandchild))
     seen = await take(stream, 4)
-    assert [session_of(stamped.event) for stamped in seen] == [child.id, child.id, own.id, grandchild.id]
+    assert [get_session_id(stamped.event) for stamped in seen] == [child.id, child.id, own.id, grandchild.id]
     here.append(updated(other))  # of this process all come: a follower is woken by them anyway
-    assert session_of((await take(stream, 1))[0].event) == other.id
+    assert get_session_id((await take(stream, 1))[0].event) == other.id
     here.close()
     elsewhere.close()
 
@@ -242,7 +242,7 @@ class Watcher:
         self.first = store.read_last_seq() if after is None else after
         self.seen: list[int] = []
         self._stream = store.follow(after, session=only)
-        self._next: asyncio.Task[Stamped] | None = None
+        self._next: asyncio.Task[StampedEvent] | None = None
 
     async def read(self, count: int) -> None:
         for _ in range(count):
@@ -308,7 +308,7 @@ async def test_every_follower_sees_every_stored_event_once_and_in_order(
         expected = [
             seq
             for seq, event in enumerate(stored, 1)
-            if seq > watcher.first and watcher.only in {None, session_of(event)}
+            if seq > watcher.first and watcher.only in {None, get_session_id(event)}
         ]
         await watcher.finish(len(expected))
         assert [seq for seq in watcher.seen if seq] == expected

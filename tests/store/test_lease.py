@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import pid_scope, start_time
+from codeloop.kit.processes import read_pid_scope, read_start_time
 from codeloop.schema.errors import OperationError
-from codeloop.schema.limits import LEASE
+from codeloop.schema.limits import LEASE_TIME
 from codeloop.store import lease
 from codeloop.store.database import Database
 from codeloop.store.lease import LeaseHolder
@@ -87,10 +87,10 @@ def put(path: Path, holder: LeaseHolder, session_id: str = "ses_1") -> None:
 
 
 def own_start() -> str:
-    return start_time(os.getpid())
+    return read_start_time(os.getpid())
 
 
-def later(milliseconds: int = LEASE.value) -> int:
+def later(milliseconds: int = LEASE_TIME.value) -> int:
     return lease._read_clock_ms() + milliseconds
 
 
@@ -171,7 +171,7 @@ def test_a_holder_on_another_machine_is_believed_until_its_time_is_over(path: Pa
 def test_a_holder_of_an_older_codeloop_is_looked_at_by_its_machine_alone(path: Path) -> None:
     store = Store(path)
     with holding(path, "ses_2") as other:
-        put(path, LeaseHolder(platform.node(), other.pid, start_time(other.pid), later(-1)))
+        put(path, LeaseHolder(platform.node(), other.pid, read_start_time(other.pid), later(-1)))
         with pytest.raises(OperationError, match=f"by process {other.pid}[.] Wait"):
             store.leases.acquire("ses_1")
     store.leases.acquire("ses_1")
@@ -179,7 +179,7 @@ def test_a_holder_of_an_older_codeloop_is_looked_at_by_its_machine_alone(path: P
 
 def test_a_holder_in_another_container_of_the_same_name_is_believed_until_its_time_is_over(path: Path) -> None:
     store = Store(path)
-    elsewhere = f"{pid_scope()}7"
+    elsewhere = f"{read_pid_scope()}7"
     put(path, LeaseHolder(elsewhere, os.getpid(), own_start(), later()))
     named = f"process {os.getpid()} of another container or machine named {platform.node()}[.] Wait"
     with pytest.raises(OperationError, match=named):
@@ -212,7 +212,7 @@ def test_a_holder_in_another_process_namespace_is_not_taken_for_dead(path: Path,
 
 def test_a_lease_from_a_clock_far_ahead_does_not_block_for_longer_than_a_lease(path: Path) -> None:
     store = Store(path)
-    put(path, LeaseHolder("elsewhere", 1, "1", later(1_000 * LEASE.value)))
+    put(path, LeaseHolder("elsewhere", 1, "1", later(1_000 * LEASE_TIME.value)))
     store.leases.acquire("ses_1")
 
 
@@ -221,7 +221,7 @@ def test_a_living_holder_here_keeps_its_lease_whatever_the_clock_says(path: Path
     with holding(path) as other:
         held = store.leases.find_other_holder("ses_1")
         assert held is not None
-        put(path, LeaseHolder(held.host, other.pid, held.started, later(-10 * LEASE.value)))
+        put(path, LeaseHolder(held.host, other.pid, held.started, later(-10 * LEASE_TIME.value)))
         with pytest.raises(OperationError, match="being worked on"):
             store.leases.acquire("ses_1")
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.schema.event import PartInfo, PartUpdated, SessionCreated, SessionInfo, message_updated, session_created
+from codeloop.schema.event import (
+    PartInfo,
+    PartUpdated,
+    SessionCreated,
+    SessionInfo,
+    make_message_updated,
+    make_session_created,
+)
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.part import TextPart
 from codeloop.store.database import StoreError
@@ -20,12 +27,12 @@ SESSION = session("ses_1")
 def filled(path: Path, times: list[int]) -> Store:
     """Return a store with a session of messages that were created at these times."""
     store = Store(path)
-    store.append(session_created(SESSION))
+    store.append(make_session_created(SESSION))
     for number, at in enumerate(times):
         info = user(SESSION.id, f"msg_{number:03}", at=at)
         part = TextPart(id=f"prt_{number:03}", session_id=SESSION.id, message_id=info.id, text=str(number))
         store.append(
-            message_updated(info),
+            make_message_updated(info),
             PartUpdated(properties=PartInfo(session_id=SESSION.id, part=part, time=1)),
         )
     return store

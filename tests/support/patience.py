@@ -10,9 +10,9 @@ from codeloop.lsp import languages, new_diagnostics
 def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let edits and searches wait long enough for language servers and ripgrep."""
     long = Limit("test", 20_000, "ms", "for a test")
-    monkeypatch.setattr(languages, "LSP_WAIT", long)
-    monkeypatch.setattr(languages, "LSP_FIRST", long)
+    monkeypatch.setattr(languages, "LSP_DIAGNOSTICS_TIME", long)
+    monkeypatch.setattr(languages, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(languages, "_SHORT_WAIT", long.seconds)
-    monkeypatch.setattr(new_diagnostics, "LSP_OTHERS", long)
-    monkeypatch.setattr(new_diagnostics, "LSP_WAIT", long)
-    monkeypatch.setattr(servers, "LSP_USERS_TIME", long)
+    monkeypatch.setattr(new_diagnostics, "LSP_OTHER_FILES_TIME", long)
+    monkeypatch.setattr(new_diagnostics, "LSP_DIAGNOSTICS_TIME", long)
+    monkeypatch.setattr(servers, "LSP_DEPENDENT_FILES_TIME", long)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -47,7 +47,7 @@ class AdapterRow:
         """Return a model that uses a server, whose URL ends in /v1."""
         values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
         endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
-        adapter: Any = load(ADAPTERS[self.protocol])
+        adapter: Any = load_object(ADAPTERS[self.protocol])
         model: ChatModel = adapter(self.info, endpoint, find_quirks(self.info))
         return model
 

@@ -9,10 +9,10 @@ from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_base_rules, make_guard_rules
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.permission.rules import RuleLayer, Verdict, decide, find_strictest, list_denied_patterns
-from codeloop.schema.event import session_created
+from codeloop.schema.event import make_session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.permission import NOBODY, Action, Need, PermissionRule, QuestionTool, Ruleset
+from codeloop.schema.permission import NOBODY_MESSAGE, Action, Need, PermissionRule, QuestionTool, Ruleset
 from codeloop.store.store import Store
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
@@ -59,7 +59,7 @@ class TestContext:
         for action in ("deny", "ask"):
             for need, verdict in zip(needs, verdicts, strict=False):
                 if verdict.action == action:
-                    raise Denied(need, verdict) if action == "deny" else Rejected(need, NOBODY)
+                    raise Denied(need, verdict) if action == "deny" else Rejected(need, NOBODY_MESSAGE)
         return False
 
     def verdict(self, need: Need) -> Verdict:
@@ -105,5 +105,5 @@ def make_context(
         version="",
         time=SessionTime(created=1, updated=1),
     )
-    store.append(session_created(session))
+    store.append(make_session_created(session))
     return TestContext(session.id, new_id("msg"), "call_1", workspace, store, tuple(deny))

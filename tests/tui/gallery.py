@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.part import ToolPart
 from codeloop.tui.state.items import Child, Item, NoticeItem, SummaryItem, ToolItem
@@ -34,8 +34,8 @@ def total(cart, discount=0):
 def tax(amount):
     return amount * 0.19
 """
-DIFF = unified_diff(f"{DIRECTORY}/src/cart.py", BEFORE, AFTER).patch
-NEW = unified_diff(
+DIFF = make_unified_diff(f"{DIRECTORY}/src/cart.py", BEFORE, AFTER).patch
+NEW = make_unified_diff(
     f"{DIRECTORY}/docs/cart.md", "", "# Cart\n\n" + "\n".join(f"- point {at}" for at in range(1, 41)) + "\n"
 ).patch
 TEST_RUN = (

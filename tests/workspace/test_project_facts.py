@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.schema.limits import FACTS
+from codeloop.schema.limits import FACTS_BYTES
 from codeloop.workspace.project_facts import project_facts
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main")
@@ -44,7 +44,7 @@ def facts(folder: Path, *programs: str, directory: Path | None = None) -> list[s
     for program in programs:
         (bin_folder / program).touch(0o755)
     found = project_facts(folder, directory or folder, {"PATH": str(bin_folder)})
-    assert len(found.encode()) <= FACTS.value
+    assert len(found.encode()) <= FACTS_BYTES.value
     return found.split("\n")
 
 

@@ -33,7 +33,7 @@ from codeloop.schema.operation import (
     SESSION_LIST,
     NoArguments,
 )
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON
 
 DRAFT_VERSION = 2
@@ -155,7 +155,7 @@ class EditorAgent:
     async def _new(self, raw: Any) -> JSON:
         request = params.read_params(params.NewParams, raw)
         client = await self._sessions.client_of(request.cwd)
-        metadata = {PROFILE: self._launch.profile} if self._launch.profile else None
+        metadata = {PROFILE_KEY: self._launch.profile} if self._launch.profile else None
         session = await client.call(SESSION_CREATE, CreateSession(metadata=metadata))
         editor_session = await self._sessions.open(client, session, request)
         return {"sessionId": session.id, **editor_session.state()}

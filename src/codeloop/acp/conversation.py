@@ -5,7 +5,7 @@ from collections.abc import Callable
 from codeloop.acp.questions import ConnectedEditor
 from codeloop.acp.terminals import CommandTerminal
 from codeloop.acp.tool_calls import describe_call, find_terminal
-from codeloop.schema.errors import MessageAbortedError, error_message
+from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.schema.live_events import Delta
 from codeloop.schema.message import AssistantMessage, Message, Todo, UserMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStatePending
@@ -54,7 +54,7 @@ class ShownConversation:
         self._summaries[message.id] = True
         error = message.error
         status = "completed" if error is None else "cancelled" if isinstance(error, MessageAbortedError) else "failed"
-        more = {"error": error_message(error)} if error is not None and status == "failed" else {}
+        more = {"error": get_error_message(error)} if error is not None and status == "failed" else {}
         self._send("compaction_update", compactionId=message.id, status=status, **more)
 
     def take_part(self, part: Part) -> None:

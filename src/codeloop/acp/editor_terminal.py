@@ -8,7 +8,7 @@ from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import EditorConnection, RpcError
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.api.editor import EditorCommand, EditorCommandResult
-from codeloop.schema.bounds.editor import EDITOR_ANSWER, EDITOR_LOOK, EDITOR_OUTPUT
+from codeloop.schema.bounds.editor import EDITOR_ANSWER, EDITOR_OUTPUT, EDITOR_OUTPUT_POLL
 from codeloop.schema.wire import JSON
 
 
@@ -47,7 +47,7 @@ class EditorTerminals:
         exit_task, has_timed_out = asyncio.create_task(connection.request("terminal/wait_for_exit", terminal)), False
         try:
             async with asyncio.timeout(command.timeout):
-                while not (await asyncio.wait({exit_task}, timeout=EDITOR_LOOK.seconds))[0]:
+                while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[0]:
                     command.show(terminal_id, await _output_of(connection, terminal))
             exit_status: Any = exit_task.result()
         except TimeoutError:

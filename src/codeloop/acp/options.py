@@ -11,7 +11,7 @@ from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.api.session_requests import UpdateSession
 from codeloop.schema.message import NO_VARIANT, ModelRef, Session, parse_model_name
 from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, SESSION_UPDATE, NoArguments
-from codeloop.schema.permission import PROFILE, PROFILE_WORDS
+from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 
 MODE, MODEL, EFFORT = "mode", "model", "effort"
@@ -47,7 +47,7 @@ async def load_available(client: Client) -> AvailableChoices:
         if (name := providers.default.get(first)) is not None:
             model = ModelRef(provider_id=first, model_id=name)
     primary = [agent for agent in agents if agent.mode != "subagent" and not agent.hidden]
-    return AvailableChoices(primary, providers, model, str(configuration.get(PROFILE) or "auto"))
+    return AvailableChoices(primary, providers, model, str(configuration.get(PROFILE_KEY) or "auto"))
 
 
 class SessionChoices(Struct):
@@ -115,9 +115,9 @@ def options_of(session: Session, choices: SessionChoices, available: AvailableCh
                 *(_choice(each, each) for each in details.variants),
             ]
             options.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
-    profiles = [_choice(name, name.capitalize(), words) for name, words in PROFILE_WORDS.items()]
-    now = str((session.metadata or {}).get(PROFILE) or available.profile)
-    options.append(_select(PROFILE, "Permissions", None, now, profiles))
+    profiles = [_choice(name, name.capitalize(), words) for name, words in PROFILE_DESCRIPTIONS.items()]
+    now = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
+    options.append(_select(PROFILE_KEY, "Permissions", None, now, profiles))
     return options
 
 
@@ -143,7 +143,7 @@ async def choose(
             if model is not None:
                 choices.model = replace(model, variant=None if value == _BY_ITSELF else value)
         case _:
-            metadata = {**(session.metadata or {}), PROFILE: value}
+            metadata = {**(session.metadata or {}), PROFILE_KEY: value}
             return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
     return session
 

@@ -21,7 +21,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
-from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
+from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 
@@ -139,7 +139,7 @@ class Asker:
             elif len(request.questions) == 1 and request.questions[0].options:
                 answers = await self._choose_answer(request, request.questions[0])
             else:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
                 return
             if answers is None:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))

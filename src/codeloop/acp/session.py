@@ -19,7 +19,7 @@ from codeloop.client.slash.names import is_command
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import ListMessages, SessionId
-from codeloop.schema.errors import CodeloopError, error_message
+from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.event import (
     Event,
     MessageUpdated,
@@ -31,7 +31,7 @@ from codeloop.schema.event import (
     QuestionReplied,
     SessionUpdated,
     TodoUpdated,
-    session_of,
+    get_session_id,
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import Idle, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
@@ -187,11 +187,11 @@ class EditorSession:
                 self._asker.withdraw(p.request_id)
                 return
             case ToastShown(properties=toast):
-                if session_of(event) in {None, self.session.id}:
+                if get_session_id(event) in {None, self.session.id}:
                     self.notify(toast.variant, toast.title or toast.message, toast.message if toast.title else "")
                 return
             case _:
-                if session_of(event) == self.session.id:
+                if get_session_id(event) == self.session.id:
                     self._take_own(event)
 
     def notify(self, severity: str, title: str, description: str = "") -> None:
@@ -246,7 +246,7 @@ class EditorSession:
         if isinstance(message, UserMessage) or message.error is None or message.time.completed is None:
             return
         if not self._turns.are_running:  # a prompt's own error is its answer
-            self.notify("error", error_message(message.error))
+            self.notify("error", get_error_message(message.error))
 
     def _take_session(self, session: Session) -> None:
         before, self.session = self.session, session

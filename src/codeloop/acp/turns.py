@@ -9,8 +9,8 @@ from codeloop.acp.connection import AUTH_REQUIRED, INTERNAL, RpcError
 from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import CodeloopError, ProviderAuthError, error_message
-from codeloop.schema.limits import TURN_SETTLE
+from codeloop.schema.errors import CodeloopError, ProviderAuthError, get_error_message
+from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT
 from codeloop.schema.wire import JSON
@@ -34,7 +34,7 @@ def stop_reason(answer: MessageWithParts) -> str:
     if reason == "error":
         code = AUTH_REQUIRED if isinstance(error, ProviderAuthError) else INTERNAL
         message = answer.stop.message if answer.stop is not None else ""
-        raise RpcError(code, message or (error_message(error) if error is not None else "The turn failed."))
+        raise RpcError(code, message or (get_error_message(error) if error is not None else "The turn failed."))
     return _STOP_REASONS.get(reason, "end_turn")
 
 
@@ -139,7 +139,7 @@ class SessionTurns:
         try:
             answer = await asyncio.shield(turn)
             with suppress(TimeoutError):
-                async with asyncio.timeout(TURN_SETTLE.seconds):
+                async with asyncio.timeout(TURN_EVENTS_TIME.seconds):
                     await self._idle.wait()
         except asyncio.CancelledError:
             await self.stop()

@@ -31,11 +31,11 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.schema.errors import ContextOverflowError, UnknownData, UnknownError
-from codeloop.schema.event import StoredEvent, message_updated, part_updated
+from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import (
-    COMPACT_AT,
     COMPACT_TAIL,
+    COMPACT_THRESHOLD,
     KEPT_OUTPUTS,
     PRUNE_GAIN,
     SUMMARY_INPUT,
@@ -55,11 +55,11 @@ SUMMARY_PROMPT = "Write the hand-over note now."
 def read_room(message: str) -> int | None:
     """Return how many tokens a request may have by the context size in a service's error; None: it names none.
 
-    A fifth less than `COMPACT_AT` per cent of it: the tokens counted here are estimates.
+    A fifth less than `COMPACT_THRESHOLD` per cent of it: the tokens counted here are estimates.
     """
     match = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
     # A fifth less than n per cent: n / 100 * 4 / 5 = n / 125.
-    return int(re.sub(r"\D", "", match.group(1))) * COMPACT_AT.value // 125 if match else None
+    return int(re.sub(r"\D", "", match.group(1))) * COMPACT_THRESHOLD.value // 125 if match else None
 
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
@@ -68,7 +68,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     if move.request is None:
         old_parts = [] if move.overflow else list_old_outputs(view)
         if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES:
-            engine.store.append(*(part_updated(part) for _, part in old_parts))
+            engine.store.append(*(make_part_updated(part) for _, part in old_parts))
             return
     await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
     view = engine.store.read_context(session_id)
@@ -76,7 +76,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     answer = new_message(engine, session_id, request)
     info = replace(answer, mode="compaction", agent="compaction", variant=None, summary=True)
     show_status(engine, session_id, Busy())
-    engine.store.append(message_updated(info))
+    engine.store.append(make_message_updated(info))
     model = engine.models.open(model_ref(request.model))
     entries = _list_entries_before(view, request)
     room = engine.policy.room or _find_reported_room(view)
@@ -92,7 +92,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
             finished = Finished("error", finished.tokens, UnknownError(data=empty))
-        engine.store.append(part_updated(_make_text_part(info, text)))
+        engine.store.append(make_part_updated(_make_text_part(info, text)))
         store_finish(engine, info, finished, usage)
     await fault_injection.reach("compaction.done")
     if finished.error is None:
@@ -138,7 +138,7 @@ def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMes
         overflow=move.overflow,
         tail_start_id=find_tail_start(window(view.entries).of(view.entries), budget),
     )
-    engine.store.append(message_updated(message), part_updated(part))
+    engine.store.append(make_message_updated(message), make_part_updated(part))
     return message
 
 
@@ -246,4 +246,4 @@ def _make_continuation(
     texts = ((text, synthetic), *((each, True) for each in notes))
     make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)
     parts = (make_text(id=new_id("prt"), text=words, synthetic=is_ours) for words, is_ours in texts)
-    return [message_updated(message), *map(part_updated, parts)]
+    return [make_message_updated(message), *map(make_part_updated, parts)]

@@ -12,7 +12,7 @@ from codeloop.agent.request.budget import SharedBudget
 from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.gate import CallRules, Gate
@@ -24,7 +24,7 @@ from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, UserMessage
 from codeloop.schema.part import Part, ToolPart
-from codeloop.schema.permission import PROFILE, PROFILES, Action, PermissionRequest, Profile, Ruleset
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, Action, PermissionRequest, Profile, Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
@@ -207,7 +207,7 @@ class Engine(Struct, frozen=True):
         agent = self.agents.get(name)
         if agent is None:
             names = sorted(name for name, agent in self.agents.items() if not agent.hidden)
-            available = f"{suggest_names(find_similar(name, names))} Available: {', '.join(names)}"
+            available = f"{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
             raise OperationError("NotFoundError", f"Agent not found: {name}.{available}")
         return agent
 
@@ -230,7 +230,7 @@ class Engine(Struct, frozen=True):
     def _profile(self, lineage: Iterable[Session]) -> Profile:
         """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
         for session in lineage:
-            profile = (session.metadata or {}).get(PROFILE)
+            profile = (session.metadata or {}).get(PROFILE_KEY)
             if profile is not None and profile in PROFILES:
                 return profile
         return self.rulebook.profile

@@ -8,10 +8,10 @@ from msgspec import Struct
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.request.budget import dollars
 from codeloop.agent.request.window import compaction_of
-from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, error_message
+from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move
 from codeloop.schema.part import (
-    LOOPED,
+    LOOPED_KEY,
     Part,
     SubtaskPart,
     ToolPart,
@@ -240,7 +240,7 @@ def list_open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
 def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
     if info.error is not None:
         reason = "aborted" if isinstance(info.error, MessageAbortedError) else "error"
-        return Stop(reason, error_message(info.error))
+        return Stop(reason, get_error_message(info.error))
     match info.finish:
         case "tool-calls" | "cut":
             # The model gets the results of its calls, unless one of them ends the turn.
@@ -296,8 +296,8 @@ def _find_ending(part: Part) -> Stop | None:
     metadata = part.state.metadata or {}
     if TURN_ENDED_KEY in metadata:
         return Stop("rejected", str(metadata[TURN_ENDED_KEY]))
-    if LOOPED in metadata:
-        return Stop("loop", str(metadata[LOOPED]))
+    if LOOPED_KEY in metadata:
+        return Stop("loop", str(metadata[LOOPED_KEY]))
     is_rejected = REJECTED in metadata and isinstance(part.state, ToolStateError)
     return Stop("rejected", "A tool call was rejected.") if is_rejected else None
 

@@ -13,14 +13,14 @@ from codeloop.schema.event import (
     QuestionRefusal,
     QuestionRejected,
     StoredEvent,
-    message_updated,
-    part_updated,
+    make_message_updated,
+    make_part_updated,
 )
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, ModelRef
 from codeloop.schema.part import (
-    ADVICE,
+    ADVICE_KEY,
     Part,
     ReasoningPart,
     Span,
@@ -65,15 +65,15 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
 def make_closing_events(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
     """Return the events that close an answer: calls as interrupted, text as it stands, the answer with the error."""
     now = now_ms()
-    events: list[StoredEvent] = [part_updated(mark_interrupted(call, now)) for call in list_open_calls(parts)]
+    events: list[StoredEvent] = [make_part_updated(mark_interrupted(call, now)) for call in list_open_calls(parts)]
     events += [
-        part_updated(replace(part, time=Span(start=part.time.start, end=now)))
+        make_part_updated(replace(part, time=Span(start=part.time.start, end=now)))
         for part in parts
         if isinstance(part, TextPart | ReasoningPart) and part.time is not None and part.time.end is None
     ]
     # The clock may have been set back since: an answer must not end before it began.
     time = replace(info.time, completed=info.time.completed or max(now, info.time.created))
-    events.append(message_updated(replace(info, time=time, error=info.error or error)))
+    events.append(make_message_updated(replace(info, time=time, error=info.error or error)))
     return events
 
 
@@ -89,7 +89,7 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> Too
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
             # A call that waited for permission (`NOT_ALLOWED`) has done nothing: there is nothing to check.
-            metadata |= {ADVICE: CHECK_FIRST} if reason == INTERRUPTED else {}
+            metadata |= {ADVICE_KEY: CHECK_FIRST} if reason == INTERRUPTED else {}
         case ToolStatePending() | _:
             pass
     state = ToolStateError(
@@ -103,6 +103,6 @@ def fall_back(engine: Engine, move: FallBack) -> None:
     provider_id, _, model_id = move.model.partition("/")
     # Without the variant: it is one of the model that it was chosen with.
     model = ModelRef(provider_id=provider_id, model_id=model_id)
-    engine.store.append(message_updated(replace(move.user, model=model)))
+    engine.store.append(make_message_updated(replace(move.user, model=model)))
     text = f"{move.model} takes over from {model_ref(move.user.model)}, which failed: {move.reason}"
     engine.store.publish_live(ToastShown(properties=Toast(message=text, variant="warning", title="Another model")))

@@ -29,7 +29,7 @@ from codeloop.model.chat import (
 )
 from codeloop.permission.defaults import UNATTENDED_RULES
 from codeloop.schema.agent import Agent
-from codeloop.schema.event import StoredEvent, message_updated, part_updated
+from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS
 from codeloop.schema.live_events import Busy, Toast, ToastShown
@@ -68,7 +68,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             finished = await _stream(engine, model, request, draft, calls, usage)
             await engine.hooks.complete_texts(engine, info)
             if calls.holds_calls:  # they may take long, and the process may end meanwhile
-                usage.append(engine.store, session_id, message_updated(usage.of(info)))
+                usage.append(engine.store, session_id, make_message_updated(usage.of(info)))
             await calls.join(finished)
             is_complete = True
         finally:
@@ -90,7 +90,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     first = move.subtasks[0].agent
     info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
-    engine.store.append(message_updated(info))
+    engine.store.append(make_message_updated(info))
     models = {new_id("tool"): subtask.model for subtask in move.subtasks}
     spawn_subagent = engine.spawn
 
@@ -113,7 +113,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         finally:
             await calls.cancel()
         completed = replace(info.time, completed=now_ms())
-        engine.store.append(message_updated(replace(info, finish="tool-calls", time=completed)))
+        engine.store.append(make_message_updated(replace(info, finish="tool-calls", time=completed)))
 
 
 async def _prepare_request(
@@ -122,7 +122,7 @@ async def _prepare_request(
     """Build the request of a step, with what the prompt `user` and the extensions add to it."""
     view = engine.store.read_context(info.session_id)
     if parts := cache.select_outputs_to_drop(view, model.info, info.time.created):
-        engine.store.append(*map(part_updated, parts))
+        engine.store.append(*map(make_part_updated, parts))
     request = _make_request(engine, info, agent, model, cache)
     if user.system:
         request = replace(request, system=f"{request.system}\n\n{user.system}")
@@ -165,9 +165,9 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
 
         changed_files = await find_changed_files(engine, info)
     if changed_files is None:
-        engine.store.append(message_updated(info), part_updated(start))
+        engine.store.append(make_message_updated(info), make_part_updated(start))
         return request
-    engine.store.append(message_updated(info), part_updated(start), part_updated(changed_files))
+    engine.store.append(make_message_updated(info), make_part_updated(start), make_part_updated(changed_files))
     return replace(request, messages=(*request.messages, *describe_changed_files(changed_files)))
 
 
@@ -227,6 +227,6 @@ async def _store_changes(
         patch = PatchPart(
             id=new_id("prt"), session_id=info.session_id, message_id=info.id, hash=changes.before, files=files
         )
-        finish = [] if is_complete else [part_updated(make_finish_part(info, "error", changes.after))]
-        engine.store.append(part_updated(patch), *finish)
+        finish = [] if is_complete else [make_part_updated(make_finish_part(info, "error", changes.after))]
+        engine.store.append(make_part_updated(patch), *finish)
     return changes.after

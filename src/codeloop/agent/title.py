@@ -16,7 +16,7 @@ from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import TITLE, TITLE_PAUSE, TITLE_PROMPTS, TITLE_THINKING
+from codeloop.schema.limits import TITLE_DELAY, TITLE_PROMPTS, TITLE_THINKING, TITLE_TIME
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -55,10 +55,10 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
     """
     with suppress(CodeloopError, TimeoutError):
         if is_turn_over:
-            await asyncio.sleep(TITLE_PAUSE.seconds)
+            await asyncio.sleep(TITLE_DELAY.seconds)
         if (ref := _choose_model(engine, model, is_turn_over=is_turn_over)) is None:
             return False
-        title = await asyncio.wait_for(_ask_for_title(engine, session_id, ref, prompt), TITLE.seconds)
+        title = await asyncio.wait_for(_ask_for_title(engine, session_id, ref, prompt), TITLE_TIME.seconds)
         _set_title(engine, session_id, title, lambda now: is_untitled(now) or now == shorten_to_line(prompt))
         return bool(title)
     return False

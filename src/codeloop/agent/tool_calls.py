@@ -15,14 +15,14 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
-from codeloop.schema.errors import LOGGED, HookRefused
-from codeloop.schema.event import part_updated
+from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
+from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
-    ADVICE,
-    LOOPED,
-    TOLD,
+    ADVICE_KEY,
+    LOOPED_KEY,
+    TOLD_KEY,
     TextPart,
     ToolPart,
     ToolStart,
@@ -32,7 +32,7 @@ from codeloop.schema.part import (
     ToolStateRunning,
     ToolTime,
 )
-from codeloop.schema.permission import NOBODY, Need
+from codeloop.schema.permission import NOBODY_MESSAGE, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
@@ -46,7 +46,7 @@ CUT_SHORT = {
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
 """Why an answer ended -> the result of a call whose arguments never became complete."""
-MAKE_SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
+MAKE_SHORTER = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
 WRITTEN_CALL_MARKS = frozenset("<[{")
 """Every format of a call written as text contains one of these, or ends with a parenthesis."""
 WRITTEN_AS_TEXT = "the call came as text and was run; make calls as the service takes them"
@@ -118,7 +118,7 @@ class ToolCalls:
             state=ToolStatePending(input={}, raw=""),
         )
         self._started_parts.setdefault(call_id, []).append(part)
-        self._engine.store.append(part_updated(part))
+        self._engine.store.append(make_part_updated(part))
         return part.id
 
     def start_text_tool_calls(self) -> None:
@@ -138,7 +138,7 @@ class ToolCalls:
         calls, rest = find_calls(text.text, self.offered_tools or frozenset())
         if not calls:
             return
-        self._engine.store.append(part_updated(replace(text, text=rest)))
+        self._engine.store.append(make_part_updated(replace(text, text=rest)))
         for name, arguments in calls:
             self.start(CallReady(new_id("tool"), name, arguments), WRITTEN_AS_TEXT)
 
@@ -148,7 +148,7 @@ class ToolCalls:
         if call.id and call in self._ready_calls:
             if parts:
                 part = parts.pop(0)
-                self._engine.store.append(part_updated(replace(part, state=_make_error(SENT_TWICE))))
+                self._engine.store.append(make_part_updated(replace(part, state=_make_error(SENT_TWICE))))
             return
         self._ready_calls.append(call)
         if not self._started_parts.get(call.id):
@@ -156,7 +156,7 @@ class ToolCalls:
         part = self._started_parts[call.id].pop(0)
         prepared = self._toolbox.prepare(call.name, call.arguments, self.offered_tools)
         if isinstance(prepared, InvalidToolCall):
-            self._engine.store.append(part_updated(refuse(part, prepared)))
+            self._engine.store.append(make_part_updated(refuse(part, prepared)))
             return
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
@@ -178,7 +178,7 @@ class ToolCalls:
         reason = CUT_SHORT.get(finished.reason, CUT_SHORT["cut"])
         advice = MAKE_SHORTER if finished.reason == "length" else None
         for part in self._list_open_calls():
-            self._engine.store.append(part_updated(replace(part, state=_make_error(reason, advice))))
+            self._engine.store.append(make_part_updated(replace(part, state=_make_error(reason, advice))))
 
     def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
@@ -201,7 +201,7 @@ class ToolCalls:
         if self._skip_reason:
             self._store_error(part, start, self._skip_reason)
             return
-        self._engine.store.append(part_updated(part))
+        self._engine.store.append(make_part_updated(part))
         from codeloop.agent.tool_context import CallContext  # an answer without calls needs none of it
 
         context = CallContext(self._engine, self._agent, part, self._recorder)
@@ -217,7 +217,7 @@ class ToolCalls:
             self._store_result(context.part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.first.waits else INTERRUPTED
-            self._engine.store.append(part_updated(mark_interrupted(context.part, now_ms(), reason)))
+            self._engine.store.append(make_part_updated(mark_interrupted(context.part, now_ms(), reason)))
             raise
         except (Denied, HookRefused, Rejected, ToolFailure) as error:
             self._skip_reason = self._skip_reason or _find_skip_reason(error)
@@ -240,7 +240,7 @@ class ToolCalls:
         notices = self._engine.services.notices.take(session_id)
         if not notices:
             return result
-        return replace(result, output=f"{result.output}\n\n{notices}", metadata={**result.metadata, TOLD: notices})
+        return replace(result, output=f"{result.output}\n\n{notices}", metadata={**result.metadata, TOLD_KEY: notices})
 
     async def _carry_out(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""
@@ -272,7 +272,7 @@ class ToolCalls:
         entries = self._engine.store.read_context(part.session_id).entries
         recent, total = count_equal(entries, part, output, metadata)
         note = make_note(recent, metadata)
-        return note, {LOOPED: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}
+        return note, {LOOPED_KEY: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
         note, loop = self._check_repeats(part, result.output, result.metadata)
@@ -284,25 +284,25 @@ class ToolCalls:
             time=ToolTime(start=start, end=max(now_ms(), start)),
             attachments=list(result.attachments) or None,
         )
-        self._engine.store.append(part_updated(replace(part, state=state)))
+        self._engine.store.append(make_part_updated(replace(part, state=state)))
 
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
         # Without a handler, `logging` would print the line to stderr.
         if _LOG.hasHandlers():
-            _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, LOGGED))
+            _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, MAX_LOGGED_CHARACTERS))
         note, loop = self._check_repeats(part, error, {})
         if note:
             data = metadata or {}
-            metadata = {**data, ADVICE: " ".join(filter(None, (data.get(ADVICE), note))), **loop}
+            metadata = {**data, ADVICE_KEY: " ".join(filter(None, (data.get(ADVICE_KEY), note))), **loop}
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
-        self._engine.store.append(part_updated(replace(part, state=state)))
+        self._engine.store.append(make_part_updated(replace(part, state=state)))
 
 
 def add_model_note(metadata: JSON, note: str) -> JSON:
     """Return a result's metadata with the note appended to its output, so that screens can hide it."""
-    text = "\n\n".join(str(each) for each in (metadata.get(TOLD), note) if each)
-    return {**metadata, TOLD: text} if note else metadata
+    text = "\n\n".join(str(each) for each in (metadata.get(TOLD_KEY), note) if each)
+    return {**metadata, TOLD_KEY: text} if note else metadata
 
 
 def _make_error(reason: str, metadata: JSON | None = None) -> ToolStateError:
@@ -332,14 +332,14 @@ def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> J
         case Rejected(message=None):
             return {REJECTED: True} | _describe_advice(error)
         case Rejected(message=message):
-            return {"denied": True} | ({} if message == NOBODY else {"said": message}) | _describe_advice(error)
+            return {"denied": True} | ({} if message == NOBODY_MESSAGE else {"said": message}) | _describe_advice(error)
         case ToolFailure():
             return (error.metadata or {}) | _describe_advice(error) or None
 
 
 def _describe_advice(error: HasAdvice) -> JSON:
     """Return the advice of an error as metadata: the model reads it, screens don't show it."""
-    return {ADVICE: error.advice} if error.advice else {}
+    return {ADVICE_KEY: error.advice} if error.advice else {}
 
 
 def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:

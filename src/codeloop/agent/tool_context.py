@@ -10,8 +10,8 @@ from codeloop.agent.engine import Engine
 from codeloop.permission.gate import CallRules
 from codeloop.permission.rules import judge_need, list_denied_patterns
 from codeloop.schema.agent import Agent
-from codeloop.schema.event import part_updated
-from codeloop.schema.limits import PROGRESS
+from codeloop.schema.event import make_part_updated
+from codeloop.schema.limits import PROGRESS_INTERVAL
 from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.wire import JSON, replace
@@ -146,7 +146,7 @@ class CallContext:
         state = self._part.state
         if isinstance(state, ToolStateRunning) and state.input != arguments:
             self._part = replace(self._part, state=replace(state, input=arguments))
-            self._engine.store.append(part_updated(self._part))
+            self._engine.store.append(make_part_updated(self._part))
 
     @property
     def part(self) -> ToolPart:
@@ -166,5 +166,5 @@ class CallContext:
         if not self._has_unsent_report:
             return
         self._has_unsent_report = False
-        self._engine.store.publish_live(part_updated(self._part))
-        self._timer = asyncio.get_running_loop().call_later(PROGRESS.seconds, self._show)
+        self._engine.store.publish_live(make_part_updated(self._part))
+        self._timer = asyncio.get_running_loop().call_later(PROGRESS_INTERVAL.seconds, self._show)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
-from codeloop.schema.event import StoredEvent, message_updated, session_updated
+from codeloop.schema.event import StoredEvent, make_message_updated, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
 from codeloop.schema.message import (
@@ -183,11 +183,11 @@ def _make_diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileD
         return []
     session = view.session
     changed_message = replace(message, summary=UserSummary(diffs=diffs))
-    events: list[StoredEvent] = [message_updated(changed_message)]
+    events: list[StoredEvent] = [make_message_updated(changed_message)]
     if diffs:
         other_files = list_files(info for info in prompts if info.id != prompt)
         info = replace(add_diffs(session, diffs, other_files), time=replace(session.time, updated=now_ms()))
-        events.append(session_updated(info))
+        events.append(make_session_updated(info))
     return events
 
 

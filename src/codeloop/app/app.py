@@ -13,7 +13,7 @@ from codeloop.app.models.open_models import Source
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.limits import PROJECT_CHECK, PROJECT_IDLE, PROJECTS
+from codeloop.schema.limits import OPEN_PROJECTS, PROJECT_CHECK, PROJECT_IDLE
 from codeloop.schema.live_events import DirectoryRef, GlobalDisposed, InstanceDisposed
 from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
@@ -182,14 +182,14 @@ class App:
 
     async def _make_room(self) -> None:
         """Close the least recently used project that can be closed, when there are too many."""
-        while len(set(self._projects.values())) >= PROJECTS.value:
+        while len(set(self._projects.values())) >= OPEN_PROJECTS.value:
             free = [
                 project
                 for project in set(self._projects.values())
                 if not project.is_busy and not self._is_watched(project)
             ]
             if not free:
-                raise OperationError("BadRequest", f"{PROJECTS.value} directories are at work. Try again later.")
+                raise OperationError("BadRequest", f"{OPEN_PROJECTS.value} directories are at work. Try again later.")
             self._retire(min(free, key=lambda project: self._used.get(project, 0)))
             await self._close_idle(self._finishing)
 

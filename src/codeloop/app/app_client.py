@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codeloop.app.app import App
 from codeloop.app.process_dispatch import carry_out
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.operation import Gives, Operation, Takes
 
 
@@ -23,7 +23,7 @@ class AppClient:
         """Carry out an operation. Raises CodeloopError when it is refused."""
         return await carry_out(self.app, operation, args, self.directory)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         """Return every stored event after `after` (None: from now on), then live ones.
 
         `root`: of what other processes store, only the events of this session, of its subagents and of no session.

@@ -7,7 +7,7 @@ from typing import Any
 from codeloop.app.app import App
 from codeloop.app.dispatch import handle
 from codeloop.app.extended.settled import wait_settled, with_warnings
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.schema import operation
 from codeloop.schema.operation import Gives, Operation, Takes
 
@@ -29,7 +29,7 @@ async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, director
     What is asked of a session goes to the project that works on it, whatever directory the client named.
     """
     if op.scope == "process":
-        answer: ProcessHandler = load(PROCESS_HANDLERS[op.id])
+        answer: ProcessHandler = load_object(PROCESS_HANDLERS[op.id])
         return await answer(app, directory, args)
     session_id: str | None = getattr(args, "session_id", None)
     project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))

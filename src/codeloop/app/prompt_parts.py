@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
@@ -176,7 +176,7 @@ def guess_mime(path: Path) -> str:
 
 def file_here(path: Path) -> FilePartInput:
     """Return a file of this machine by its name, for a project in this process. Raises UsageProblem."""
-    absolute = from_home(path).absolute()
+    absolute = expand_user_path(path).absolute()
     if not absolute.exists():
         raise UsageProblem(f"The file {path} does not exist. Correct the name.")
     return FilePartInput(mime=guess_mime(absolute), url=absolute.as_uri(), filename=absolute.name)

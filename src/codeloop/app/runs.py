@@ -16,7 +16,7 @@ from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.title import find_missing_title, is_untitled, make_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
-from codeloop.schema.bounds.session import STOP_ALL, STOP_LOOK
+from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import describe_move
@@ -216,8 +216,8 @@ class Runs:
         file = get_session_stop_file(self._engine.stop_file, session_id)
         try:
             request_stop(file)
-            for _ in range(STOP_ALL.value // STOP_LOOK.value):
-                await asyncio.sleep(STOP_LOOK.seconds)
+            for _ in range(STOP_ALL_TIME.value // STOP_POLL.value):
+                await asyncio.sleep(STOP_POLL.seconds)
                 if leases.find_other_holder(session_id) is None:
                     break
             file.unlink(missing_ok=True)

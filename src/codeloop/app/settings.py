@@ -18,7 +18,7 @@ from codeloop.config.trust.state import TrustState, find_trust_state
 from codeloop.extend.folders import Home, entries_of, find_homes, find_installed_plugins
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
-from codeloop.kit.small_files import FileState, file_state
+from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
@@ -64,7 +64,7 @@ class FileStates(Struct, frozen=True):
 
 def file_states(paths: Iterable[Path]) -> FileStates:
     """Look at the files as they are now."""
-    return FileStates({path: file_state(path) for path in paths})
+    return FileStates({path: read_file_state(path) for path in paths})
 
 
 class ProjectSettings(Struct, frozen=True):

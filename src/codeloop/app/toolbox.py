@@ -14,9 +14,9 @@ import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.agent import Agent
-from codeloop.schema.bounds.language import LSP_FOLDERS
+from codeloop.schema.bounds.language import LSP_SEARCHED_FOLDERS
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin
@@ -150,7 +150,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
 
 def _has_program(row: _Row, root: Path, path: str) -> bool:
     for name in dict.fromkeys(command[0] for command in row.commands if command):
-        program_path = str(root / from_home(name)) if "/" in name else find_program(name, path, in_project=True)
+        program_path = str(root / expand_user_path(name)) if "/" in name else find_program(name, path, in_project=True)
         if program_path is not None and os.access(program_path, os.X_OK):
             from codeloop.lsp.servers.programs import has_server
 
@@ -167,7 +167,7 @@ def _is_served(row: _Row, names: set[str]) -> bool:
 def _list_folders(tops: Iterable[Path]) -> Iterator[list[str]]:
     """Yield the names and endings in each folder of a project, from the top down, as many as may be looked at."""
     waiting = deque(map(str, tops))
-    for _ in range(LSP_FOLDERS.value):
+    for _ in range(LSP_SEARCHED_FOLDERS.value):
         if not waiting:
             return
         folders: list[str] = []

@@ -32,7 +32,7 @@ from codeloop.cli.options import (
     WORKTREE,
 )
 from codeloop.kit import fault_injection
-from codeloop.kit.processes import exclude_project
+from codeloop.kit.processes import exclude_project_folders
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
@@ -147,7 +147,7 @@ def app(ctx: click.Context, **flags: Any) -> None:
 
 def call() -> None:
     """Run the command line. Errors are one or two lines: bad input never shows a traceback."""
-    if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.problem()):
+    if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.find_variable_error()):
         click.echo(f"codeloop: {problem}", err=True)
         sys.exit(2)
     if "_CODELOOP_COMPLETE" in os.environ:
@@ -155,7 +155,7 @@ def call() -> None:
 
         register()
     with suppress(OSError):  # whoever stands in a folder that is gone is told so by what needs it
-        exclude_project(Path.cwd())
+        exclude_project_folders(Path.cwd())
     try:
         result = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:

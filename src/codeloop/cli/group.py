@@ -6,8 +6,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from codeloop.kit.lazy import load
-from codeloop.kit.suggest import suggest_names
+from codeloop.kit.lazy import load_object
+from codeloop.kit.suggest import format_suggestion
 from codeloop.kit.terminal_text import escape_controls
 
 _UNCUT = 10_000
@@ -26,7 +26,7 @@ class Group(click.Group):
             from codeloop.cli.completion.similar import similar_commands
 
             names = similar_commands(self, ctx, name)
-            raise click.UsageError(f"Unknown command: {name}.{suggest_names(names)}", ctx)
+            raise click.UsageError(f"Unknown command: {name}.{format_suggestion(names)}", ctx)
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,7 +64,7 @@ class LazyGroup(Group):
         """Load one command."""
         del ctx
         row = self._rows.get(cmd_name)
-        return load(f"cli.{row[0]}") if row is not None else None
+        return load_object(f"cli.{row[0]}") if row is not None else None
 
     def short_help_of(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
@@ -86,7 +86,7 @@ def problem_of(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and context is not None:
         from codeloop.cli.completion.similar import similar_options
 
-        text = f"Unknown option: {error.option_name}.{suggest_names(similar_options(context, error.option_name))}"
+        text = f"Unknown option: {error.option_name}.{format_suggestion(similar_options(context, error.option_name))}"
     stop = "" if text.endswith((".", "?", "!")) else "."
     where = f" See: {context.command_path.strip()} --help" if context is not None else ""
     return f"{escape_controls(text)}{stop}{where}"

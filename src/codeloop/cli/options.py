@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.net.offline import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
@@ -24,7 +24,7 @@ COMPLETIONS = {
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
     """Return the completion function of a parameter of a `COMPLETIONS` kind."""
-    return lambda _context, _parameter, value: load(f"cli.completion.{COMPLETIONS[kind]}")(value)
+    return lambda _context, _parameter, value: load_object(f"cli.completion.{COMPLETIONS[kind]}")(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.operation import SESSION_GET, Gives, Operation, Takes
 
 
@@ -15,7 +15,7 @@ class Client(Protocol):
         """Carry out an operation. Raises CodeloopError when it is refused."""
         ...
 
-    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         """Return every stored event after `after` (None: from now on), then live ones.
 
         `root`: the caller needs only the events of this session and of its subagents; others may come all the same.

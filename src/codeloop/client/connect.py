@@ -9,7 +9,7 @@ from pathlib import Path
 from codeloop.client.http import HttpClient
 from codeloop.config.paths import find_paths
 from codeloop.config.server_credential import Credential, choose_username, find_credential, find_successor
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import CLIENT_FILE
@@ -51,7 +51,7 @@ def _name_directory(directory: Path | None) -> str | None:
 def pack_file(path: Path) -> FilePartInput:
     """Return a file with its content, because the server may be another machine. Text of any kind is sent as text."""
     try:
-        with from_home(path).open("rb") as file:
+        with expand_user_path(path).open("rb") as file:
             data = file.read(CLIENT_FILE.value + 1)
     except OSError as error:
         raise UsageProblem(f"The file {path} can't be read: {error.strerror}. Correct the name.") from None

@@ -15,7 +15,7 @@ from codeloop.client.wire.refusal import refusal_of
 from codeloop.client.wire.remote import Credential, Remote, Renew
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
-from codeloop.schema.event import Event, Stamped
+from codeloop.schema.event import Event, StampedEvent
 from codeloop.schema.limits import (
     CLIENT_BACKOFF,
     CLIENT_BACKOFF_MOST,
@@ -188,7 +188,7 @@ class HttpClient:
                 f"The answer of {self._remote.url} to {route} is not understood: {error}. Use its codeloop version."
             ) from None
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         """Yield every stored event of the directory after `after` (None: from now on), then live ones.
 
         A lost stream is reopened where it ended: it yields ServerConnected, then the events stored meanwhile. Raises
@@ -231,7 +231,7 @@ class HttpClient:
         """Close every connection, including those of clients made with `for_directory`."""
         await self._remote.close()
 
-    async def _stream(self, after: int | None) -> AsyncGenerator[Stamped, None]:
+    async def _stream(self, after: int | None) -> AsyncGenerator[StampedEvent, None]:
         """Yield the events of one connection, with ServerConnected and heartbeats. Raises ServerLost at its end."""
         headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
@@ -256,7 +256,7 @@ class HttpClient:
                         raise GapError(event.properties.reason)
                     if event is not None and (seq is None or seq > last or isinstance(event, ServerConnected)):
                         last = last if seq is None else max(seq, last)
-                        yield Stamped(seq, event)
+                        yield StampedEvent(seq, event)
         raise ServerLost(
             f"The server at {self._remote.url} ended its stream of events. Check whether it is still running.",
             "the server closed it",

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE, CLIENT_STREAM_IDLE, CLIENT_UNRESPONSIVE_TIME
+from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE_TIME, CLIENT_STREAM_IDLE, CLIENT_UNRESPONSIVE_TIME
 
 
 class ServerLost(CodeloopError):
@@ -43,14 +43,15 @@ class Link:
         now = time.monotonic()
         if not self._since:
             self._since, self._is_quiet = now, False
-            until = time.strftime("%H:%M:%S", time.localtime(time.time() + CLIENT_GONE.seconds))
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + CLIENT_GONE_TIME.seconds))
             self.on_report(
                 f"The connection to {url} is lost: {error.why}. It is tried again now, then at least every "
                 f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until}."
             )
-        elif now > self._since + CLIENT_GONE.seconds:
+        elif now > self._since + CLIENT_GONE_TIME.seconds:
             raise ServerLost(
-                f"The server at {url} did not come back within {CLIENT_GONE.seconds:g} s: {error.why}. Start it again "
+                f"The server at {url} did not come back within {CLIENT_GONE_TIME.seconds:g} s: {error.why}. "
+                f"Start it again "
                 "(`codeloop serve`).",
                 error.why,
             )

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from codeloop.app.dispatch import handle
 from codeloop.app.project import Project
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.operation import Gives, Operation, Takes
 
 
@@ -18,7 +18,7 @@ class LocalClient:
         """Carry out an operation. Raises CodeloopError when it is refused."""
         return await handle(self.project, operation, args)
 
-    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         """Return every stored event after `after` (None: from now on), then live ones.
 
         `root`: of what other processes store, only the events of this session, of its subagents and of no session.

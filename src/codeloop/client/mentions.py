@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from codeloop.client.client import Client
 from codeloop.extend.template import mentions, place_of, resource_mentions, source_of
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import OperationError
@@ -80,7 +80,7 @@ async def _node(client: Client, name: str) -> FileNode | None:
         nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
     except OperationError:
         directory = (await client.call(PATH_GET, NoArguments())).directory
-        file = Path(os.path.normpath(directory / from_home(name)))
+        file = Path(os.path.normpath(directory / expand_user_path(name)))
         if not _is_file(file):
             return None
         return FileNode(name=file.name, path=str(file), absolute=str(file), type="file", ignored=False)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from codeloop.kit.jsonc import Document, Keys, ValueSpan, is_list, is_object, parse
+from codeloop.kit.jsonc import Document, KeyPath, ValueSpan, is_list, is_object, parse_jsonc
 from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
@@ -50,7 +50,7 @@ def edit_text(text: str | None, change: JSON) -> str:
     indent = _FIRST_INDENT.match(text or "")
     result = _merge(old, change, is_ordered=False)
     after = json.dumps(result, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
-    parse(after, depth=CONFIG_DEPTH.value)
+    parse_jsonc(after, depth=CONFIG_DEPTH.value)
     return after
 
 
@@ -72,7 +72,7 @@ def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any]
     Nothing is added if `is_match` accepts an entry of the list. Raises JsoncError; NotEditable if the value at `key` is
     no list.
     """
-    document = parse(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
+    document = parse_jsonc(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     source, entries, literal = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
     if entries is None:
         at = document.spans[()].start + 1
@@ -96,7 +96,7 @@ def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> st
     Raises JsoncError; NotEditable if the value at `key` is no list.
     """
     while True:
-        document = parse(text, depth=CONFIG_DEPTH.value)
+        document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
         entries = _get_list(document, key) or []
         index = next((number for number, entry in enumerate(entries) if is_match(entry)), None)
         if index is None:
@@ -115,7 +115,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
 
     Raises JsoncError; NotEditable if a value on that path is no object.
     """
-    document = parse(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
+    document = parse_jsonc(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     current: Any = document.value
     for depth, key in enumerate(path):
         if not is_object(current):
@@ -134,7 +134,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     return document.text[: span.start] + _indent(_format_value(value), 2 * len(path)) + document.text[span.end :]
 
 
-def _add_member(document: Document, path: Keys, key: str, value: Any) -> str:
+def _add_member(document: Document, path: KeyPath, key: str, value: Any) -> str:
     """Return a document's text with a member added at the end of the object at `path`, on its own lines."""
     text, depth = document.text, 2 * len(path) + 2
     row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"
@@ -182,7 +182,7 @@ def _get_list(document: Document, key: str) -> list[Any] | None:
 
 def _parse_object(text: str) -> JSON:
     try:
-        value = parse(text, depth=CONFIG_DEPTH.value).value
+        value = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
     except (ValueError, RecursionError) as error:
         raise NotEditable(f"it is not valid JSON: {error}") from error
     if not is_object(value):

@@ -13,7 +13,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, read_variable
 from codeloop.config.sources import CODELOOP_FILES
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
@@ -41,7 +41,7 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
             if name not in environment and ":-" not in name:
                 raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
             return read_variable(name, environment)
-        file = folder / from_home(name)
+        file = folder / expand_user_path(name)
         text = read_text(file, CONFIG_BYTES.value)
         if text is None:
             raise CodeloopError(f"There is no file {file}, which the entry takes a value from.")

@@ -14,8 +14,8 @@ from codeloop.config.files import read_text
 from codeloop.config.normalise import NormalisedValues, get_type_name
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import Document, JsoncError, Keys, is_list, is_object, parse
-from codeloop.kit.small_files import FileState, file_state
+from codeloop.kit.jsonc import Document, JsoncError, KeyPath, is_list, is_object, parse_jsonc
+from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
@@ -126,7 +126,7 @@ def read_hook_rows(
     result = HookRows([], [])
     if isinstance(value, str):
         file = layer.base / paths.expand_home(value)
-        files.setdefault(file, file_state(file))
+        files.setdefault(file, read_file_state(file))
         is_inside = Path(os.path.realpath(file)).is_relative_to(root)
         if is_inside and not trusted:
             result.warnings.append(
@@ -156,7 +156,7 @@ def _read_settings_file(layer: Layer, file: Path, *, is_project: bool) -> Layer:
     if text is None:
         raise CodeloopError(f"{layer.format_location(('hooks',))}: the file {file} of hooks does not exist.")
     try:
-        document: Document = parse(text, depth=CONFIG_DEPTH.value)
+        document: Document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}.") from error
     file_layer = Layer(layer.name, str(file), file.parent, document, is_project)
@@ -168,7 +168,7 @@ def _read_settings_file(layer: Layer, file: Path, *, is_project: bool) -> Layer:
 def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
     """Add the rows of `{EVENT: [{"matcher": ..., "hooks": [HOOK, ...]}, ...]}`."""
     for event, groups in _check_object(layer, value, ("hooks",)).items():
-        keys: Keys = ("hooks", event)
+        keys: KeyPath = ("hooks", event)
         if event not in HOOK_EVENTS:
             result.warnings.append(
                 f"{layer.format_location(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop."
@@ -181,7 +181,7 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
                 _add_row(result, layer, (*inner, "hooks", number), data.get("matcher"), each)
 
 
-def _add_row(result: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
+def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value: Any) -> None:
     data = _check_object(layer, value, keys)
     kind = data.get("type", "command")
     if kind not in _FIELDS_BY_TYPE:
@@ -233,20 +233,20 @@ def _add_row(result: HookRows, layer: Layer, keys: Keys, matcher: Any, value: An
     )
 
 
-def _check_list(layer: Layer, value: Any, keys: Keys) -> Iterator[tuple[int, Any]]:
+def _check_list(layer: Layer, value: Any, keys: KeyPath) -> Iterator[tuple[int, Any]]:
     """Yield the index and the value of each item. Raises CodeloopError if `value` is no list."""
     if not is_list(value):
         _fail(layer, keys, "expected a list", value)
     yield from enumerate(value)
 
 
-def _check_object(layer: Layer, value: Any, keys: Keys) -> JSON:
+def _check_object(layer: Layer, value: Any, keys: KeyPath) -> JSON:
     if not is_object(value):
         _fail(layer, keys, "expected an object", value)
     return value
 
 
-def _fail(layer: Layer, keys: Keys, expectation: str, value: Any) -> NoReturn:
+def _fail(layer: Layer, keys: KeyPath, expectation: str, value: Any) -> NoReturn:
     raise CodeloopError(
         f"{layer.format_location(keys)}: {format_keys(keys)}: {expectation}, got {get_type_name(value)}."
     )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from codeloop.kit.jsonc import Keys, is_list, is_object
+from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.suggest import find_similar
 from codeloop.schema.config import (
     AgentConfig,
@@ -102,7 +102,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
 
 
 # Sections that may have any keys (options of a model, tools of a server): only likely misspellings are reported.
-_OPEN_SECTIONS: tuple[tuple[Keys, frozenset[str]], ...] = (
+_OPEN_SECTIONS: tuple[tuple[KeyPath, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSION_NAMES),
     *(
@@ -115,7 +115,7 @@ _OPEN_SECTIONS: tuple[tuple[Keys, frozenset[str]], ...] = (
     ),
     (("skills",), frozenset(("paths", "urls"))),
 )
-_UNSUPPORTED_KEYS: tuple[Keys, ...] = (
+_UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
@@ -129,7 +129,7 @@ _UNSUPPORTED_KEYS: tuple[Keys, ...] = (
 class UnknownKey(NamedTuple):
     """An unknown key, with similar known keys. `is_dropped`: the key has no effect; False: it is passed on."""
 
-    keys: Keys
+    keys: KeyPath
     suggestions: list[str]
     is_dropped: bool = True
 
@@ -139,7 +139,7 @@ def list_settings(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(kind.__struct_encode_fields__) - _INTERNAL_KEYS
 
 
-def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = ()) -> Iterator[UnknownKey]:
+def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: KeyPath = ()) -> Iterator[UnknownKey]:
     """Yield every unknown key; in sections that may have any key, only those similar to a known one."""
     if not is_object(value):
         return
@@ -159,7 +159,7 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
             yield from _find_misspellings(value, prefix, names)
 
 
-def _find_misspellings(value: JSON, open_keys: Keys, names: frozenset[str]) -> Iterator[UnknownKey]:
+def _find_misspellings(value: JSON, open_keys: KeyPath, names: frozenset[str]) -> Iterator[UnknownKey]:
     for keys, section in find_values(value, open_keys):
         for key in section if is_object(section) else ():
             if key not in names and (suggestions := find_similar(key, sorted(names))):
@@ -177,7 +177,7 @@ def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Key
                 yield from find_values(inner, prefix, (*keys, key))
 
 
-def find_unsupported_keys(raw: JSON) -> Iterator[Keys]:
+def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
     """Yield the keys of every setting of a layer that is not supported yet."""
     for prefix in _UNSUPPORTED_KEYS:
         for keys, value in find_values(raw, prefix):

@@ -17,9 +17,9 @@ from codeloop.config.references import REFERENCE_PATTERN, replace_references
 from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
 from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.config.validation import find_fault
-from codeloop.kit.jsonc import Keys, is_list, is_object
+from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
-from codeloop.kit.suggest import suggest_names
+from codeloop.kit.suggest import format_suggestion
 from codeloop.net.offline import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -82,7 +82,7 @@ class _Merge(Struct, frozen=True):
     """The values merged so far, and the origin of each by its path of keys."""
 
     values: JSON = struct_field(default_factory=dict[str, Any])
-    origins: dict[Keys, Origin] = struct_field(default_factory=dict[Keys, Origin])
+    origins: dict[KeyPath, Origin] = struct_field(default_factory=dict[KeyPath, Origin])
 
 
 def load_config(
@@ -188,7 +188,7 @@ def _warn_of_unknown_keys(layer: Layer) -> list[str]:
             if is_dropped
             else f"{format_keys(keys)} means nothing to codeloop."
         )
-        + suggest_names(suggestions)
+        + format_suggestion(suggestions)
         for keys, suggestions, is_dropped in find_unknown_keys(layer.raw)
     ]
 
@@ -214,7 +214,7 @@ def _explain_ignored(why: str, names: list[str]) -> str:
     return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
 
 
-def _merge_values(merge: _Merge, into: JSON, source: NormalisedValues, new: JSON, keys: Keys) -> None:
+def _merge_values(merge: _Merge, into: JSON, source: NormalisedValues, new: JSON, keys: KeyPath) -> None:
     """Merge `new`, the values of a layer at the path `keys`, into the object `into` of the merged values."""
     for key, value in new.items():
         at = (*keys, key)
@@ -233,14 +233,14 @@ def _merge_values(merge: _Merge, into: JSON, source: NormalisedValues, new: JSON
             merge.origins[at] = Origin(source.layer, source.find_source_keys(at))
 
 
-def _is_joined(keys: Keys) -> bool:
+def _is_joined(keys: KeyPath) -> bool:
     """Return whether the list at a path is joined with those of earlier layers; other lists replace them."""
     if len(keys) == 1:
         return keys[0] in _APPEND_KEYS or keys[0] in _UNION_KEYS
     return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPEND_KEYS
 
 
-def _append_list(merge: _Merge, old: list[Any], source: NormalisedValues, new: list[Any], at: Keys) -> list[Any]:
+def _append_list(merge: _Merge, old: list[Any], source: NormalisedValues, new: list[Any], at: KeyPath) -> list[Any]:
     """Return the list of earlier layers with the items of `new` appended: of `_UNION_KEYS` only those not in it."""
     items = list(old)
     for index, item in enumerate(new):
@@ -250,7 +250,7 @@ def _append_list(merge: _Merge, old: list[Any], source: NormalisedValues, new: l
     return items
 
 
-def _forget_origins(merge: _Merge, at: Keys, old: Any) -> None:
+def _forget_origins(merge: _Merge, at: KeyPath, old: Any) -> None:
     """Drop the origins of the values inside `old`, which is replaced."""
     if is_object(old) or is_list(old):
         for keys in [keys for keys in merge.origins if keys[: len(at)] == at]:
@@ -265,7 +265,7 @@ def _convert_to_config(merge: _Merge) -> Config:
         raise CodeloopError(f"{_locate(merge, keys)}: {format_keys(keys)}: {fault}.") from None
 
 
-def _locate(merge: _Merge, keys: Keys) -> str:
+def _locate(merge: _Merge, keys: KeyPath) -> str:
     """Return the file position of a value; if only values around or inside it were set, the position of one of them."""
     for size in range(len(keys), 0, -1):
         origin = merge.origins.get(keys[:size])

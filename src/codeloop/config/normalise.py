@@ -8,7 +8,7 @@ from msgspec import field as struct_field
 
 from codeloop.config.known_keys import list_settings
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import Keys, is_object
+from codeloop.kit.jsonc import KeyPath, is_object
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -27,9 +27,9 @@ class NormalisedValues(Struct, frozen=True):
 
     layer: Layer
     values: JSON
-    source_keys: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
+    source_keys: dict[KeyPath, KeyPath] = struct_field(default_factory=dict[KeyPath, KeyPath])
 
-    def find_source_keys(self, keys: Keys) -> Keys:
+    def find_source_keys(self, keys: KeyPath) -> KeyPath:
         """Return the path of a value in its file."""
         # A value moves along with the object around it, so the longest known start of its path decides.
         for size in range(len(keys), 0, -1):
@@ -64,7 +64,7 @@ def normalise_layer(layer: Layer, raw: JSON) -> NormalisedValues:
     return values
 
 
-def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: Keys) -> None:
+def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: KeyPath) -> None:
     """Add one agent; its unknown keys become options of its model."""
     agents: JSON = values.values.setdefault("agent", {})
     agent: JSON = agents.setdefault(name, {"mode": "primary"} if prefix_keys[0] == "mode" else {})
@@ -85,7 +85,7 @@ def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: Keys
     _add_rules(values, agent, raw, prefix_keys, keys)
 
 
-def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
+def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: KeyPath, keys: KeyPath) -> None:
     """Append the rules of `tools`, then those of `permission`, to the rules of a section."""
     rules: list[JSON] = list(section.get("permission", ()))
     for rule, path in (*_read_tools(values, raw, prefix_keys), *_read_permission(values, raw, prefix_keys)):
@@ -95,7 +95,7 @@ def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: 
         section["permission"] = rules
 
 
-def _read_tools(values: NormalisedValues, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
+def _read_tools(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
     """Yield the rules of `tools`, the old form `{"bash": false}`, each with its path in the file."""
     path = (*keys, "tools")
     for name, is_on in _check_object(values, raw.get("tools"), path).items():
@@ -105,7 +105,7 @@ def _read_tools(values: NormalisedValues, raw: JSON, keys: Keys) -> Iterator[tup
         yield _make_rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
 
 
-def _read_permission(values: NormalisedValues, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
+def _read_permission(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
     """Yield the rules of `permission`, each with its path in the file.
 
     The forms are `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`.
@@ -132,13 +132,13 @@ def _make_rule(permission: str, pattern: str, action: str) -> JSON:
     return {"permission": permission, "pattern": pattern, "action": action}
 
 
-def _check_action(values: NormalisedValues, keys: Keys, value: Any) -> str:
+def _check_action(values: NormalisedValues, keys: KeyPath, value: Any) -> str:
     if value not in _ACTIONS:
         _fail(values, keys, 'expected "allow", "ask" or "deny", or an object of them', value)
     return value
 
 
-def _check_object(values: NormalisedValues, value: Any, keys: Keys) -> JSON:
+def _check_object(values: NormalisedValues, value: Any, keys: KeyPath) -> JSON:
     if value is None:
         return {}
     if not is_object(value):
@@ -146,7 +146,7 @@ def _check_object(values: NormalisedValues, value: Any, keys: Keys) -> JSON:
     return value
 
 
-def _fail(values: NormalisedValues, keys: Keys, expected: str, value: Any) -> NoReturn:
+def _fail(values: NormalisedValues, keys: KeyPath, expected: str, value: Any) -> NoReturn:
     text = ascii(value) if isinstance(value, str) else get_type_name(value)
     raise CodeloopError(f"{values.layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
 

@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.git import common_folder, find_blocking_file, git_call, git_folder
+from codeloop.kit.git import find_blocking_file, find_common_folder, find_git_folder, make_git_call
 from codeloop.kit.processes import exclude_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import PROJECT_ID
+from codeloop.schema.limits import PROJECT_ID_TIME
 
 GLOBAL_PROJECT_ID = "global"
 # The file in a project's folder that holds the path of its work tree.
@@ -109,8 +109,8 @@ def _resolve_readable(directory: Path) -> Path:
 def _find_repository(root: Path) -> Path | None:
     """Return the folder with the objects of the repository whose work tree has its top at `root`, or None."""
     try:
-        folder = git_folder(root)
-        return common_folder(folder).resolve() if folder is not None else None
+        folder = find_git_folder(root)
+        return find_common_folder(folder).resolve() if folder is not None else None
     except (OSError, RuntimeError, ValueError):
         return None
 
@@ -172,7 +172,7 @@ def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple
     by_path = sha1(os.fsencode(repository), usedforsecurity=False).hexdigest()
     if find_blocking_file(repository) is not None:
         return by_path, False
-    call = git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
+    call = make_git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
     try:
         result = subprocess.run(
             call.command,
@@ -181,7 +181,7 @@ def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=PROJECT_ID.seconds,
+            timeout=PROJECT_ID_TIME.seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ import msgspec
 
 from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import Origin, format_keys
-from codeloop.kit.jsonc import Keys, is_list, is_object, iterate_texts
+from codeloop.kit.jsonc import KeyPath, is_list, is_object, iterate_texts
 from codeloop.schema.wire import JSON
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
@@ -291,7 +291,7 @@ def _has_reference(origin: Origin) -> bool:
     return any(_REFERENCE_START.search(each) for each in _list_texts(origin.raw))
 
 
-def _restore_references(value: Any, keys: Keys, origins: dict[str, Origin]) -> Any:
+def _restore_references(value: Any, keys: KeyPath, origins: dict[str, Origin]) -> Any:
     """Replace values that came from variables and files by their references; rules and `_CHOICES` stay."""
     if len(keys) == 3 and (
         keys[-1] in _CHOICE_KEYS or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})

@@ -8,8 +8,8 @@ from typing import Any
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer
-from codeloop.kit.jsonc import Keys, is_list, is_object
-from codeloop.kit.small_files import FileState, file_state
+from codeloop.kit.jsonc import KeyPath, is_list, is_object
+from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 
@@ -33,7 +33,7 @@ def replace_references(
     Raises CodeloopError for a file that is missing or can't be read.
     """
 
-    def replace(value: Any, keys: Keys) -> Any:
+    def replace(value: Any, keys: KeyPath) -> Any:
         if isinstance(value, str):
             return REFERENCE_PATTERN.sub(lambda match: content(match[1], match[2].strip(), keys), value)
         if is_object(value):
@@ -42,14 +42,14 @@ def replace_references(
             return [replace(each, (*keys, index)) for index, each in enumerate(value)]
         return value
 
-    def content(kind: str, name: str, keys: Keys) -> str:
+    def content(kind: str, name: str, keys: KeyPath) -> str:
         if kind == "env":
             return read_variable(name, environment)
         file = layer.base / paths.expand_home(name)
         try:
             # Taken before the file is read, so that a change in between shows later.
             if files is not None:
-                files.setdefault(file, file_state(file))
+                files.setdefault(file, read_file_state(file))
             text = read_text(file, CONFIG_BYTES.value)
         except (CodeloopError, ValueError) as error:
             raise CodeloopError(f"{layer.format_location(keys)}: {error}") from error

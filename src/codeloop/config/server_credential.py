@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.config.files import write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.processes import is_alive, start_time
+from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.kit.small_files import open_regular
 from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
@@ -75,7 +75,7 @@ def publish_credential(paths: Paths, url: str, username: str, password: str) -> 
             path.unlink(missing_ok=True)
     pid = os.getpid()
     path = _get_file(paths, *_parse_address(url))
-    running = RunningServer(url, username, password, pid, start_time(pid), str(Path.cwd()))
+    running = RunningServer(url, username, password, pid, read_start_time(pid), str(Path.cwd()))
     write_private(path, msgspec.json.encode(running).decode())
     return path
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.kit.jsonc import Document, JsoncError, Keys, Position, is_object, parse
+from codeloop.kit.jsonc import Document, JsoncError, KeyPath, Position, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
@@ -47,7 +47,7 @@ class Layer(Struct, frozen=True):
         """Return line and column of a value of `raw`, or of its key; None: the layer was not parsed from a text."""
         return self.document.position(keys, of_key=of_key) if self.document.text else None
 
-    def format_location(self, keys: Keys, *, of_key: bool = False) -> str:
+    def format_location(self, keys: KeyPath, *, of_key: bool = False) -> str:
         """Return `source:line:column` of a value of `raw`, or of its key."""
         position = self.find_position(keys, of_key=of_key)
         return f"{self.source}:{position}" if position else self.source
@@ -57,7 +57,7 @@ class Origin(Struct, frozen=True):
     """The layer that set a value, and the value's path of keys in that layer."""
 
     layer: Layer
-    keys: Keys = ()
+    keys: KeyPath = ()
 
     @property
     def position(self) -> Position | None:
@@ -96,7 +96,7 @@ class ExtraLayers(Struct, frozen=True):
 NO_EXTRA_LAYERS = ExtraLayers()
 
 
-def format_keys(keys: Keys) -> str:
+def format_keys(keys: KeyPath) -> str:
     """Return a path of keys as text, such as `a.b[0]['x.y']`. Characters that can't be printed are escaped."""
     text = ""
     for key in keys:
@@ -204,7 +204,7 @@ def _read_file(name: str, file: Path, *, is_project: bool = False) -> Layer | No
 
 def _parse_layer(name: str, source: str, base: Path, text: str, *, is_project: bool = False) -> Layer:
     try:
-        document = parse(text, depth=CONFIG_DEPTH.value)
+        document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
         raise CodeloopError(f"{source}:{error.position}: {error}.") from error
     layer = Layer(name, source, base, document, is_project)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from codeloop.config.normalise import get_type_name
-from codeloop.kit.jsonc import Keys, is_list, is_object
+from codeloop.kit.jsonc import KeyPath, is_list, is_object
 
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}

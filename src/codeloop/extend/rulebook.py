@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import format_keys
 from codeloop.extend.agents import agents_of, build_rules
-from codeloop.kit.jsonc import Keys
+from codeloop.kit.jsonc import KeyPath
 from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
@@ -77,6 +77,6 @@ class Rulebook:
             index -= size
         return "the project, which is not trusted"
 
-    def _describe_origin(self, keys: Keys) -> str:
+    def _describe_origin(self, keys: KeyPath) -> str:
         origin = self._loaded.provenance.get(format_keys(keys))
         return f"{origin.layer.name} ({origin})" if origin is not None else "the configuration"

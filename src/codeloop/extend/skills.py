@@ -13,14 +13,14 @@ from codeloop.config.files import describe_os_error, read_start, read_text
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home, files_below, leads_out
-from codeloop.kit.frontmatter import FrontmatterError, split
+from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.permission.rules import find_last_match
 from codeloop.schema.api.command import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING, SKILLS
+from codeloop.schema.limits import MAX_SKILLS, PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING
 from codeloop.schema.permission import Need, Ruleset
 from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, tool
 
@@ -72,8 +72,8 @@ def find_skills(
             skill_file = skill_files.get(skill.name)
             if is_project and not trusted and skill_file is not None and not skill_file.is_project:
                 warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
-            elif skill_file is None and len(skill_files) >= SKILLS.value:
-                warnings.append(f"{file}: more than {SKILLS.value} skills. Left out.")
+            elif skill_file is None and len(skill_files) >= MAX_SKILLS.value:
+                warnings.append(f"{file}: more than {MAX_SKILLS.value} skills. Left out.")
             else:
                 skill_files[skill.name] = skill
                 if not is_project:
@@ -114,7 +114,7 @@ def _head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
         raise CodeloopError(f"{file} leads out of the project.")
     try:
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
-        head = split(text).head
+        head = split_frontmatter(text).head
     except OSError as error:
         raise CodeloopError(f"{file} can't be read: {describe_os_error(error)}.") from error
     except FrontmatterError as error:
@@ -148,7 +148,7 @@ def load_skill(skill_file: SkillFile) -> Skill:
     if text is None:
         raise CodeloopError(f"{skill_file.file} no longer exists.")
     try:
-        body = split(text).body
+        body = split_frontmatter(text).body
     except FrontmatterError as error:
         raise CodeloopError(f"{skill_file.file}:{error.line}: {error}.") from error
     return Skill(

@@ -34,28 +34,28 @@ class Diff(Struct, frozen=True):
         spans = [f"{a}" if a == z else f"{a}-{z}" for a, z in self.ranges if a <= z]
         insertions = [f"after {z}" if z else "at the top" for a, z in self.ranges if a > z]
         word = "line" if len(spans) == 1 and spans[0].isdigit() else "lines"
-        texts = [f"{word} {_join_first(spans)}"] if spans else []
-        texts += [f"lines removed {_join_first(insertions)}"] if insertions else []
+        texts = [f"{word} {_join_first_names(spans)}"] if spans else []
+        texts += [f"lines removed {_join_first_names(insertions)}"] if insertions else []
         fewer = self.deletions - self.additions
         texts += [f"{fewer} lines fewer"] if fewer >= _MIN_LOST_LINES else []
         return "; ".join(texts)
 
 
-def unified_diff(name: str, before: str, after: str, context: int = _CONTEXT_LINES) -> Diff:
+def make_unified_diff(name: str, before: str, after: str, context: int = _CONTEXT_LINES) -> Diff:
     """Return the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
     if before == after:
         return Diff("", 0, 0)
     old, new = split_lines(before), split_lines(after)
     edits = list_edits(old, new)
     lines = [f"Index: {name}\n", "=" * 67 + "\n", f"--- {name}\n", f"+++ {name}\n"]
-    for hunk in _hunks(edits, context):
-        lines.extend(_render(hunk, old, new))
+    for hunk in _group_hunks(edits, context):
+        lines.extend(_render_hunk(hunk, old, new))
     additions = sum(j2 - j1 for tag, _, _, j1, j2 in edits if tag != "equal")
     deletions = sum(i2 - i1 for tag, i1, i2, _, _ in edits if tag != "equal")
-    return Diff("".join(lines), additions, deletions, _ranges(edits))
+    return Diff("".join(lines), additions, deletions, _list_changed_ranges(edits))
 
 
-def _ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
+def _list_changed_ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
     ranges: list[tuple[int, int]] = []
     for tag, _, _, start, end in edits:
         if tag == "equal":
@@ -66,7 +66,7 @@ def _ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def _join_first(names: Sequence[str]) -> str:
+def _join_first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_RANGES} more places" if len(names) > _MAX_RANGES else ""
     return ", ".join(names[:_MAX_RANGES]) + more
 
@@ -106,7 +106,7 @@ def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     size = len(old) + len(new) + 1
     edits: list[Edit] = []
     i, j = 0, 0
-    for i_end, j_end in (*(() if is_small else _anchors(old, new)), (len(old), len(new))):
+    for i_end, j_end in (*(() if is_small else _find_anchors(old, new)), (len(old), len(new))):
         share = _MAX_COMPARISONS * (i_end - i + j_end - j) // size
         edits.extend(
             (tag, i1 + i, i2 + i, j1 + j, j2 + j)
@@ -117,7 +117,7 @@ def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
         if i_end < len(old):
             edits.append(("equal", i_end, i_end + 1, j_end, j_end + 1))
         i, j = i_end + 1, j_end + 1
-    return list(_join(edits))
+    return list(_join_equal_edits(edits))
 
 
 def _diff_part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
@@ -131,7 +131,7 @@ def _diff_part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
     return [(tag, i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes()]
 
 
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Return the longest sequence of lines that are unique on each side and in the same order, as pairs of indexes."""
     once = {line for line, count in Counter(new).items() if count == 1}
     once &= {line for line, count in Counter(old).items() if count == 1}
@@ -154,7 +154,7 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     return anchors[::-1]
 
 
-def _join(edits: Iterable[Edit]) -> Iterator[Edit]:
+def _join_equal_edits(edits: Iterable[Edit]) -> Iterator[Edit]:
     """Join adjacent equal parts."""
     pending: Edit | None = None
     for edit in edits:
@@ -187,7 +187,7 @@ class BoundedMatcher(SequenceMatcher[str]):
         return super().find_longest_match(alo, ahi, blo, bhi) if self._budget >= 0 else Match(alo, blo, 0)
 
 
-def _hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:
+def _group_hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:
     hunk: list[Edit] = []
     for index, (tag, i1, i2, j1, j2) in enumerate(edits):
         if tag != "equal":
@@ -205,23 +205,23 @@ def _hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:
         yield hunk
 
 
-def _render(hunk: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _render_hunk(hunk: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     i1, i2, j1, j2 = hunk[0][1], hunk[-1][2], hunk[0][3], hunk[-1][4]
-    yield f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n"
+    yield f"@@ -{_format_range(i1, i2)} +{_format_range(j1, j2)} @@\n"
     for tag, a1, a2, b1, b2 in hunk:
         if tag == "equal":
-            yield from (_line(" ", line) for line in old[a1:a2])
+            yield from (_format_line(" ", line) for line in old[a1:a2])
             continue
-        yield from (_line("-", line) for line in old[a1:a2])
-        yield from (_line("+", line) for line in new[b1:b2])
+        yield from (_format_line("-", line) for line in old[a1:a2])
+        yield from (_format_line("+", line) for line in new[b1:b2])
 
 
-def _range(start: int, end: int) -> str:
+def _format_range(start: int, end: int) -> str:
     count = end - start
     return f"{start + 1 if count else start},{count}"  # as `diff`: an empty range names the line before it
 
 
-def _line(mark: str, line: str) -> str:
+def _format_line(mark: str, line: str) -> str:
     return mark + line if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
 
 

@@ -14,8 +14,8 @@ from typing import Literal, TypeGuard
 
 from msgspec import Struct
 
-VARIABLE = "CODELOOP_FAULT"
-POINTS = {
+FAULT_VARIABLE = "CODELOOP_FAULT"
+POINT_DESCRIPTIONS = {
     "migration": "before each statement of a migration, inside its transaction",
     "migration.backup": "a backup of the old database is whole, and does not have its name yet",
     "session.create": "before a new session is stored",
@@ -51,16 +51,16 @@ POINTS = {
     "snapshot": "before the work tree is looked through for a snapshot",
 }
 """Every point by name, and where it is."""
-WAIT_SECONDS = 30.0
+INTERRUPTIBLE_DELAY_SECONDS = 30.0
 """A `delay` at a point where the program can be interrupted; Ctrl-C ends it at once."""
-BLOCK_SECONDS = 0.1
+BLOCKING_DELAY_SECONDS = 0.1
 """A `delay` at a point where the program can't be interrupted, as on a slow disk."""
 
 Action = Literal["kill", "enospc", "eio", "delay"]
 ACTIONS: tuple[Action, ...] = ("kill", "enospc", "eio", "delay")
 
 
-class FaultProblem(ValueError):
+class FaultVariableError(ValueError):
     """The variable does not name a fault; the message says what it takes."""
 
 
@@ -74,21 +74,21 @@ class Fault(Struct):
 
     def point(self, name: str, /) -> None:
         """Pass a point; raises OSError when a failing disk is asked for there."""
-        if self._is_due(name):
+        if self._count_hit(name):
             if self.action == "delay":
-                time.sleep(BLOCK_SECONDS)
+                time.sleep(BLOCKING_DELAY_SECONDS)
             self._strike()
 
     async def reach(self, name: str, /) -> None:
         """Pass a point where the program can be interrupted; raises as `point` does."""
-        if self._is_due(name):
+        if self._count_hit(name):
             if self.action == "delay":
                 import asyncio  # loaded already wherever something awaits
 
-                await asyncio.sleep(WAIT_SECONDS)
+                await asyncio.sleep(INTERRUPTIBLE_DELAY_SECONDS)
             self._strike()
 
-    def _is_due(self, name: str) -> bool:
+    def _count_hit(self, name: str) -> bool:
         if name != self.name:
             return False
         self.hits += 1
@@ -106,17 +106,21 @@ class Fault(Struct):
                 pass
 
 
-def parse(text: str) -> Fault:
+def parse_fault(text: str) -> Fault:
     """Read `name:nth:action`, nth from 1. Raises FaultProblem."""
     name, nth, action = (*text.split(":"), "", "")[:3]
-    if name not in POINTS:
-        raise FaultProblem(f"{VARIABLE}={text}: there is no point {name!r}; the points are: {', '.join(POINTS)}")
+    if name not in POINT_DESCRIPTIONS:
+        raise FaultVariableError(
+            f"{FAULT_VARIABLE}={text}: there is no point {name!r}; the points are: {', '.join(POINT_DESCRIPTIONS)}"
+        )
     if not nth.isascii() or not nth.isdigit() or int(nth) < 1:
-        raise FaultProblem(
-            f"{VARIABLE}={text}: {nth!r} is not a count; give 1 for the first time, 2 for the second, ..."
+        raise FaultVariableError(
+            f"{FAULT_VARIABLE}={text}: {nth!r} is not a count; give 1 for the first time, 2 for the second, ..."
         )
     if not _is_action(action) or text.count(":") != 2:
-        raise FaultProblem(f"{VARIABLE}={text}: it takes name:nth:action, the action one of {', '.join(ACTIONS)}")
+        raise FaultVariableError(
+            f"{FAULT_VARIABLE}={text}: it takes name:nth:action, the action one of {', '.join(ACTIONS)}"
+        )
     return Fault(name, int(nth), action)
 
 
@@ -124,28 +128,28 @@ def _is_action(text: str) -> TypeGuard[Action]:
     return text in ACTIONS
 
 
-def problem() -> str:
+def find_variable_error() -> str:
     """Return the error in the variable, "" for none: the program reports it before it does anything."""
     try:
         _read_fault()
-    except FaultProblem as error:
+    except FaultVariableError as error:
         return str(error)
     return ""
 
 
 def _read_fault() -> Fault | None:
-    text = os.environ.get(VARIABLE)
-    return parse(text) if text else None
+    text = os.environ.get(FAULT_VARIABLE)
+    return parse_fault(text) if text else None
 
 
-def _pass(_: str, /) -> None:
+def _do_nothing(_: str, /) -> None:
     """Pass a point."""
 
 
-async def _reach(_: str, /) -> None:
+async def _do_nothing_async(_: str, /) -> None:
     """Pass a point."""
 
 
-_fault = None if problem() else _read_fault()
-point: Callable[[str], None] = _fault.point if _fault else _pass
-reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _reach
+_fault = None if find_variable_error() else _read_fault()
+point: Callable[[str], None] = _fault.point if _fault else _do_nothing
+reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _do_nothing_async

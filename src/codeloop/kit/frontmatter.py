@@ -29,7 +29,7 @@ class Frontmatter(Struct, frozen=True):
     body: str
 
 
-def split(text: str) -> Frontmatter:
+def split_frontmatter(text: str) -> Frontmatter:
     """Split a text into its head and its body. The body starts after the line that closes the head, unchanged.
 
     A head that is invalid YAML only by a colon in a one-line text (`description: Use this: often`) is accepted.
@@ -44,19 +44,19 @@ def split(text: str) -> Frontmatter:
         raise FrontmatterError("the head that starts in line 1 has no closing line of three dashes", 1)
     source = text[opening.end() : closing.start()]
     body = text[closing.end() :]
-    return Frontmatter(_head(source), body.removeprefix("\n"))
+    return Frontmatter(_parse_head(source), body.removeprefix("\n"))
 
 
-def _head(source: str) -> dict[str, Any]:
+def _parse_head(source: str) -> dict[str, Any]:
     from yaml import YAMLError
 
     try:
-        head = _load(source)
+        head = _load_yaml(source)
     except YAMLError as error:
         try:
-            head = _load(_PLAIN_PAIR.sub(_quote, source))
+            head = _load_yaml(_PLAIN_PAIR.sub(_quote_value, source))
         except YAMLError:
-            raise FrontmatterError(*_reason(error)) from error
+            raise FrontmatterError(*_describe_yaml_error(error)) from error
     if head is None:
         return {}
     if not is_object(head):
@@ -64,7 +64,7 @@ def _head(source: str) -> dict[str, Any]:
     return {str(key): value for key, value in head.items()}
 
 
-def _load(source: str) -> Any:
+def _load_yaml(source: str) -> Any:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # absent where PyYAML was built without libyaml
@@ -86,12 +86,12 @@ def _check_depth(loader: Any, begin: type, end: type) -> None:
             raise FrontmatterError("it is nested too deeply", event.start_mark.line + 2)
 
 
-def _quote(pair: re.Match[str]) -> str:
+def _quote_value(pair: re.Match[str]) -> str:
     text = pair[2].replace("'", "''")
     return f"{pair[1]}: '{text}'"
 
 
-def _reason(error: Exception) -> tuple[str, int]:
+def _describe_yaml_error(error: Exception) -> tuple[str, int]:
     """Return the problem and its line in the whole text; the head's own first line is the text's second."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     what = getattr(error, "problem", None) or str(error)

@@ -8,20 +8,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.processes import find_program, with_absolute_path
+from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.kit.small_files import read_start
 
-_POINTER_BYTES = 4096
-_NO_GIT = "/nonexistent/git"
+_MAX_POINTER_BYTES = 4096
+_MISSING_GIT = "/nonexistent/git"
 """The program named in the error when git is not installed."""
 _MAX_FILE_BYTES = 1024**3  # an index of ten million files
-_READ_BY_GIT = (
+_FILES_READ_BY_EVERY_CALL = (
     *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
 
 # A repository's own configuration can name programs; none of them may run.
-_OPTIONS = (
+_SAFE_OPTIONS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.attributesFile=/dev/null"),
@@ -34,7 +34,7 @@ _OPTIONS = (
     "--no-replace-objects",
     "--literal-pathspecs",
 )
-_ENVIRONMENT = {
+_SAFE_ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -45,7 +45,7 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "",
     "LC_ALL": "C",
 }
-_NO_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}
+_IGNORE_USER_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
 class GitCall(Struct, frozen=True):
@@ -55,7 +55,7 @@ class GitCall(Struct, frozen=True):
     environment: dict[str, str]
 
 
-def git_call(
+def make_git_call(
     folder: Path, *arguments: str, environment: Mapping[str, str], own_settings: bool = False, program: str = ""
 ) -> GitCall:
     """Return the command to call git on a git directory, in which it runs, fetches and writes nothing.
@@ -63,15 +63,15 @@ def git_call(
     No variable leads it elsewhere. `own_settings`: the user's own configuration is read as well. `program`: its path;
     left out, git is the one on the PATH, never one in the folder that it runs in.
     """
-    clean = {name: value for name, value in with_absolute_path(environment).items() if not name.startswith("GIT_")}
+    clean = {name: value for name, value in make_safe_environment(environment).items() if not name.startswith("GIT_")}
     return GitCall(
         [
-            program or find_program("git", environment.get("PATH")) or _NO_GIT,
-            *_OPTIONS,
+            program or find_program("git", environment.get("PATH")) or _MISSING_GIT,
+            *_SAFE_OPTIONS,
             f"--git-dir={folder}",
             *arguments,
         ],
-        {**clean, **_ENVIRONMENT, **({} if own_settings else _NO_SETTINGS)},
+        {**clean, **_SAFE_ENVIRONMENT, **({} if own_settings else _IGNORE_USER_SETTINGS)},
     )
 
 
@@ -85,7 +85,7 @@ def make_git_settings(settings: Mapping[str, str], environment: Mapping[str, str
     return variables
 
 
-def git_folder(top: Path) -> Path | None:
+def find_git_folder(top: Path) -> Path | None:
     """Return the git directory of the work tree with its top here; None when there is none."""
     entry = top / ".git"
     try:
@@ -100,9 +100,9 @@ def find_blocking_file(folder: Path) -> Path | None:
 
     None: git can read the directory. Checks the files that every call of git reads, not each reference and object.
     """
-    names = list(_READ_BY_GIT)
+    names = list(_FILES_READ_BY_EVERY_CALL)
     with suppress(OSError):
-        head = read_start(folder / "HEAD", _POINTER_BYTES)
+        head = read_start(folder / "HEAD", _MAX_POINTER_BYTES)
         if head.startswith(b"ref: refs/") and b"\0" not in head:
             names.append(os.fsdecode(head.removeprefix(b"ref:").strip()))
     return next((path for path in (folder / name for name in names) if not _is_readable(path)), None)
@@ -117,7 +117,7 @@ def _is_readable(path: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_FILE_BYTES)
 
 
-def common_folder(folder: Path) -> Path:
+def find_common_folder(folder: Path) -> Path:
     """Return the git directory with the objects: for a linked work tree, that of the main one."""
     return _follow_pointer(folder / "commondir", b"", folder) or folder
 
@@ -125,7 +125,7 @@ def common_folder(folder: Path) -> Path:
 def _follow_pointer(file: Path, start: bytes, base: Path) -> Path | None:
     """Follow a file of git's that holds a path, relative to `base`; None when it is not one."""
     try:
-        content = read_start(file, _POINTER_BYTES)
+        content = read_start(file, _MAX_POINTER_BYTES)
     except OSError:
         return None
     if not content.startswith(start) or not content or b"\0" in content:

@@ -21,9 +21,9 @@ application_default_credentials.json gha-creds-*.json
 *.p8 *.pkcs12 *.jceks *.bks *.ovpn *.kubeconfig kubeconfig .terraformrc terraform.rc .ngrok.yml local.settings.json
 key.properties keystore.properties
 """
-_HARMLESS_NAMES = "*.example *.sample *.template *.dist *.pub"
+_HARMLESS_NAME_LIST = "*.example *.sample *.template *.dist *.pub"
 SECRET_NAMES = tuple(_KEY_NAMES.split())
-PLAIN_NAMES = tuple(_HARMLESS_NAMES.split())
+HARMLESS_NAMES = tuple(_HARMLESS_NAME_LIST.split())
 """Suffixes of files that are never secret, despite their name: `.env.example`, `id_rsa.pub`."""
 _KEY_FOLDERS = """
 .ssh .gnupg .aws .azure .kube .docker/config.json .config/gcloud .config/glab-cli .config/hub .config/op
@@ -79,13 +79,13 @@ _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that HFS+ ignores when it compares names."""
 
 
-def patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ...]:
+def make_patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ...]:
     """Make the wildcards of rules, for paths relative to a work tree and absolute ones."""
     patterns = [pattern for name in names for pattern in (name, f"*/{name}")]
     return (*patterns, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
 
 
-def fold(path: str) -> str:
+def fold_path(path: str) -> str:
     """Return a path as disks that ignore case, invisible characters, or dots and blanks at an end see it.
 
     >>> fold("a/.GIT /Hooks")
@@ -93,10 +93,10 @@ def fold(path: str) -> str:
     """
     if path.isascii() and path.islower() and "~" not in path and ":" not in path and not re.search(r"[. ](/|$)", path):
         return path
-    return "/".join(_fold_part(part) for part in path.split("/"))
+    return "/".join(_fold_name(part) for part in path.split("/"))
 
 
-def _fold_part(part: str) -> str:
+def _fold_name(part: str) -> str:
     name = _INVISIBLE.sub("", part).casefold().partition(":")[0]
     name = name.rstrip(". ") or name
     return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
@@ -104,25 +104,27 @@ def _fold_part(part: str) -> str:
 
 def is_secret(path: str) -> bool:
     """Return whether a file holds keys by its name or place."""
-    plain = fold(path)
-    if _regex(PLAIN_NAMES).fullmatch(plain.rpartition("/")[2]):
+    plain = fold_path(path)
+    if _compile_names(HARMLESS_NAMES).fullmatch(plain.rpartition("/")[2]):
         return False
     return _matches_any(plain, SECRET_NAMES, SECRET_FOLDERS)
 
 
 def is_protected(path: str) -> bool:
     """Return whether every change of a file needs permission."""
-    return _matches_any(fold(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
+    return _matches_any(fold_path(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
 
 
-def is_confirmed(path: str) -> bool:
+def needs_confirmation(path: str) -> bool:
     """Return whether the first change of a file in a session needs permission."""
-    return _matches_any(fold(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
+    return _matches_any(fold_path(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
 
 
 def _matches_any(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
     """Return whether a folded path ends in one of the names, or has one of the folders in it."""
-    return bool(_regex(names).fullmatch(plain.rpartition("/")[2]) or _compile_folders(folders).search(f"/{plain}/"))
+    return bool(
+        _compile_names(names).fullmatch(plain.rpartition("/")[2]) or _compile_folders(folders).search(f"/{plain}/")
+    )
 
 
 @cache
@@ -131,5 +133,5 @@ def _compile_folders(folders: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @cache
-def _regex(names: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(translate(name.casefold()) for name in names), re.DOTALL)

@@ -8,13 +8,13 @@ from typing import Any, NoReturn, TypeGuard
 
 from msgspec import Struct
 
-Keys = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """The keys and list indexes that lead to a value."""
 
-_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_SPACE_AND_COMMENTS = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORD = re.compile(r"\w+")
+_NUMBER_PATTERN = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORD_PATTERN = re.compile(r"\w+")
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 128
 _DECODER = json.JSONDecoder()
@@ -57,22 +57,22 @@ class Document(Struct, frozen=True, dict=True):
     value: Any
     depth: int = _MAX_DEPTH
 
-    def position(self, path: Keys, *, of_key: bool = False) -> Position:
+    def find_position(self, path: KeyPath, *, of_key: bool = False) -> Position:
         """Return the position of the value (or of its key) at `path`, else of the nearest value around it."""
         while path and path not in self.spans:
             path = path[:-1]
         span = self.spans[path]
-        return position_of(self.text, span.key if of_key else span.start)
+        return find_position(self.text, span.key if of_key else span.start)
 
     @cached_property
-    def spans(self) -> dict[Keys, ValueSpan]:
+    def spans(self) -> dict[KeyPath, ValueSpan]:
         """The position of every value, by its path; () for the document."""
-        scanner = _Scanner(self.text, self.depth)
-        scanner.document()
+        scanner = _Parser(self.text, self.depth)
+        scanner.parse_document()
         return scanner.spans
 
 
-def parse(text: str, *, depth: int = _MAX_DEPTH) -> Document:
+def parse_jsonc(text: str, *, depth: int = _MAX_DEPTH) -> Document:
     """Read a text that may hold `//` and `/* */` comments and trailing commas.
 
     `depth`: nested deeper is an error. Of equal keys the last one counts. Raises JsoncError.
@@ -102,7 +102,7 @@ def iterate_texts(value: Any) -> Iterator[str]:
             yield from iterate_texts(each)
 
 
-def position_of(text: str, offset: int) -> Position:
+def find_position(text: str, offset: int) -> Position:
     """Return line and column of an offset in characters."""
     before = text.rfind("\n", 0, offset)
     return Position(text.count("\n", 0, offset) + 1, offset - before)
@@ -113,102 +113,102 @@ def _parse_strict(text: str, depth: int) -> Any:
     # An escaped half of a surrogate pair: `json` accepts it alone, the scanner does not.
     if "\\ud" not in text and "\\uD" not in text:
         try:
-            value = json.loads(text, parse_constant=_refuse)
+            value = json.loads(text, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             pass
         else:
             # Counting is quick, and proves most texts to be shallow enough.
             if text.count("{") + text.count("[") <= depth or _is_shallow(value, depth):
                 return value
-    return _Scanner(text, depth).document()
+    return _Parser(text, depth).parse_document()
 
 
 def _is_shallow(value: Any, depth: int) -> bool:
     level: list[Any] = [value]
     for _ in range(depth + 1):
-        level = [child for each in level for child in _children(each)]
+        level = [child for each in level for child in _list_children(each)]
     return not level
 
 
-def _children(value: Any) -> list[Any]:
+def _list_children(value: Any) -> list[Any]:
     if is_object(value):
         return list(value.values())
     return value if is_list(value) else []
 
 
-def _refuse(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-class _Scanner:
+class _Parser:
     """One pass over a text by recursive descent."""
 
     def __init__(self, text: str, depth: int) -> None:
         self.text = text
         self.depth = depth
         self.at = 0
-        self.spans: dict[Keys, ValueSpan] = {}
+        self.spans: dict[KeyPath, ValueSpan] = {}
 
-    def document(self) -> Any:
+    def parse_document(self) -> Any:
         self.at = 1 if self.text.startswith("\ufeff") else 0  # a byte order mark, which editors on Windows write
-        self.space()
-        value = self.value((), self.at)
-        self.space()
+        self.skip_space()
+        value = self.parse_value((), self.at)
+        self.skip_space()
         if self.at < len(self.text):
             self.fail("expected nothing more after the value")
         return value
 
-    def value(self, path: Keys, key: int) -> Any:
+    def parse_value(self, path: KeyPath, key: int) -> Any:
         start = self.at
-        value = self.read(path)
+        value = self.parse_any(path)
         self.spans[path] = ValueSpan(key, start, self.at)
         return value
 
-    def read(self, path: Keys) -> Any:
+    def parse_any(self, path: KeyPath) -> Any:
         char = self.peek()
         if char == '"':
-            return self.string()
+            return self.parse_string()
         if char == "'":
             self.fail("expected double quotes", show=False)
         if not char or char not in "{[":
-            return self.scalar()
+            return self.parse_scalar()
         if len(path) >= self.depth:
             self.fail(f"expected at most {self.depth} levels", show=False)
         self.at += 1
-        return self.members(path) if char == "{" else self.items(path)
+        return self.parse_members(path) if char == "{" else self.parse_items(path)
 
-    def members(self, path: Keys) -> dict[str, Any]:
+    def parse_members(self, path: KeyPath) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        self.space()
-        while not self.takes("}"):
+        self.skip_space()
+        while not self.take_char("}"):
             key_at = self.at
             if self.peek() != '"':
                 self.fail("expected a key in double quotes" + (" or '}'" if not members else ""))
-            key = self.string()
-            self.space()
-            if not self.takes(":"):
+            key = self.parse_string()
+            self.skip_space()
+            if not self.take_char(":"):
                 self.fail("expected ':' after the key")
-            self.space()
-            members[key] = self.value((*path, key), key_at)
-            self.separator("}")
+            self.skip_space()
+            members[key] = self.parse_value((*path, key), key_at)
+            self.skip_separator("}")
         return members
 
-    def items(self, path: Keys) -> list[Any]:
+    def parse_items(self, path: KeyPath) -> list[Any]:
         items: list[Any] = []
-        self.space()
-        while not self.takes("]"):
-            items.append(self.value((*path, len(items)), self.at))
-            self.separator("]")
+        self.skip_space()
+        while not self.take_char("]"):
+            items.append(self.parse_value((*path, len(items)), self.at))
+            self.skip_separator("]")
         return items
 
-    def separator(self, closing: str) -> None:
-        self.space()
-        if self.takes(","):
-            self.space()
+    def skip_separator(self, closing: str) -> None:
+        self.skip_space()
+        if self.take_char(","):
+            self.skip_space()
         elif self.peek() != closing:
             self.fail(f"expected ',' or '{closing}'")
 
-    def string(self) -> str:
+    def parse_string(self) -> str:
         # Most strings have no escapes.
         plain = _PLAIN_STRING.match(self.text, self.at)
         if plain is not None:
@@ -220,14 +220,14 @@ class _Scanner:
             text.encode()
         except json.JSONDecodeError as error:
             self.at = error.pos
-            self.fail(_string_fault(error.msg), show=False)
+            self.fail(_describe_string_error(error.msg), show=False)
         except UnicodeEncodeError:
             self.at = start
             self.fail("expected both halves of a surrogate pair in this string", show=False)
         return text
 
-    def scalar(self) -> Any:
-        number = _NUMBER.match(self.text, self.at)
+    def parse_scalar(self) -> Any:
+        number = _NUMBER_PATTERN.match(self.text, self.at)
         if number is not None:
             try:
                 value = float(number[0]) if number[1] or number[2] else int(number[0])
@@ -235,14 +235,14 @@ class _Scanner:
                 self.fail("expected a number with fewer digits", show=False)
             self.at = number.end()
             return value
-        word = _WORD.match(self.text, self.at)
+        word = _WORD_PATTERN.match(self.text, self.at)
         if word is None or word[0] not in _LITERALS:
             self.fail("expected a value")
         self.at = word.end()
         return _LITERALS[word[0]]
 
-    def space(self) -> None:
-        match = _SPACE.match(self.text, self.at)
+    def skip_space(self) -> None:
+        match = _SPACE_AND_COMMENTS.match(self.text, self.at)
         self.at = match.end() if match else self.at
         if self.text.startswith("/*", self.at):
             self.fail("expected '*/' at the end of this comment", show=False)
@@ -250,21 +250,21 @@ class _Scanner:
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def takes(self, char: str) -> bool:
+    def take_char(self, char: str) -> bool:
         if self.peek() != char:
             return False
         self.at += 1
         return True
 
     def fail(self, expectation: str, *, show: bool = True) -> NoReturn:
-        position = position_of(self.text, self.at)
-        word = _WORD.match(self.text, self.at)
+        position = find_position(self.text, self.at)
+        word = _WORD_PATTERN.match(self.text, self.at)
         token = word[0][:20] if word else self.peek()
         detail = f", found {ascii(token) if token else 'the end of the text'}" if show else ""
         raise JsoncError(expectation + detail, position)
 
 
-def _string_fault(reason: str) -> str:
+def _describe_string_error(reason: str) -> str:
     if reason.startswith("Unterminated"):
         return "expected a closing double quote for the string that starts here"
     if reason.startswith("Invalid control"):

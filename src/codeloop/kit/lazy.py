@@ -9,7 +9,7 @@ def import_module(module: str) -> object:
     return modules[f"codeloop.{module}"]
 
 
-def load(target: str):
+def load_object(target: str):
     """Import the object that `room.module:name` names."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PROJECT_PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
 """Folders in which projects keep their own programs."""
-ALIVE = "alive"
+UNKNOWN_START_TIME = "alive"
 """Stands for the start time of a living process when there is no /proc to read it from."""
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
@@ -69,7 +69,7 @@ def exclude_folder(folder: Path) -> None:
         _excluded_folders.add(real)
 
 
-def exclude_project(directory: Path) -> None:
+def exclude_project_folders(directory: Path) -> None:
     """Exclude the programs of a directory and of the work trees around it."""
     for folder in (directory, *directory.parents):
         if folder == directory or os.path.lexists(folder / ".git"):
@@ -102,7 +102,7 @@ def find_program(name: str, path: str | None, *, in_project: bool = False) -> st
     return None
 
 
-def with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
+def make_safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment whose PATH has neither relative nor excluded folders."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
     absolute = (folder for folder in folders if folder.startswith("/") and not is_excluded(folder))
@@ -126,7 +126,7 @@ async def start_desktop_program(
     from asyncio import create_subprocess_exec
     from asyncio.subprocess import DEVNULL, PIPE
 
-    environment = with_absolute_path(os.environ)
+    environment = make_safe_environment(os.environ)
     path = program[0] if program[0].startswith("/") else find_program(program[0], environment["PATH"])
     if path is None:
         raise FileNotFoundError(2, f"{program[0]} is not installed", program[0])
@@ -143,7 +143,7 @@ async def start_desktop_program(
 
 
 @cache
-def pid_scope() -> str:
+def read_pid_scope() -> str:
     """Return the scope in which this process's id is unique: `machine#boot.namespace`, or `machine` if that is unknown.
 
     The machine's name alone is not enough: two containers may have the same name and the same process ids.
@@ -159,17 +159,17 @@ def pid_scope() -> str:
 
 def is_own_scope(scope: str) -> bool:
     """Return whether process ids of a scope are valid here. Scopes that older versions stored are a machine's name."""
-    return scope in {pid_scope(), machine_of(pid_scope())}
+    return scope in {read_pid_scope(), get_machine_name(read_pid_scope())}
 
 
-def machine_of(scope: str) -> str:
+def get_machine_name(scope: str) -> str:
     """Return the machine's name in a scope."""
     return scope.partition("#")[0]
 
 
-def start_time(pid: int) -> str:
+def read_start_time(pid: int) -> str:
     """Return the start time of a process in the system's own unit, ALIVE if that is unknown, "" for no such process."""
-    if _proc_shows_us():
+    if _is_proc_usable():
         row = _read_process(pid, b"")
         return "" if row is None else row.started
     try:
@@ -177,17 +177,17 @@ def start_time(pid: int) -> str:
     except ProcessLookupError:
         return ""
     except PermissionError:
-        return ALIVE
-    return ALIVE
+        return UNKNOWN_START_TIME
+    return UNKNOWN_START_TIME
 
 
 def is_alive(pid: int, started: str) -> bool:
     """Return whether the process with this id and start time is alive; with "" for the start time, any with this id."""
-    start = start_time(pid)
+    start = read_start_time(pid)
     return start == started if started else bool(start)
 
 
-def _proc_shows_us() -> bool:
+def _is_proc_usable() -> bool:
     """Return whether /proc shows this process under its own id; in a container it may show the host's ids."""
     try:
         return Path("/proc/self").readlink() == Path(str(os.getpid()))

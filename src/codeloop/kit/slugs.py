@@ -2,19 +2,19 @@
 
 import os
 
-FIRST = """
+FIRST_WORDS = """
     amber bold brave bright brisk calm clear clever cosmic crisp curious eager fair fleet gentle glad golden happy
     honest jolly keen kind lively lucky mellow merry mighty misty neat nimble noble patient plucky proud quick quiet
     ready silver smart snowy sturdy sunny swift tidy vivid warm wise witty"""
-SECOND = """
+SECOND_WORDS = """
     anchor badger beacon birch brook canyon cedar cliff comet coral crane creek dawn delta eagle falcon fern fjord
     forest garden glade harbor hawk heron island lagoon lantern maple meadow moon mountain oak ocean orchid otter
     panda pebble pine planet prairie raven reef river robin sparrow star stone summit tiger valley willow wolf"""
 
 
-def slug() -> str:
+def make_slug() -> str:
     """Return two words with a hyphen."""
-    first, second = FIRST.split(), SECOND.split()
+    first, second = FIRST_WORDS.split(), SECOND_WORDS.split()
     return f"{first[_draw_number() % len(first)]}-{second[_draw_number() % len(second)]}"
 
 

@@ -9,13 +9,13 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK, opening a pipe waits for a writer
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK, opening a pipe waits for a writer
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_POLL_SECONDS = 0.02
 _CHUNK_BYTES = 1024 * 1024  # os.read allocates its buffer before it reads
 FileState = tuple[int, int, int] | None
 """Inode, ns of the last change, bytes; None: there is no such file."""
-CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def make_private(folder: Path) -> None:
@@ -30,7 +30,7 @@ def make_private(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def from_home(name: str | os.PathLike[str]) -> Path:
+def expand_user_path(name: str | os.PathLike[str]) -> Path:
     """Expand `~` and `~name` in a path; unknown users leave it unchanged."""
     with suppress(RuntimeError, ValueError):
         return Path(name).expanduser()
@@ -40,7 +40,7 @@ def from_home(name: str | os.PathLike[str]) -> Path:
 @contextmanager
 def open_regular(path: Path) -> Generator[int]:
     """Open a regular file for reading; yields its descriptor. Raises OSError, for pipes and devices too."""
-    descriptor = os.open(path, _READ)
+    descriptor = os.open(path, _READ_FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "not a regular file")
@@ -52,20 +52,20 @@ def open_regular(path: Path) -> Generator[int]:
 def read_start(path: Path, most: int) -> bytes:
     """Return the first `most` bytes of a regular file. Raises OSError."""
     with open_regular(path) as descriptor:
-        return _read(descriptor, most)
+        return _read_at_most(descriptor, most)
 
 
 def read_bounded(path: Path, most: int) -> bytes:
     """Return all bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
     with open_regular(path) as descriptor:
         # A file of many gigabytes is refused before anything of it is read.
-        data = _read(descriptor, most + 1) if os.fstat(descriptor).st_size <= most else b""
+        data = _read_at_most(descriptor, most + 1) if os.fstat(descriptor).st_size <= most else b""
         if len(data) > most or os.fstat(descriptor).st_size > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         return data
 
 
-def _read(descriptor: int, most: int) -> bytes:
+def _read_at_most(descriptor: int, most: int) -> bytes:
     pieces: list[bytes] = []
     while most > 0 and (piece := os.read(descriptor, min(most, _CHUNK_BYTES))):
         pieces.append(piece)
@@ -73,7 +73,7 @@ def _read(descriptor: int, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def file_state(path: Path) -> FileState:
+def read_file_state(path: Path) -> FileState:
     """Return a value that differs once a file or folder has changed."""
     try:
         status = path.stat()
@@ -93,7 +93,7 @@ def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
     """Write a file that only its owner may read: under another name first, `sync` to the disk. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
-        fd = os.open(draft, CREATE, 0o600)
+        fd = os.open(draft, CREATE_FLAGS, 0o600)
         try:
             write_all(fd, data)
             if sync:
@@ -146,7 +146,7 @@ def remove_tree(folder: Path) -> None:
     Here folders are moved up, one level at a time.
     """
     try:
-        top = os.open(folder, _FOLDER)
+        top = os.open(folder, _FOLDER_FLAGS)
     except OSError:
         with suppress(OSError):
             folder.unlink()
@@ -179,7 +179,7 @@ def _remove_entry(top: int, name: str) -> bool:
     try:
         if stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
             os.chmod(name, stat.S_IRWXU, dir_fd=top)
-        inside = os.open(name, _FOLDER, dir_fd=top)
+        inside = os.open(name, _FOLDER_FLAGS, dir_fd=top)
         try:
             for each in _list_names(inside):
                 try:

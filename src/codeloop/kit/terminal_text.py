@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-_INVISIBLE = (
+_INVISIBLE_CHARACTERS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f"
     r"\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
@@ -11,26 +11,26 @@ _INVISIBLE = (
 )
 """Controls, halves of pairs, and what Unicode calls Default_Ignorable, Cf (formats, bidirectional ones too), Zl and Zp;
 the empty Braille pattern; and what stands for a cell of a picture in kitty."""
-_MARK = (
+_COMBINING_MARK = (
     r"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     r"\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\u302a-\u302f\u3099\u309a\ufe20-\ufe2f]"
 )
 """Combining marks above or below a letter; too many of them on one letter would cover other rows."""
-_MAX_MARKS = 8
-_SURPLUS_MARK = rf"(?<={_MARK}{{{_MAX_MARKS}}}){_MARK}"
-_PICTURE = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
-_JOINING = r"\u0600-\u08ff\u0900-\u0dff"
-_UNSAFE = re.compile(f"[{_INVISIBLE}]|{_SURPLUS_MARK}")
+_MAX_COMBINING_MARKS = 8
+_SURPLUS_COMBINING_MARK = rf"(?<={_COMBINING_MARK}{{{_MAX_COMBINING_MARKS}}}){_COMBINING_MARK}"
+_EMOJI = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_JOINING_SCRIPTS = r"\u0600-\u08ff\u0900-\u0dff"
+_UNSAFE_PATTERN = re.compile(f"[{_INVISIBLE_CHARACTERS}]|{_SURPLUS_COMBINING_MARK}")
 # Compiled (and kept by `re`) when first used: only answers need it.
-_STRANGE = (
-    rf"(?<=[{_PICTURE}#*0-9])\ufe0f|(?<=[{_PICTURE}\ufe0f])\u200d|(?<=[{_JOINING}])[\u200c\u200d]"
-    rf"|([{_INVISIBLE}]|{_SURPLUS_MARK})"
+_UNSAFE_IN_ANSWER = (
+    rf"(?<=[{_EMOJI}#*0-9])\ufe0f|(?<=[{_EMOJI}\ufe0f])\u200d|(?<=[{_JOINING_SCRIPTS}])[\u200c\u200d]"
+    rf"|([{_INVISIBLE_CHARACTERS}]|{_SURPLUS_COMBINING_MARK})"
 )
 
 
 def escape_controls(text: str) -> str:
     """Return the text with control, bidirectional and invisible characters shown by name; line feeds and tabs stay."""
-    return _UNSAFE.sub(lambda match: _show(match[0]), text)
+    return _UNSAFE_PATTERN.sub(lambda match: _format_visibly(match[0]), text)
 
 
 def escape_answer_controls(text: str, before: str = "") -> str:
@@ -40,15 +40,17 @@ def escape_answer_controls(text: str, before: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    last = before[-_MAX_MARKS:]  # the lookbehinds of the pattern need no more
+    last = before[-_MAX_COMBINING_MARKS:]  # the lookbehinds of the pattern need no more
     begin = len(last)
-    escaped_text = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
+    escaped_text = re.sub(
+        _UNSAFE_IN_ANSWER, lambda at: _format_visibly(at[0]) if at[1] and at.start() >= begin else at[0], last + text
+    )
     return escaped_text[begin:]
 
 
 def escape_json_controls(text: str) -> str:
     """Return JSON in which such characters are written as escapes; its values stay the same."""
-    return _UNSAFE.sub(lambda match: _escape(match[0]), text)
+    return _UNSAFE_PATTERN.sub(lambda match: _escape_for_json(match[0]), text)
 
 
 def one_line(text: str, width: int, escape: Callable[[str], str] = escape_controls) -> str:
@@ -58,7 +60,7 @@ def one_line(text: str, width: int, escape: Callable[[str], str] = escape_contro
     return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 
 
-def _show(char: str) -> str:
+def _format_visibly(char: str) -> str:
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)  # Unicode has a picture of each control character, in this order
@@ -67,24 +69,24 @@ def _show(char: str) -> str:
     return f"<U+{code:04X}>"
 
 
-def _escape(char: str) -> str:
+def _escape_for_json(char: str) -> str:
     data = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
 
 
-def lay_out(value: object) -> str:
+def format_json(value: object) -> str:
     """Format a value as indented JSON."""
     import json
 
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def arguments(values: Mapping[str, object]) -> str:
+def format_arguments(values: Mapping[str, object]) -> str:
     """Return a call's arguments as people read them: `name: value, name: value`."""
-    return ", ".join(f"{escape_controls(name)}: {_argument(value)}" for name, value in values.items())
+    return ", ".join(f"{escape_controls(name)}: {_format_argument(value)}" for name, value in values.items())
 
 
-def _argument(value: object) -> str:
+def _format_argument(value: object) -> str:
     if isinstance(value, str):
         return escape_controls(value[:500])
     import json
@@ -92,7 +94,7 @@ def _argument(value: object) -> str:
     return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:500])
 
 
-def as_block(text: str) -> str:
+def format_json_block(text: str) -> str:
     """Return a text that is a JSON object or list as a code block in markdown; any other text as it is."""
     plain = text.strip()
     if plain[:1] + plain[-1:] not in {"{}", "[]"}:
@@ -100,6 +102,6 @@ def as_block(text: str) -> str:
     import json
 
     try:
-        return f"```json\n{lay_out(json.loads(plain))}\n```"
+        return f"```json\n{format_json(json.loads(plain))}\n```"
     except (ValueError, RecursionError):
         return text

@@ -1,7 +1,7 @@
 """Wildcards of permission rules and file filters: `*` stands for any run of characters (slashes too), `?` for one.
 
-A text may itself be only partly known: `ANY` in it stands for any run of characters, `WORDS` for nothing or a blank and
-any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
+A text may itself be only partly known: `ANY_TEXT` in it stands for any run of characters, `ANY_WORDS` for nothing or
+a blank and any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
 Every function is linear in the text, and never takes more than text times pattern.
 """
 
@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 
 # Private-use characters of Unicode. A shell line that holds one itself is never proved.
-ANY = "\ue000"
-WORDS = "\ue001"
-MARKS = frozenset((ANY, WORDS))
+ANY_TEXT = "\ue000"
+ANY_WORDS = "\ue001"
+MARKS = frozenset((ANY_TEXT, ANY_WORDS))
 
 _MAX_STATES = 64
 """Alternatives that `covers` follows: each mark WORDS may double their number."""
@@ -43,7 +43,7 @@ class _Piece:
 
 
 @lru_cache(maxsize=1024)
-def _pieces(pattern: str) -> tuple[_Piece, ...]:
+def _split_pieces(pattern: str) -> tuple[_Piece, ...]:
     return tuple(_Piece(part) for part in pattern.split("*"))
 
 
@@ -64,7 +64,7 @@ def escape_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _matches_exactly(text: str, pattern: str) -> bool:
-    first, *others = _pieces(pattern)
+    first, *others = _split_pieces(pattern)
     if not first.is_at(text, 0):
         return False
     if not others:
@@ -103,68 +103,68 @@ class _Automaton:
             else:
                 self.letters[char] = self.letters.get(char, 0) | bit
         size = len(pattern)
-        self.every = (1 << (size + 1)) - 1
-        self.ends = 1 << size
+        self.all_positions = (1 << (size + 1)) - 1
+        self.end_positions = 1 << size
         if pattern.endswith(" *"):
-            self.ends |= 1 << (size - 2)  # as `matches`: the blank and the star may be missing
-        self.start = self.close(1)
+            self.end_positions |= 1 << (size - 2)  # as `matches`: the blank and the star may be missing
+        self.start = self.add_after_stars(1)
 
-    def close(self, state: int) -> int:
+    def add_after_stars(self, state: int) -> int:
         """Add the positions after stars, since a star may match nothing."""
         while (wider := state | ((state & self.stars) << 1)) != state:
             state = wider
         return state
 
-    def step(self, state: int, char: str) -> int:
+    def read_char(self, state: int, char: str) -> int:
         """Read one known character."""
-        return self.close(((state & (self.letters.get(char, 0) | self.singles)) << 1) | (state & self.stars))
+        return self.add_after_stars(((state & (self.letters.get(char, 0) | self.singles)) << 1) | (state & self.stars))
 
-    def reach(self, state: int) -> int:
+    def read_any_run(self, state: int) -> int:
         """Read any run: every position from the first one on can be reached by some run."""
-        return self.every & ~((state & -state) - 1) if state else 0
+        return self.all_positions & ~((state & -state) - 1) if state else 0
 
-    def add_star(self, state: int) -> int:
+    def read_every_run(self, state: int) -> int:
         """Read any run: only a star matches it whatever it is."""
-        return self.close(state & self.stars)
+        return self.add_after_stars(state & self.stars)
 
 
 @lru_cache(maxsize=512)
-def _automaton(pattern: str) -> _Automaton:
+def _get_automaton(pattern: str) -> _Automaton:
     return _Automaton(pattern)
 
 
 def overlaps(text: str, pattern: str) -> bool:
     """Return whether some text that the partly known `text` stands for matches the pattern. Exact."""
-    automaton = _automaton(pattern)
+    automaton = _get_automaton(pattern)
     state = automaton.start
     for char in text:
-        if char == ANY:
-            state = automaton.reach(state)
-        elif char == WORDS:
-            state |= automaton.reach(automaton.step(state, " "))
+        if char == ANY_TEXT:
+            state = automaton.read_any_run(state)
+        elif char == ANY_WORDS:
+            state |= automaton.read_any_run(automaton.read_char(state, " "))
         else:
-            state = automaton.step(state, char)
+            state = automaton.read_char(state, char)
         if not state:
             return False
-    return bool(state & automaton.ends)
+    return bool(state & automaton.end_positions)
 
 
 def covers(text: str, pattern: str) -> bool:
     """Return whether every text that the partly known `text` stands for matches. May say no where it is yes."""
     if pattern == "*":
         return True
-    automaton = _automaton(pattern)
+    automaton = _get_automaton(pattern)
     states = {automaton.start}
     for char in text:
-        if char == ANY:
-            states = {automaton.add_star(state) for state in states}
-        elif char == WORDS:
-            states |= {automaton.add_star(automaton.step(state, " ")) for state in states}
+        if char == ANY_TEXT:
+            states = {automaton.read_every_run(state) for state in states}
+        elif char == ANY_WORDS:
+            states |= {automaton.read_every_run(automaton.read_char(state, " ")) for state in states}
         else:
-            states = {automaton.step(state, char) for state in states}
+            states = {automaton.read_char(state, char) for state in states}
         if 0 in states or len(states) > _MAX_STATES:
             return False
-    return all(state & automaton.ends for state in states)
+    return all(state & automaton.end_positions for state in states)
 
 
 def is_within(pattern: str, patterns: Sequence[str]) -> bool:
@@ -173,12 +173,12 @@ def is_within(pattern: str, patterns: Sequence[str]) -> bool:
     >>> is_within("npm run test", ["npm run *"]), is_within("npm *", ["npm run *"])
     (True, False)
     """
-    start, words = (pattern[:-2], WORDS) if pattern.endswith(" *") else (pattern, "")
-    text = start.replace("*", ANY).replace("?", ANY) + words
+    start, words = (pattern[:-2], ANY_WORDS) if pattern.endswith(" *") else (pattern, "")
+    text = start.replace("*", ANY_TEXT).replace("?", ANY_TEXT) + words
     return pattern in patterns or any(covers(text, each) for each in patterns)
 
 
-def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:
+def compile_word_search(query: str, between: str = r"\s+") -> re.Pattern[str]:
     """Compile a search pattern for typed words: case counts if there is a capital letter.
 
     `between`: what may match a blank of the text.
@@ -191,7 +191,9 @@ class TooManyOverlaps(Exception):
     """The overlap of two wildcards needs too many patterns."""
 
 
-def overlap(one: str, other: str, most: int, spend: Callable[[int], None] = lambda _: None) -> tuple[str, ...]:
+def intersect_wildcards(
+    one: str, other: str, most: int, spend: Callable[[int], None] = lambda _: None
+) -> tuple[str, ...]:
     """Return wildcards that together match exactly the texts that both wildcards match.
 
     Raises TooManyOverlaps for more than `most` on the way. `spend` gets a number of steps before they are taken.
@@ -203,7 +205,7 @@ def overlap(one: str, other: str, most: int, spend: Callable[[int], None] = lamb
     overlaps: set[str] = set()
     for pattern in _spell_out_ending(one):
         for right in _spell_out_ending(other):
-            overlaps |= _overlap_plain(pattern, right, most, spend)
+            overlaps |= _intersect_plain(pattern, right, most, spend)
     return tuple(sorted(_restore_stars(overlaps)))
 
 
@@ -224,7 +226,7 @@ def _restore_stars(plain: Iterable[str]) -> set[str]:
     return patterns
 
 
-def _differ(one: str, other: str) -> bool:
+def _are_disjoint(one: str, other: str) -> bool:
     """Return whether two wildcards begin or end with different letters: then no text matches both."""
     for left, right in ((one, other), (one[::-1], other[::-1])):
         first = next((at for at, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), None)
@@ -233,26 +235,26 @@ def _differ(one: str, other: str) -> bool:
     return False
 
 
-def _overlap_plain(one: str, other: str, most: int, spend: Callable[[int], None]) -> set[str]:
+def _intersect_plain(one: str, other: str, most: int, spend: Callable[[int], None]) -> set[str]:
     """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
     if len(one) * len(other) > _MAX_TABLE_CELLS:
         raise TooManyOverlaps
-    if _differ(one, other):
+    if _are_disjoint(one, other):
         return set()
     below: list[set[str]] = []
     for i in range(len(one), -1, -1):
         row: list[set[str]] = [set() for _ in range(len(other) + 1)]
         spend(len(other) + sum(map(len, below)) * (len(one) + len(other)) // 64)
         for j in range(len(other), -1, -1):
-            row[j] = _cell(one[i:], other[j:], below, row, j)
+            row[j] = _compute_cell(one[i:], other[j:], below, row, j)
             if len(row[j]) > most:
                 raise TooManyOverlaps
         below = row
     return below[0]
 
 
-def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: int) -> set[str]:
-    """Return one cell of the table in `_overlap_plain`.
+def _compute_cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: int) -> set[str]:
+    """Return one cell of the table in `_intersect_plain`.
 
     `below[j]` is the overlap without the first character of `one`, `row[j + 1]` without that of `other`.
     """

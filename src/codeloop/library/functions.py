@@ -236,7 +236,7 @@ class FunctionCall:
         row = next((row for row in OPERATIONS if row.id == name), None)
         if row is None:
             raise CodeloopError(f"There is no operation {name}. `codeloop serve` lists them at /doc.")
-        args = row.arguments(dict(path or {}), dict(query or {}), body)
+        args = row.convert_arguments(dict(path or {}), dict(query or {}), body)
         return msgspec.to_builtins(await self._client.call(row, args))
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:

@@ -11,7 +11,7 @@ from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.client.recording import recording
 from codeloop.client.target import Target
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.library.budget import make_budget_registry
 from codeloop.library.options import OpenOptions
 from codeloop.schema.errors import UsageProblem
@@ -20,7 +20,7 @@ from codeloop.schema.errors import UsageProblem
 @asynccontextmanager
 async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
     """Open the project of a directory while the block runs. Raises CodeloopError."""
-    folder = from_home(directory).absolute()
+    folder = expand_user_path(directory).absolute()
     if not folder.is_dir():
         raise UsageProblem(f"The directory {folder} does not exist. Correct the name.")
     if "record" in options and "replay" in options:

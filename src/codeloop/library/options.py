@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.library.budget import Budget
 from codeloop.library.events import EMPTY_MAPPING
 from codeloop.schema.permission import Profile
@@ -161,7 +161,7 @@ def check_options(options: OptionsType, kind: type[SessionOptions]) -> OptionsTy
     for name in options:
         if name not in optional_keys:
             raise TypeError(
-                f"There is no option {name!r}.{suggest_names(find_similar(name, optional_keys))} "
+                f"There is no option {name!r}.{format_suggestion(find_similar(name, optional_keys))} "
                 f"There are: {', '.join(sorted(optional_keys))}."
             )
     return cast("OptionsType", {name: value for name, value in options.items() if value is not None})

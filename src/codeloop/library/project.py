@@ -15,7 +15,7 @@ from codeloop.schema.api.session_requests import CreateSession, ListSessions, Se
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session, SessionModel
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_UPDATE
-from codeloop.schema.permission import PROFILE, PROFILES, PermissionRule
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule
 
 T = TypeVar("T")
 # The newest sessions of the project; those of other directories of it are filtered afterwards.
@@ -140,7 +140,7 @@ def _make_profile_metadata(options: SessionOptions) -> dict[str, str]:
         return {}
     if profile not in PROFILES:
         raise UsageProblem(f"There is no profile {profile!r}. There are: {', '.join(PROFILES)}.")
-    return {PROFILE: profile}
+    return {PROFILE_KEY: profile}
 
 
 def _convert_rules(rules: Rules) -> list[PermissionRule]:

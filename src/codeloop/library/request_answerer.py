@@ -29,7 +29,7 @@ from codeloop.schema.operation import (
     QUESTION_REPLY,
     NoArguments,
 )
-from codeloop.schema.permission import NOBODY, PermissionRequest
+from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 
@@ -83,11 +83,11 @@ class RequestAnswerer(Listener):
             elif (answers := await self._answer_questions(request)) is not None:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
 
     async def _answer_permission(self, request: PermissionRequest) -> AnswerPermission:
         if self._on_permission is None:
-            return AnswerPermission(request_id=request.id, reply="reject", message=NOBODY)
+            return AnswerPermission(request_id=request.id, reply="reject", message=NOBODY_MESSAGE)
         permission_question = PermissionQuestion(
             permission=request.permission,
             patterns=tuple(request.patterns),

@@ -27,9 +27,9 @@ from codeloop.library.events import (
 from codeloop.library.options import TurnLimits
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import CodeloopError, error_message
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, session_of
-from codeloop.schema.limits import TURN_SETTLE
+from codeloop.schema.errors import CodeloopError, get_error_message
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
+from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.live_events import Busy, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET
@@ -163,7 +163,7 @@ class RunningTurn(Listener):
 
     def on_event(self, event: Event) -> None:
         """Queue an event of the turn's session, or of no session."""
-        if session_of(event) in {self._prompt.session_id, None}:
+        if get_session_id(event) in {self._prompt.session_id, None}:
             self._queue.put_nowait(event)
 
     def on_failure(self, error: BaseException) -> None:
@@ -214,7 +214,7 @@ class RunningTurn(Listener):
     def _end_queue(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
         """End the queue shortly after the answer, so that events which arrive after it are still yielded."""
         is_over = self._is_idle or send_task.cancelled() or send_task.exception() is not None
-        delay = 0 if is_over else TURN_SETTLE.seconds
+        delay = 0 if is_over else TURN_EVENTS_TIME.seconds
         asyncio.get_running_loop().call_later(delay, self._queue.put_nowait, None)
 
     def _stop_at_time_limit(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
@@ -238,7 +238,7 @@ class RunningTurn(Listener):
         reason = message.stop.reason if message.stop is not None else "done"
         why = message.stop.message if message.stop is not None else ""
         if isinstance(message.info, AssistantMessage) and message.info.error is not None and reason in {"done", "idle"}:
-            reason, why = "error", error_message(message.info.error)
+            reason, why = "error", get_error_message(message.info.error)
         if self._is_timed_out:
             reason, why = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = self.final_session = await self._client.call(SESSION_GET, SessionId(session_id=before.id))

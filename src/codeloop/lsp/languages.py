@@ -11,7 +11,14 @@ from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.new_diagnostics import FileEdit, ServerDiagnostics
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
 from codeloop.lsp.servers.choice import ServerChoice, select_servers
-from codeloop.schema.bounds.language import LSP_FIRST, LSP_IDLE, LSP_LOOK, LSP_ROOTS, LSP_SHOWN, LSP_WAIT
+from codeloop.schema.bounds.language import (
+    LSP_DIAGNOSTICS_SHOWN,
+    LSP_DIAGNOSTICS_TIME,
+    LSP_FIRST_DIAGNOSTICS_TIME,
+    LSP_IDLE,
+    LSP_MEMORY_POLL,
+    LSP_PROCESSES_PER_SERVER,
+)
 from codeloop.schema.wire import JSON
 
 _SHORT_WAIT = 0.2
@@ -77,7 +84,7 @@ class Languages:
         """End the least recently used process of a server with processes for too many roots."""
         of_this_name = [news.server for (other, _), news in self.servers.items() if other == name]
         running = sorted((each for each in of_this_name if each.client is not None), key=lambda each: each.used_at)
-        for server in running[: max(len(running) + 1 - LSP_ROOTS.value, 0)]:
+        for server in running[: max(len(running) + 1 - LSP_PROCESSES_PER_SERVER.value, 0)]:
             self._start_task(server.stop())
 
     async def note_before_edits(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
@@ -140,7 +147,7 @@ class Languages:
                 if each.severity <= WARNING
             ]
             if rows:
-                diagnostics[str(path)] = [each.to_wire() for each in rows[: LSP_SHOWN.value]]
+                diagnostics[str(path)] = [each.to_wire() for each in rows[: LSP_DIAGNOSTICS_SHOWN.value]]
         return diagnostics
 
     async def wait_idle(self) -> None:
@@ -177,7 +184,7 @@ class Languages:
     async def _end_unused(self) -> None:
         """End unused servers, and those that use too much memory."""
         while True:
-            await asyncio.sleep(LSP_LOOK.seconds)
+            await asyncio.sleep(LSP_MEMORY_POLL.seconds)
             for news in tuple(self.servers.values()):  # an edit may add others meanwhile
                 server = news.server
                 if server.client is None:
@@ -192,8 +199,10 @@ class Languages:
 def _choose_wait(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
     """Return the seconds that an edit waits for a server: longest where it must analyse a file or project first."""
     if news.misses >= _MISSES:
-        return min(_SHORT_WAIT, LSP_WAIT.seconds)
-    return LSP_WAIT.seconds if news.misses or news.has_answered(paths) else LSP_FIRST.seconds
+        return min(_SHORT_WAIT, LSP_DIAGNOSTICS_TIME.seconds)
+    return (
+        LSP_DIAGNOSTICS_TIME.seconds if news.misses or news.has_answered(paths) else LSP_FIRST_DIAGNOSTICS_TIME.seconds
+    )
 
 
 def format_diagnostics(
@@ -207,7 +216,7 @@ def format_diagnostics(
         return ""
     rows = [
         format_diagnostic(each, name(path), "warning: " if each.severity >= WARNING else "")
-        for path, each in diagnostics[: LSP_SHOWN.value]
+        for path, each in diagnostics[: LSP_DIAGNOSTICS_SHOWN.value]
     ]
     rest = len(diagnostics) - len(rows)
     others = dict.fromkeys(path for path, _ in diagnostics[len(rows) :]).keys() - {

@@ -14,7 +14,15 @@ from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
 from codeloop.lsp.client.document import read_text
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
-from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST, LSP_WAIT
+from codeloop.schema.bounds.language import (
+    LSP_DIAGNOSTICS_TIME,
+    LSP_FILE_BYTES,
+    LSP_LATE_DIAGNOSTICS_TIME,
+    LSP_OPEN_FILES,
+    LSP_OTHER_FILES_TIME,
+    LSP_READ_FILES,
+    LSP_REQUEST,
+)
 
 _BURST_SECONDS = 0.02
 """The time in which a server sends the diagnostics of several files in one burst."""
@@ -110,13 +118,18 @@ class ServerDiagnostics:
                 *(self._wait_for_diagnostics(client, path) for path in edited_paths if path in client.documents)
             )
             self._answered_paths |= {path for path in edited_paths if client.find_diagnostics(path) is not None}
-            if results and None not in results and not self._waiting and time.monotonic() - start < LSP_WAIT.seconds:
+            if (
+                results
+                and None not in results
+                and not self._waiting
+                and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds
+            ):
                 self.misses = 0
             if None in results and not self._waiting:
                 await self._check_alive(client)
             elif not self._waiting:
                 self.collecting = asyncio.create_task(_collect_diagnostics(client, others))
-                await asyncio.wait({self.collecting}, timeout=LSP_OTHERS.seconds)
+                await asyncio.wait({self.collecting}, timeout=LSP_OTHER_FILES_TIME.seconds)
                 if not client.pulls:
                     await asyncio.sleep(_BURST_SECONDS)
                     await self._wait_until_quiet(client)
@@ -127,7 +140,7 @@ class ServerDiagnostics:
 
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
         """Open files that the model has read, so that new diagnostics in them are reported."""
-        for path in list(dict.fromkeys(paths))[: LSP_KNOWN.value]:
+        for path in list(dict.fromkeys(paths))[: LSP_READ_FILES.value]:
             if path not in client.documents and (text := read_text(path)) is not None:
                 self._sync(client, path, text)
 
@@ -202,11 +215,11 @@ class ServerDiagnostics:
 
     def _sync(self, client: LanguageClient, path: Path, text: str) -> None:
         language = self.server.choice.row.language(path)
-        if language is None or len(text) > LSP_FILE.value:
+        if language is None or len(text) > LSP_FILE_BYTES.value:
             client.close(path)
             return
         client.sync(path, language, text)
-        while len(client.documents) > LSP_OPEN.value:
+        while len(client.documents) > LSP_OPEN_FILES.value:
             client.close(next(iter(client.documents)))
 
     async def _find_dependents(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
@@ -239,9 +252,11 @@ class ServerDiagnostics:
         if path in self._reported or path not in client.documents:
             return
         # A server that answers pull requests gets more time: it may have to read the project before it answers.
-        now = await client.wait_for_diagnostics(path, LSP_LATE.seconds if client.pulls else _ASSUME_CLEAN_SECONDS)
+        now = await client.wait_for_diagnostics(
+            path, LSP_LATE_DIAGNOSTICS_TIME.seconds if client.pulls else _ASSUME_CLEAN_SECONDS
+        )
         if now is None and client.registrations.work:
-            now = await client.wait_for_diagnostics(path, LSP_LATE.seconds)
+            now = await client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
         if now is None and not client.registrations.work and not client.pulls and await _is_responding(client):
             now = ()
         if now is not None:
@@ -257,7 +272,7 @@ class ServerDiagnostics:
     async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
         """Wait for a file's diagnostics, unless another edit is waiting."""
         waiting, hurry = (
-            asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE.seconds)),
+            asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)),
             asyncio.create_task(self._hurry.wait()),
         )
         try:
@@ -270,7 +285,7 @@ class ServerDiagnostics:
 
     async def _wait_until_quiet(self, client: LanguageClient) -> None:
         """Wait until the reports on other files, if there are any, reflect the edits, or another edit waits."""
-        until = time.monotonic() + LSP_LATE.seconds
+        until = time.monotonic() + LSP_LATE_DIAGNOSTICS_TIME.seconds
         while not self._waiting and not self._has_settled(client) and time.monotonic() < until:
             if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited_paths):
                 break
@@ -309,7 +324,7 @@ async def _is_responding(client: LanguageClient) -> bool:
 async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) -> None:
     """Wait for the diagnostics of open files. Diagnostics that come late are part of the next result."""
     with suppress(ServerGone):
-        await asyncio.gather(*(client.wait_for_diagnostics(path, LSP_LATE.seconds) for path in paths))
+        await asyncio.gather(*(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds) for path in paths))
 
 
 def _is_idle(client: LanguageClient) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.local_servers import discover_servers
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
@@ -128,7 +128,7 @@ class ProviderHints(Struct, frozen=True):
             for found in await discover_servers([LocalServer(self.provider.id, self.provider.name, url)]):
                 names = [*found.models]
         alternatives = [name for name in names if name != self.info.id]
-        return suggest_names(
+        return format_suggestion(
             f"{self.provider.id}/{name}" for name in find_similar(self.info.id, alternatives, parts=True)
         )
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codeloop.kit.lazy import load
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.lazy import load_object
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides, is_allowed
 from codeloop.model.catalog.services import SERVICES_BY_PROTOCOL, WireProtocol, find_service, is_supported
@@ -172,7 +172,7 @@ class Providers:
             )
         names = find_similar(provider_id, (provider.id for provider in self.list_enabled()))
         raise UnknownModel(
-            f"There is no provider `{provider_id}`.{suggest_names(names)} `codeloop models --all` lists them."
+            f"There is no provider `{provider_id}`.{format_suggestion(names)} `codeloop models --all` lists them."
         )
 
     def list_models(self, provider_id: str) -> dict[str, ModelInfo]:
@@ -195,7 +195,7 @@ class Providers:
                 for name in self.list_models(usable.provider.id)
             ]
             raise UnknownModel(
-                f"`{ref}` names no model: write provider/model.{suggest_names(find_similar(ref, refs, parts=True))}"
+                f"`{ref}` names no model: write provider/model.{format_suggestion(find_similar(ref, refs, parts=True))}"
             )
         # Split at the first slash only: ids of gateways contain slashes, such as `openrouter/openai/gpt-5`.
         models = self.list_models(provider_id)
@@ -209,7 +209,7 @@ class Providers:
             return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
         names = [f"{provider_id}/{name}" for name in find_similar(model_id, models, parts=True)]
         raise UnknownModel(
-            f"The provider `{provider_id}` has no model `{model_id}`.{suggest_names(names)} "
+            f"The provider `{provider_id}` has no model `{model_id}`.{format_suggestion(names)} "
             f"`codeloop models {provider_id}` lists them; "
             f"a newer one is added in codeloop.json under provider.{provider_id}.models."
         )
@@ -238,7 +238,7 @@ class Providers:
         provider = self.get_provider(info.provider_id)
         endpoint = through or make_endpoint(provider, self.credentials, self.environment, service)
         endpoint = replace(endpoint, hints=make_hints(self, provider, info, is_signed_in=through is not None))
-        adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[service.protocol])
+        adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load_object(ADAPTERS[service.protocol])
         model: ChatModel = adapter(info, endpoint, find_quirks(info))
         if (most := read_concurrency(provider)) is not None:
             from codeloop.model.wire.queued_model import QueuedModel

@@ -10,7 +10,13 @@ import msgspec
 
 from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled
 from codeloop.schema.errors import APIError, APIErrorData
-from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_REFUSED, MODEL_REFUSED_BACKOFF, MODEL_WAIT
+from codeloop.schema.limits import (
+    MODEL_ATTEMPTS,
+    MODEL_BACKOFF,
+    MODEL_REFUSED_ATTEMPTS,
+    MODEL_REFUSED_BACKOFF,
+    MODEL_WAIT,
+)
 
 # The share of a wait that is added at random, so that many clients don't retry at the same moment.
 JITTER_SHARE = 0.25
@@ -79,7 +85,7 @@ class RetryingModel:
 
     def _max_attempts(self, error: APIError) -> int:
         """Return the number of attempts: fewer when the connection is refused, since the address is probably wrong."""
-        return min(self._attempts, MODEL_REFUSED.value) if _is_refused(error) else self._attempts
+        return min(self._attempts, MODEL_REFUSED_ATTEMPTS.value) if _is_refused(error) else self._attempts
 
     def _compute_wait(self, error: APIError, attempt: int) -> float:
         """Return the seconds to wait: those that the service asks for, else 2 s, 4 s, 8 s, ..., plus up to a quarter.

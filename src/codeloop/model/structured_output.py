@@ -15,7 +15,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.services import find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.quirks import AnswerFormat, Quirks
-from codeloop.schema.part import STRUCTURED_OUTPUT as NAME
+from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL as NAME
 from codeloop.schema.wire import JSON
 
 WRAPPER_PROPERTY = "result"

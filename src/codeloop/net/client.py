@@ -18,7 +18,7 @@ from codeloop.net.offline import require_reachable
 from codeloop.net.proxy import ProxyClient, find_proxy
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
+from codeloop.schema.limits import MODEL_GRACE_TIME, MODEL_INFLATED, MODEL_KEEPALIVE
 
 Result = TypeVar("Result")
 
@@ -88,7 +88,7 @@ class HttpResponse:
     async def finish(self) -> None:
         """Read the end of a body whose content is complete, so that its connection can be used again; gives up soon."""
         try:
-            while await self.read(MODEL_GRACE.seconds):
+            while await self.read(MODEL_GRACE_TIME.seconds):
                 pass
         except NetworkError:
             return

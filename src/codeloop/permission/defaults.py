@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.permission.rules import FILE_KINDS
-from codeloop.schema.permission import REMOTE, Action, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import REMOTE_PATTERN, Action, PermissionRule, Profile, Ruleset
 
 
 def _make_rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
@@ -53,7 +53,7 @@ _LAST_RULES: dict[Profile, Ruleset] = {
     "auto": (
         *_make_rules("bash", "ask"),
         *_make_rules("bash", "allow", "<read-only>", "<sandboxed>"),
-        *_make_rules("bash", "ask", REMOTE),
+        *_make_rules("bash", "ask", REMOTE_PATTERN),
         *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
     "plan": _READ_ONLY_AGENT_RULES["plan"],

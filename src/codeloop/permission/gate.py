@@ -11,14 +11,14 @@ from codeloop.schema.event import (
     PermissionAsked,
     PermissionReplied,
     SessionDeleted,
-    Stamped,
+    StampedEvent,
     StoredEvent,
 )
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import DECISION_PATTERN, DECISION_PATTERNS
 from codeloop.schema.permission import (
-    AUTO,
-    NOBODY,
+    AUTO_MESSAGE,
+    NOBODY_MESSAGE,
     Action,
     Decision,
     Grant,
@@ -70,9 +70,13 @@ class Rejected(Exception):
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need
         self.message = message
-        self.advice = "Find another way or say in your answer what you could not do." if message == NOBODY else ""
+        self.advice = (
+            "Find another way or say in your answer what you could not do." if message == NOBODY_MESSAGE else ""
+        )
         suffix = f" and said: {message}" if message else "."
-        super().__init__(NOBODY if message == NOBODY else f"The user rejected this {need.permission} call{suffix}")
+        super().__init__(
+            NOBODY_MESSAGE if message == NOBODY_MESSAGE else f"The user rejected this {need.permission} call{suffix}"
+        )
 
 
 class CallRules(Struct, frozen=True):
@@ -301,7 +305,7 @@ class Gate(Struct, frozen=True):
         return _make_rejection(request)  # the stream ends without an answer when the store is closed
 
 
-async def _close(stream: AsyncIterator[Stamped]) -> None:
+async def _close(stream: AsyncIterator[StampedEvent]) -> None:
     # Leaving `async for` does not close a generator, and the store would go on filling its queue.
     if isinstance(stream, AsyncGenerator):
         await stream.aclose()
@@ -367,7 +371,7 @@ class _Judgement(Struct, frozen=True):
 
 def _describe_answerer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
-    return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"{BY_USER}, {answer.reply}")
+    return {AUTO_MESSAGE: "--auto", NOBODY_MESSAGE: "nobody"}.get(answer.message or "", f"{BY_USER}, {answer.reply}")
 
 
 def _make_grant_rules(grant: Grant) -> tuple[PermissionRule, ...]:

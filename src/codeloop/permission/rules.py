@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
+from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import MARKS, covers, expand_home, matches, overlaps
-from codeloop.schema.permission import REMOTE, TRAITS, Action, Need, PermissionRule, Ruleset, Trait
+from codeloop.schema.permission import REMOTE_PATTERN, TRAIT_PATTERNS, Action, Need, PermissionRule, Ruleset, Trait
 
 
 class Verdict(Struct, frozen=True):
@@ -44,7 +44,7 @@ DEFAULT_RULE = PermissionRule(permission="*", pattern="*", action="ask")
 """The rule that decides where no other one matches."""
 FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
-    "<protected>": lambda path: is_protected(path) or is_confirmed(path),
+    "<protected>": lambda path: is_protected(path) or needs_confirmation(path),
 }
 """Rule patterns that stand for a kind of file. An ask for one counts only where the file is known for certain."""
 
@@ -84,7 +84,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
-        relevant = [rule for rule in rules if rule.pattern != REMOTE or pattern in need.remote]
+        relevant = [rule for rule in rules if rule.pattern != REMOTE_PATTERN or pattern in need.remote]
         rule = _find_deciding_rule(pattern, need.spellings.get(pattern, ()), relevant) or DEFAULT_RULE
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
@@ -119,8 +119,8 @@ def _is_applicable(rule: PermissionRule, need: Need) -> bool:
     """Return whether a rule applies to a need: by the permission, the traits and the proof, whatever the patterns."""
     if not matches(need.permission, rule.permission):
         return False
-    if rule.pattern in TRAITS:
-        return TRAITS[rule.pattern] in need.traits
+    if rule.pattern in TRAIT_PATTERNS:
+        return TRAIT_PATTERNS[rule.pattern] in need.traits
     # `rm *: allow` is about how a line starts; in a line that is not proved, something else may run as well.
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
 
@@ -129,7 +129,7 @@ def _to_wildcard(rule: PermissionRule) -> str:
     """Return a rule's pattern as a wildcard; one for a trait or a kind of file is `*`."""
     return (
         "*"
-        if rule.pattern in TRAITS or rule.pattern in FILE_KINDS or rule.pattern == REMOTE
+        if rule.pattern in TRAIT_PATTERNS or rule.pattern in FILE_KINDS or rule.pattern == REMOTE_PATTERN
         else expand_home(rule.pattern)
     )
 
@@ -193,7 +193,7 @@ def _find_possible_rule(need: Need, rules: Sequence[PermissionRule], grants: Rul
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     asking: PermissionRule | None = None
     for text in need.possible:
-        relevant = [rule for rule in rules if rule.pattern != REMOTE or _may_be_remote(text, rule, need)]
+        relevant = [rule for rule in rules if rule.pattern != REMOTE_PATTERN or _may_be_remote(text, rule, need)]
         rule = _find_rule_for_text(text, relevant, is_granted=any(covers(text, pattern) for pattern in granted))
         if rule is not None and rule.action == "deny":
             return rule
@@ -237,7 +237,7 @@ def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()
     match = None
     for ruleset in rulesets:
         for rule in ruleset:
-            if rule.permission == "*" and rule.pattern in TRAITS and TRAITS[rule.pattern] not in traits:
+            if rule.permission == "*" and rule.pattern in TRAIT_PATTERNS and TRAIT_PATTERNS[rule.pattern] not in traits:
                 continue
             if matches(permission, rule.permission):
                 match = rule

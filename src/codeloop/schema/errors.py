@@ -5,7 +5,7 @@ from typing import Literal
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import Wire
 
-LOGGED = 300
+MAX_LOGGED_CHARACTERS = 300
 """Characters of an error in the log: it may quote what a command printed."""
 _REQUEST_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
 """Headers with a service's id of a request."""
@@ -127,10 +127,10 @@ def describe_failure(error: MessageError) -> str:
         headers = error.data.response_headers or {}
         request = next((headers[name] for name in _REQUEST_IDS if name in headers), "")
         found = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
-    return f"{type(error).__name__}{found}: {one_line(error_message(error), LOGGED)}"
+    return f"{type(error).__name__}{found}: {one_line(get_error_message(error), MAX_LOGGED_CHARACTERS)}"
 
 
-def error_message(error: MessageError) -> str:
+def get_error_message(error: MessageError) -> str:
     """Return the one line that a person is shown."""
     match error:
         case MessageOutputLengthError():

@@ -184,7 +184,7 @@ StoredEvent = (
 Event = StoredEvent | LiveEvent
 
 
-class Stamped(msgspec.Struct, frozen=True):
+class StampedEvent(msgspec.Struct, frozen=True):
     """An event as a follower sees it; `seq` orders the stored ones, a live one has none.
 
     `directory`: of a live event of no session (absolute); None: that of its session.
@@ -195,32 +195,32 @@ class Stamped(msgspec.Struct, frozen=True):
     directory: str | None = None
 
 
-def session_of(event: Event) -> str | None:
+def get_session_id(event: Event) -> str | None:
     """Return the id of the session that an event belongs to."""
     properties: Any = event.properties
     return getattr(properties, "session_id", None)
 
 
-def session_created(session: Session) -> SessionCreated:
+def make_session_created(session: Session) -> SessionCreated:
     """Make the event of a new session."""
     return SessionCreated(properties=SessionInfo(session_id=session.id, info=session))
 
 
-def session_deleted(session: Session) -> SessionDeleted:
+def make_session_deleted(session: Session) -> SessionDeleted:
     """Make the event of a deleted session."""
     return SessionDeleted(properties=SessionInfo(session_id=session.id, info=session))
 
 
-def session_updated(session: Session) -> SessionUpdated:
+def make_session_updated(session: Session) -> SessionUpdated:
     """Make the event of a changed session."""
     return SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
 
 
-def message_updated(message: Message) -> MessageUpdated:
+def make_message_updated(message: Message) -> MessageUpdated:
     """Make the event of a new or changed message."""
     return MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
 
 
-def part_updated(part: Part) -> PartUpdated:
+def make_part_updated(part: Part) -> PartUpdated:
     """Make the event of a new or changed part."""
     return PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms()))

@@ -10,9 +10,9 @@ from typing import Literal
 
 Prefix = Literal["ses", "msg", "prt", "evt", "per", "que", "pty", "tool"]
 
-_MASK = (1 << 48) - 1
+_STAMP_MASK = (1 << 48) - 1
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_LETTERS = (_ALPHABET * 5)[:256].encode()
+_BYTE_TO_CHARACTER = (_ALPHABET * 5)[:256].encode()
 """A character for each byte: some stand for five bytes, most for four, which costs less than a tenth of a bit an id."""
 
 
@@ -41,7 +41,7 @@ def new_id(prefix: Prefix) -> str:
     stamp = _clock.stamp()
     if prefix == "ses":
         stamp = ~stamp
-    return f"{prefix}_{stamp & _MASK:012x}{os.urandom(14).translate(_LETTERS).decode()}"
+    return f"{prefix}_{stamp & _STAMP_MASK:012x}{os.urandom(14).translate(_BYTE_TO_CHARACTER).decode()}"
 
 
 def is_id(value: str, prefix: Prefix) -> bool:

@@ -9,7 +9,7 @@ CONFIG_OVERLAPS = Limit(
 )
 CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
 CONFIG_PATTERNS = Limit("config.patterns", 32_000, "characters", "longer rules of an untrusted project are an error")
-PROJECT_ID = Limit("config.project_id", 10_000, "ms", "git looking for the root commit, then the path names it")
+PROJECT_ID_TIME = Limit("config.project_id", 10_000, "ms", "git looking for the root commit, then the path names it")
 TRUST_LOCK = Limit(
     "config.trust_lock", 2_000, "ms", "waiting for another process that changes the trust file, then an error"
 )
@@ -28,7 +28,8 @@ INSTRUCTION_FILES = Limit(
 INSTRUCTION_ENTRIES = Limit(
     "config.instruction_entries", 20_000, "count", "directory entries looked at for `instructions`, then a warning"
 )
-LEASE = Limit(
+# Renewed three times in this span (`store/lease.py`): one late renewal does not lose the session.
+LEASE_TIME = Limit(
     "store.lease",
     30_000,
     "ms",
@@ -39,7 +40,7 @@ EXTEND_ENTRIES = Limit("extend.entries", 5_000, "count", "entries read of one fo
 EXTEND_DEPTH = Limit("extend.depth", 6, "count", "folders inside folders of agents, commands or skills")
 EXTEND_VALUES = Limit("extend.values", 2_000, "count", "values in the head of one markdown file, then it is left out")
 PAGE_BYTES = Limit("extend.page_bytes", 256 * 1024, "bytes", "a larger agent, command or skill is left out or refused")
-SKILLS = Limit("extend.skills", 200, "count", "skills that are found; further ones are left out")
+MAX_SKILLS = Limit("extend.skills", 200, "count", "skills that are found; further ones are left out")
 SKILL_HEAD = Limit("extend.skill_head", 16 * 1024, "bytes", "the head of a skill ends here, or it is left out")
 SKILL_DESCRIPTION = Limit(
     "extend.skill_description", 1_024, "characters", "the part of a skill's description that is shown"
@@ -66,6 +67,7 @@ MCP_PAGES = Limit("mcp.pages", 100, "count", "pages of a server's list; further 
 MCP_TOOLS = Limit("mcp.tools", 1_000, "count", "tools, resources or prompts of one server; further ones are left out")
 MCP_DESCRIPTION = Limit("mcp.description", 4_000, "characters", "of a tool's description; the rest is cut")
 MCP_SHARE = Limit("mcp.share", 10, "percent", "of a model's context window that tools of servers may take")
+# Below it, sending the tools in each request costs less than a search: docs/decisions/0024.
 MCP_DIRECT = Limit(
     "mcp.direct", 2_000, "tokens", "what tools of servers may take in a request; with more they are searched for"
 )
@@ -78,6 +80,7 @@ MCP_SEARCH_SUMMARY = Limit(
 MCP_SERVER_NAMES = Limit(
     "mcp.server_names", 400, "characters", "names of servers in a request; further ones are counted"
 )
+# Ten tools took 18 KB for one query, which is what searching is to save: docs/decisions/0024.
 MCP_SEARCH_TOOLS = Limit("mcp.search_tools", 2, "count", "tools that one search gives with parameters")
 MCP_SEARCH_LINES = Limit("mcp.search_lines", 40, "count", "tools that one search names; further ones are counted")
 MCP_FILE = Limit("mcp.file", 16 * 1024 * 1024, "bytes", "a larger cache of server listings is made anew")
@@ -85,21 +88,22 @@ MCP_PROJECT_FILES = Limit(
     "mcp.project_files", 50_000, "count", "in a larger project servers without a sandbox always ask"
 )
 MCP_KEEP_ALIVE = Limit("mcp.keep_alive", 10_000, "ms", "a call of `mcp serve` without output; then it reports progress")
-STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
+# A transaction takes some 25 µs, so whoever waits this long waits for a process that hangs.
+STORE_BUSY_TIME = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
 STORE_POLL_IDLE = Limit("store.poll_idle", 200, "ms", "the same, once there was no event for ten seconds")
-STORE_QUEUE = Limit(
+STORE_QUEUE_EVENTS = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )
-OUTPUT_READER = Limit(
+OUTPUT_READER_TIME = Limit(
     "cli.output_reader", 500, "ms", "after a signal, a reader of our output that takes nothing this long counts as gone"
 )
 TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "a turn that takes longer to end is shown as still stopping")
 BACKGROUND_WAIT = Limit(
     "cli.background_wait", 1_800_000, "ms", "`run` waiting for background subagents after the answer, then it ends"
 )
-REDRAW = Limit("cli.redraw", 200, "ms", "how often a terminal shows what a run is waiting for")
-TURN_SETTLE = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
+REDRAW_INTERVAL = Limit("cli.redraw", 200, "ms", "how often a terminal shows what a run is waiting for")
+TURN_EVENTS_TIME = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 STORE_DECISIONS = Limit("store.decisions", 10_000, "count", "decisions about permissions kept; older ones are removed")
 DECISION_PATTERNS = Limit("store.decision_patterns", 20, "count", "patterns kept of one decision about a permission")
@@ -110,7 +114,7 @@ PROJECT_IDLE = Limit(
     "app.project_idle", 1_800_000, "ms", "a directory that nobody asks for or follows is closed, and opens again"
 )
 PROJECT_CHECK = Limit("app.project_check", 60_000, "ms", "how often idle directories are looked for")
-PROJECTS = Limit("app.projects", 100, "count", "directories open at once; the longest unused one is closed")
+OPEN_PROJECTS = Limit("app.projects", 100, "count", "directories open at once; the longest unused one is closed")
 CHOSEN_ID = Limit("app.chosen_id", 128, "characters", "a longer id that a client chose for a message is refused")
 SERVER_LOG = Limit(
     "server.log", 4 * 1024 * 1024, "bytes", "a longer log replaces the previous one, and a new one begins"
@@ -123,6 +127,7 @@ CLIENT_RESPONSE_TIME = Limit(
 CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "how long an unused connection is kept: servers close at 5 s")
 CLIENT_ANSWER = Limit("client.answer", 256 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
 CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
+# Three times `server.heartbeat`: one late heartbeat is no lost connection.
 CLIENT_STREAM_IDLE = Limit(
     "client.stream_idle", 30_000, "ms", "an event stream without a byte, three heartbeats long, is opened again"
 )
@@ -131,10 +136,11 @@ CLIENT_BACKOFF = Limit(
 )
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_HEARTBEAT = Limit("client.heartbeat", 500, "ms", "how often a server is asked to send a heartbeat")
+# Three times `client.heartbeat` and a bit: one late heartbeat is no silence.
 CLIENT_UNRESPONSIVE_TIME = Limit(
     "client.unresponsive_time", 1_750, "ms", "without a heartbeat; then the server is shown as silent"
 )
-CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that cannot be reached for this long is given up")
+CLIENT_GONE_TIME = Limit("client.gone", 60_000, "ms", "a server that cannot be reached for this long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
 ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
 ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")
@@ -158,13 +164,15 @@ CATALOG_AGE = Limit("model.catalog_age", 86_400_000, "ms", "the model catalog is
 CATALOG_DELAY = Limit("model.catalog_delay", 3_000, "ms", "a process must be this old before it fetches the catalog")
 CATALOG_DEADLINE = Limit("model.catalog_deadline", 20_000, "ms", "fetching the model catalog, then the old one stays")
 CATALOG_BYTES = Limit("model.catalog_bytes", 32 * 1024 * 1024, "bytes", "a larger catalog is not read")
-DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server, then none is assumed")
+DISCOVER_TIME = Limit("model.discover", 150, "ms", "looking for a local model server, then none is assumed")
 KEY_HELPER = Limit("model.key_helper", 60_000, "ms", "a program or the keyring giving a key (it may ask the user)")
 KEY_HELPER_TTL = Limit("model.key_helper_ttl", 300_000, "ms", "a printed key is used again, then it is asked for anew")
-LOCAL_ASK = Limit(
+LOCAL_STATUS_TIME = Limit(
     "model.local_ask", 2_000, "ms", "a local server reporting its loaded models, then none is assumed loaded"
 )
-LOCAL_LOAD = Limit("model.local_load", 180_000, "ms", "a local server loading a model; then the request goes ahead")
+LOCAL_LOAD_TIME = Limit(
+    "model.local_load", 180_000, "ms", "a local server loading a model; then the request goes ahead"
+)
 DISCOVER_BYTES = Limit(
     "model.discover_bytes", 1024 * 1024, "bytes", "a local server's longer list of models is not read"
 )
@@ -173,19 +181,24 @@ CREDENTIALS_LOCK = Limit(
 )
 CREDENTIALS_BYTES = Limit("model.credentials_bytes", 1024 * 1024, "bytes", "a larger credentials file is not read")
 MODEL_BACKOFF = Limit("model.backoff", 2_000, "ms", "the wait before the first retry; each further one is doubled")
-MODEL_REFUSED = Limit(
+MODEL_REFUSED_ATTEMPTS = Limit(
     "model.refused", 4, "count", "tries while the address refuses connections or is unknown, then the error"
 )
 MODEL_REFUSED_BACKOFF = Limit(
     "model.refused_backoff", 400, "ms", "the wait before the first retry of such a try; doubled with each"
 )
-MODEL_TAIL = Limit("model.tail", 5_000, "ms", "waiting for token counts after an answer's end, then they are unknown")
-MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
+MODEL_TAIL_TIME = Limit(
+    "model.tail", 5_000, "ms", "waiting for token counts after an answer's end, then they are unknown"
+)
+MODEL_GRACE_TIME = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
 MODEL_KEEPALIVE = Limit("model.keepalive", 60_000, "ms", "how long an unused connection is kept")
+# Against an answer of some kilobytes that unpacks to gigabytes.
 MODEL_INFLATED = Limit("model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of an answer may unpack to")
 MODEL_ANSWER = Limit("model.answer", 64 * 1024 * 1024, "bytes", "one event of an answer, then the answer is an error")
 MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of the text of a service's error")
-MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
+MODEL_OUTPUT_TOKENS = Limit(
+    "model.output", 32_000, "tokens", "asked for in one answer where the service wants a number"
+)
 TOOL_OUTPUT_LINES = Limit("tool.output_lines", 2_000, "lines", "longer output is cut, the whole kept in a file")
 TOOL_OUTPUT_BYTES = Limit("tool.output_bytes", 50 * 1024, "bytes", "longer output is cut, the whole kept in a file")
 SCRATCH_AGE = Limit("tool.scratch_age", 7 * 86_400_000, "ms", "the file of a whole output is removed after this time")
@@ -207,10 +220,10 @@ LOOPED_CALLS = Limit(
     "agent.looped_calls", 8, "count", "equal calls with equal results, with no new edit: the turn ends"
 )
 TOOL_FILE = Limit("tool.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
-WRITE_NOTE = Limit(
+WRITE_RECORD_BYTES = Limit(
     "file.write_note", 16 * 1024 * 1024, "bytes", "the part that is read of the record of an unfinished write"
 )
-WRITE_NOTE_AGE = Limit(
+WRITE_RECORD_AGE = Limit(
     "file.write_note_age",
     86_400_000,
     "ms",
@@ -224,8 +237,9 @@ SHELL_GRACE = Limit(
 SHELL_INTERRUPT = Limit(
     "shell.interrupt", 3_000, "ms", "an interrupted command reporting its directory, then it is ended"
 )
-SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
+SHELL_TERM_TIME = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
 LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "the launcher of commands answering, then it is killed")
+# Why both bounds are watched and not only set in the kernel: docs/decisions/0018.
 SANDBOX_PROCESSES = Limit(
     "sandbox.processes", 4_096, "count", "processes and threads of a sandboxed command; then it ends"
 )
@@ -256,20 +270,23 @@ SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected bef
 SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected before a search is stopped")
 SEARCH_PATTERN = Limit("search.pattern", 2_000, "characters", "a longer pattern for file names is refused")
 SEARCH_COLUMNS = Limit("search.columns", 500, "bytes", "longer lines are cut in search results")
-LIST_LINES = Limit("search.list_lines", 200, "lines", "longer trees show their deeper folders as counts")
+TREE_LIST_LINES = Limit("search.list_lines", 200, "lines", "longer trees show their deeper folders as counts")
 FILE_EDIT = Limit("file.edit", 64 * 1024 * 1024, "bytes", "a larger file is not edited or overwritten by file tools")
 READ_LINES = Limit("read.lines", 2_000, "lines", "lines of a file shown by one call unless it names a limit")
 READ_LINE = Limit("read.line", 2_000, "characters", "a longer line is cut and marked")
 READ_BYTES = Limit("read.bytes", 50 * 1024, "bytes", "the text of a file shown by one call")
-READ_SCAN = Limit("read.scan", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted")
+READ_COUNTED_BYTES = Limit("read.scan", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted")
+# 3,750,000 bytes are 5,000,000 characters of base64.
 READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is encoded again: services take 5 MB of base64")
 READ_PIXELS = Limit(
     "read.pixels", 2_000, "count", "a wider or higher image is scaled down: the most where a request holds many"
 )
 IMAGE_FILE = Limit("read.image_file", 64 * 1024 * 1024, "bytes", "the file of a larger image is refused")
 IMAGE_DECODE = Limit("read.image_decode", 50_000_000, "count", "an image of more pixels in all is refused")
-IMAGES = Limit("agent.images", 100, "count", "images and PDFs of one request; a line stands for each further one")
-IMAGES_DATA = Limit(
+REQUEST_IMAGES = Limit(
+    "agent.images", 100, "count", "images and PDFs of one request; a line stands for each further one"
+)
+REQUEST_IMAGES_BYTES = Limit(
     "agent.images_data", 24 * 1024 * 1024, "bytes", "base64 of all images and PDFs of a request; as agent.images"
 )
 READ_PDF = Limit("read.pdf", 20 * 1024 * 1024, "bytes", "a larger PDF is refused: services take 32 MB a request")
@@ -286,8 +303,10 @@ WEB_HOPS = Limit("web.hops", 10, "count", "redirects that are followed, then an 
 WEB_BYTES = Limit("web.bytes", 5 * 1024 * 1024, "bytes", "read of a page, also after decompression; text is cut there")
 WEB_ERROR = Limit("web.error", 500, "characters", "shown of a server's text with an error status")
 WEB_URL = Limit("web.url", 8_192, "characters", "a longer URL is refused")
-PAGE_TIME = Limit("web.page_time", 20_000, "ms", "converting an HTML page, at most what is left of the fetch's time")
-PAGE_MEMORY = Limit("web.page_memory", 768 * 1024 * 1024, "bytes", "memory for converting a page, then an error")
+HTML_PAGE_TIME = Limit(
+    "web.page_time", 20_000, "ms", "converting an HTML page, at most what is left of the fetch's time"
+)
+HTML_PAGE_MEMORY = Limit("web.page_memory", 768 * 1024 * 1024, "bytes", "memory for converting a page, then an error")
 PDF_TIME = Limit("web.pdf_time", 20_000, "ms", "reading a PDF, then the pages read so far are given")
 PDF_PAGES = Limit("web.pdf_pages", 200, "count", "pages read of a PDF; the number of the others is noted")
 PDF_MEMORY = Limit("web.pdf_memory", 1024 * 1024 * 1024, "bytes", "memory for reading a PDF, then an error")
@@ -296,13 +315,13 @@ WEBSEARCH_TIME = Limit("web.search_time", 30_000, "ms", "waiting for a search se
 WEBSEARCH_BYTES = Limit("web.search_bytes", 4 * 1024 * 1024, "bytes", "a longer answer of a search service is an error")
 WEBSEARCH_SNIPPET = Limit("web.search_snippet", 1_500, "characters", "shown of one search result; the rest is cut")
 WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer search query is refused")
-SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
+RUNNING_SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
 SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
 SUBAGENT_TIME = Limit("agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count")
 SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for this long is ended")
 SUBAGENT_CHECK = Limit("agent.subagent_check", 1_000, "ms", "how often a subagent's time limit is checked")
-CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
-COMPACT_AT = Limit(
+CHECKPOINT_INTERVAL = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
+COMPACT_THRESHOLD = Limit(
     "agent.compact_at", 90, "percent", "of the context, less the reserve for the answer; then it is compacted"
 )
 COMPACT_RESERVE = Limit("agent.compact_reserve", 32_000, "tokens", "kept free for the answer, unless configured")
@@ -326,7 +345,7 @@ SUMMARY_INPUT = Limit(
     "agent.summary_input", 100_000, "tokens", "what a summary is made from when the context is unknown"
 )
 SUMMARY_OUTPUT = Limit("agent.summary_output", 8_000, "tokens", "the longest summary")
-PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
+PROGRESS_INTERVAL = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
 ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger text file named in a prompt is refused")
 CLIENT_LOG = Limit("app.client_log", 4_000, "characters", "a client's longer line for the log is cut")
 KEY_LENGTH = Limit("model.key_length", 16_384, "characters", "a longer text is no key but a file, and is refused")
@@ -334,16 +353,16 @@ SESSION_SEARCH = Limit("app.session_search", 3_000, "ms", "a search in sessions 
 SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a longer text to search for is refused")
 IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger file of a session is not imported")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
-FACTS = Limit("agent.facts", 512, "bytes", "facts about the project in a request; more is left out and counted")
-TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line stays the title")
-TITLE_PAUSE = Limit(
+FACTS_BYTES = Limit("agent.facts", 512, "bytes", "facts about the project in a request; more is left out and counted")
+TITLE_TIME = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line stays the title")
+TITLE_DELAY = Limit(
     "agent.title.pause", 500, "ms", "between a turn and asking its own model for a title; a run that exits asks nothing"
 )
 TITLE_PROMPTS = Limit("agent.title.prompts", 3, "count", "prompts after which a missing title is tried")
 TITLE_THINKING = Limit("agent.title.thinking", 2_000, "tokens", "the answer of a reasoning model that makes a title")
-SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a scan that took less runs without a thread the next time")
+SNAPSHOT_QUICK_SCAN = Limit("snapshot.quick", 5, "ms", "a scan that took less runs without a thread the next time")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot; then the turn continues without it")
-SNAPSHOT_AGAIN = Limit(
+SNAPSHOT_RETRY_TIME = Limit(
     "snapshot.again", 200, "ms", "waiting after a scan that took too long, then there is no snapshot"
 )
 SNAPSHOT_COMPARE = Limit("snapshot.compare", 10_000, "ms", "finding what a step changed, then it can't be undone")
@@ -360,6 +379,7 @@ SNAPSHOT_IGNORED = Limit(
 SNAPSHOT_SHARED = Limit(
     "snapshot.shared", 5_000, "count", "contents copied from the repository for one step; the others can't be undone"
 )
+# Smaller work trees are scanned in a few milliseconds: docs/decisions/0007.
 SNAPSHOT_WATCH = Limit(
     "snapshot.watch", 3_000, "count", "a work tree with more files is watched instead of scanned again"
 )

@@ -13,14 +13,14 @@ from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.wire import Wire
 
 
-def _event_id() -> str:
+def _make_event_id() -> str:
     return new_id("evt")
 
 
 class EventId(Wire, kw_only=True, tag_field="type"):
     """What every event has."""
 
-    id: str = msgspec.field(default_factory=_event_id)
+    id: str = msgspec.field(default_factory=_make_event_id)
 
 
 class Delta(Wire):
@@ -377,6 +377,6 @@ LiveEvent = (
 )
 
 
-def session_diff(session_id: str, diff: list[SnapshotFileDiff]) -> SessionDiff:
+def make_session_diff(session_id: str, diff: list[SnapshotFileDiff]) -> SessionDiff:
     """Return the event that says which changes of a session are undone."""
     return SessionDiff(properties=SessionDiffs(session_id=session_id, diff=diff))

@@ -77,11 +77,11 @@ class ModelRef(Wire):
     variant: str | None = None
 
 
-FORK = "fork"
+FORK_KEY = "fork"
 """The key in a fork's metadata of what it was made from: `sessionID`, and `messageID`, the first that was left out."""
-MOVED = "moved"
+MOVED_KEY = "moved"
 """The key in the metadata of a session that was moved to another place: `to`, the file, and `at`, ms since 1970."""
-GOAL = "goal"
+GOAL_KEY = "goal"
 """The key in the metadata of a session whose latest goal is told: `text`, `checks`, `status` (`working`, `done`,
 `not_done`), `rounds`, `left` and `reason`. Where no turn runs, one that is `working` was interrupted."""
 NO_VARIANT = "default"
@@ -171,7 +171,7 @@ class Session(Wire):
 
 def describe_move(session: Session) -> str:
     """Return a text that says where a session was moved and how to continue it here; empty if it was not moved."""
-    moved = (session.metadata or {}).get(MOVED)
+    moved = (session.metadata or {}).get(MOVED_KEY)
     if not isinstance(moved, dict):
         return ""
     target = msgspec.convert(moved, JSON).get("to")

@@ -157,7 +157,7 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
         """Whether the arguments come in a request's body."""
         return self.has_body or self.method in {"POST", "PUT", "PATCH"}
 
-    def arguments(self, path: JSON | None, query: JSON | None, body: Any) -> Takes:
+    def convert_arguments(self, path: JSON | None, query: JSON | None, body: Any) -> Takes:
         """Return the arguments that a program in this process names as a request would. Raises OperationError."""
         values: JSON = {**(query or {}), **(path or {})}
         if self.body is None:

@@ -8,10 +8,10 @@ from codeloop.schema.errors import APIError
 from codeloop.schema.message import ModelRef, Tokens, UserTime
 from codeloop.schema.wire import JSON, Wire
 
-STRUCTURED_OUTPUT = "StructuredOutput"
+STRUCTURED_OUTPUT_TOOL = "StructuredOutput"
 """The name of the tool that receives an answer as data."""
 
-TOLD = "told"
+TOLD_KEY = "told"
 """The metadata key for what the model was told on this occasion: `true`, or the text."""
 
 
@@ -124,26 +124,26 @@ class ToolStateRunning(Wire, tag_field="status", tag="running"):
     metadata: JSON | None = None
 
 
-SHELL_NOTES = "\n\n<shell_metadata>\n"
+SHELL_NOTES_SEPARATOR = "\n\n<shell_metadata>\n"
 """Comes between a command's output and the notes for the model; those for users are `notes` of the metadata."""
 
-MODEL_NOTES = "modelNotes"
+MODEL_NOTES_KEY = "modelNotes"
 """In the metadata of a command: all that its output says to the model alone, word for word; "" for nothing."""
 
 
-NOTE = "note"
+NOTE_KEY = "note"
 """In the metadata of a call: what the model was told of its arguments, which ends the output."""
 
 
-def without_notes(output: str, metadata: JSON) -> str:
+def remove_model_notes(output: str, metadata: JSON) -> str:
     """Return a command's output without the notes for the model."""
-    notes = metadata.get(MODEL_NOTES)
+    notes = metadata.get(MODEL_NOTES_KEY)
     if isinstance(notes, str):
         before, _, after = output.rpartition(notes) if notes else (output, "", "")
         return before + after
     # Sessions that older versions stored tell the notes by this mark only; of no other tool an output is cut there.
     is_old = "exit" in metadata or "interrupted" in metadata
-    return output.rsplit(SHELL_NOTES, 1)[0] if is_old else output
+    return output.rsplit(SHELL_NOTES_SEPARATOR, 1)[0] if is_old else output
 
 
 class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
@@ -159,23 +159,25 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
     @property
     def for_user(self) -> str:
         """The output without what was added for the model alone."""
-        text = self.output.removesuffix(f"\n\n{self.metadata.get(TOLD)}").removesuffix(f"\n\n{self.metadata.get(NOTE)}")
-        return without_notes(text, self.metadata)
+        text = self.output.removesuffix(f"\n\n{self.metadata.get(TOLD_KEY)}").removesuffix(
+            f"\n\n{self.metadata.get(NOTE_KEY)}"
+        )
+        return remove_model_notes(text, self.metadata)
 
 
-REMINDER = "reminder"
+REMINDER_KEY = "reminder"
 """In the metadata of a prompt's part: what the model is reminded of, since it ended its turn too early."""
 
-MEMORY = "memory"
+MEMORY_KEY = "memory"
 """In the metadata of a prompt's part: the notes of the project that it holds, each with a mark of its text."""
 
-CHECK = "check"
+CHECK_KEY = "check"
 """In the metadata of a call: it is a check of a goal, which codeloop ran itself."""
 
-LOOPED = "looped"
+LOOPED_KEY = "looped"
 """In the metadata of a call: why the turn ends with it, since it has given the same result again and again."""
 
-ADVICE = "advice"
+ADVICE_KEY = "advice"
 """In the metadata of a failed call: what the model is told to do about it, which no user interface shows."""
 
 
@@ -190,7 +192,7 @@ class ToolStateError(Wire, tag_field="status", tag="error"):
     @property
     def for_model(self) -> str:
         """The error with the advice that is for the model alone."""
-        advice = (self.metadata or {}).get(ADVICE)
+        advice = (self.metadata or {}).get(ADVICE_KEY)
         return f"{self.error} {advice}" if isinstance(advice, str) else self.error
 
 

@@ -12,20 +12,20 @@ Reply = Literal["once", "always", "reject"]
 Profile = Literal["ask", "auto", "plan", "yolo"]
 """The sets of default rules, which come before the user's own: see `permission.defaults`."""
 PROFILES: tuple[Profile, ...] = get_args(Profile)
-PROFILE_WORDS: dict[Profile, str] = {
+PROFILE_DESCRIPTIONS: dict[Profile, str] = {
     "ask": "reads without asking; asks before it edits or runs anything",
     "auto": "edits in the project, runs in the sandbox; asks beyond both",
     "plan": "reads and plans; changes nothing",
     "yolo": "does everything without asking",
 }
 """What each does, for user interfaces."""
-PROFILE = "profile"
+PROFILE_KEY = "profile"
 """The metadata key of the profile that was chosen for a session."""
 Trait = Literal["read-only", "sandboxed"]
 """`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox."""
-TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
+TRAIT_PATTERNS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
 """The patterns by which rules refer to a trait."""
-REMOTE = "<remote>"
+REMOTE_PATTERN = "<remote>"
 """The pattern of rules about commands that change something on another machine or service."""
 
 
@@ -45,7 +45,7 @@ class PermissionRule(Wire):
     action: Action
 
 
-NOBODY = "Nobody is there to answer, so this was refused."
+NOBODY_MESSAGE = "Nobody is there to answer, so this was refused."
 """The message of a rejection that was not the user's."""
 Ruleset = tuple[PermissionRule, ...]
 
@@ -108,7 +108,7 @@ class PermissionRequest(Wire):
     tool: QuestionTool | None = None
 
 
-AUTO = "Approved by --auto."
+AUTO_MESSAGE = "Approved by --auto."
 """The message of a permission that the flag gave, not the user."""
 
 

@@ -10,23 +10,23 @@ replace = msgspec.structs.replace
 JSON = dict[str, Any]
 """A JSON object whose shape belongs to somebody else (tool input, metadata)."""
 
-_LARGEST = 2**53 - 1  # what every client's numbers hold
+_MAX_INTEGER = 2**53 - 1  # what every client's numbers hold
 
-Count = Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=_MAX_INTEGER)]
 """How many of something to return."""
 
-Natural = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
+Natural = Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)]
 """A number of ms, tokens, lines."""
 
 
-def wire_name(field: str) -> str:
+def convert_to_wire_name(field: str) -> str:
     """Return the wire's spelling of a Python field: `session_id` -> `sessionID`, `mime_type` -> `mimeType`."""
     head, *words = field.split("_")
     return head + "".join("ID" if word == "id" else word.capitalize() for word in words)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
+class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=convert_to_wire_name):
     """A frozen record with the wire's names.
 
     A field that has a default is left out of the JSON while it holds that default; a field that the

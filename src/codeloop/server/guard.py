@@ -33,7 +33,7 @@ RETRY_SECONDS = "2"
 """When a client with too many wrong passwords may try again: after the longest delay, `SERVER_DELAY`."""
 CHALLENGE = 'Basic realm="Secure Area"'
 KEY = b"x-codeloop-key"
-"""The header that holds the key of a browser's session."""
+"""The request header that holds the key of a browser's session."""
 CSP_HEADER = b"content-security-policy"
 # An answer that a browser is made to open as a page (an error, a file's text) must not load or run anything.
 _DENY_ALL_CSP = (CSP_HEADER, b"default-src 'none'; frame-ancestors 'none'")

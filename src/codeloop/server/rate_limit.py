@@ -1,4 +1,4 @@
-"""Delays wrong passwords, by the address that they come from."""
+"""Delays the answers to wrong passwords, longer for each further one from an address, against guessing."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A session with its messages and parts, and the view that events keep up to date."""
+"""A session with its messages and parts, and a view of it that events keep up to date. Used by turns and clients."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class ConversationView(Struct):
     session: Session
     entries: list[Entry] = struct_field(default_factory=list[Entry])
     snapshot: Conversation | None = None
-    """The result of `conversation`, until the next change."""
+    """The last result of `take_snapshot`; None after a change."""
     ids: set[str] = struct_field(default_factory=set[str])
     """Ids of the messages, so that a new message is recognised without a search."""
     is_trimmed: bool = False
@@ -82,6 +82,7 @@ class ConversationView(Struct):
                 self.session = p.info
             case MessageUpdated(properties=p):
                 self._put_message(p.info)
+                # Requests show a summary in place of older entries, which need no memory any more.
                 if is_summary(p.info):
                     self._trim()
             case MessageRemoved(properties=p):

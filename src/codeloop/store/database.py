@@ -10,7 +10,7 @@ from typing import Any
 from codeloop.kit import fault_injection
 from codeloop.kit.small_files import lock, make_private
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import STORE_BUSY
+from codeloop.schema.limits import STORE_BUSY_TIME
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -60,7 +60,10 @@ MIGRATIONS: tuple[str, ...] = (
     PRAGMA user_version = 3;
     """,
 )
-"""The script that leads to each version; its last line sets the version. A released script is never changed."""
+"""The script that upgrades to each version, from version 1; its last line sets the version.
+
+A script is never changed once it is released: databases that ran it would differ from new ones.
+"""
 
 SqlValue = str | int | bytes | None
 
@@ -90,7 +93,9 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
                 f"The database {path} can't be read or written ({text}). Check the disk and its free space, then retry."
             )
         case "BUSY" | "LOCKED":
-            return f"Another process has kept the database {path} locked for {STORE_BUSY.seconds:.0f} s. Try again."
+            return (
+                f"Another process has kept the database {path} locked for {STORE_BUSY_TIME.seconds:.0f} s. Try again."
+            )
         case "NOTADB" | "CORRUPT":
             return f"The database {path} is damaged ({text}). It was left as it is: move it away to start a new one."
         case _:
@@ -115,7 +120,8 @@ class Database:
 
     def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
         """Run a statement that changes rows; return the id of the row that it inserted, or 0."""
-        if self._connection.in_transaction:  # then `transaction` explains errors
+        # In a transaction, `transaction` explains the errors of all its statements.
+        if self._connection.in_transaction:
             return self._connection.execute(sql, values).lastrowid or 0
         with explain_errors(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
@@ -155,7 +161,8 @@ def open_database(path: Path) -> sqlite3.Connection:
         advice = "Make it writable, or set CODELOOP_HOME elsewhere."
         raise StoreError(f"The data directory {path.parent} can't be written ({reason}). {advice}") from error
     with explain_errors(path):
-        connection = sqlite3.connect(path, timeout=STORE_BUSY.seconds, isolation_level=None, cached_statements=256)
+        # `isolation_level=None`: we begin transactions ourselves, with the lock that they need.
+        connection = sqlite3.connect(path, timeout=STORE_BUSY_TIME.seconds, isolation_level=None, cached_statements=256)
         with ExitStack() as on_failure:
             on_failure.callback(connection.close)
             _prepare(connection, path)
@@ -166,14 +173,17 @@ def open_database(path: Path) -> sqlite3.Connection:
 def open_read_only(path: Path) -> sqlite3.Connection:
     """Open an existing file read-only. Raises StoreError."""
     with explain_errors(path):
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY.seconds)
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY_TIME.seconds)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # With WAL, a power failure may lose the last transactions but never damages the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     if _read_version(connection) == len(MIGRATIONS):
         return
-    with lock(path.parent, STORE_BUSY.seconds):  # SQLite's own locks cover neither the switch to WAL nor the backup
+    with lock(
+        path.parent, STORE_BUSY_TIME.seconds
+    ):  # SQLite's own locks cover neither the switch to WAL nor the backup
         _upgrade(connection, path)
 
 
@@ -217,6 +227,7 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
     """Run the block in one transaction: all its changes are stored, or none."""
+    # IMMEDIATE takes the write lock now: upgrading a read lock later fails at once when another process writes.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -231,6 +242,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Run the missing migrations, each in one transaction with its version number."""
     while _read_version(connection) < len(MIGRATIONS):
         with transaction(connection):
+            # Read again under the lock: another process may have migrated meanwhile.
             version = _read_version(connection)
             for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
                 fault_injection.point("migration")

@@ -1,4 +1,6 @@
-"""Delivers events to followers: first those stored since a number, then live ones, without a gap between them.
+"""Delivers a store's events to its followers (turns, event streams, terminals), without a gap.
+
+A follower first gets the events stored since a number, then new ones and live ones in their order.
 
 Events that other processes store are found by polling the database.
 """
@@ -8,16 +10,18 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterable
 
 from codeloop.schema.errors import GapError
-from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_QUEUE
+from codeloop.schema.event import PartUpdated, StampedEvent, StoredEvent, get_session_id
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_QUEUE_EVENTS
 from codeloop.schema.live_events import LiveEvent
 from codeloop.store.outbox import Outbox
 
 FAST_POLL_COUNT = 250
-"""Polls in a row without an event for a follower, after which polling slows down."""
+"""The number of polls in a row that find no event for a follower, after which polling slows down."""
 
 
-def read_event_range(outbox: Outbox, after: int, until: int, roots: Collection[str] | None = None) -> Iterable[Stamped]:
+def read_event_range(
+    outbox: Outbox, after: int, until: int, roots: Collection[str] | None = None
+) -> Iterable[StampedEvent]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
     `roots`: only the events of these sessions, of their subagents, and of no session. Raises GapError when events of
@@ -41,26 +45,26 @@ class Follower:
 
     def __init__(self, session: str | None) -> None:
         self.session = session
-        self.queue: deque[Stamped] = deque()
+        self.queue: deque[StampedEvent] = deque()
         self.wake = asyncio.Event()
         self.is_behind = False
         """Whether stored events must be read from the outbox before the queue goes on."""
 
-    def offer(self, event: Stamped) -> None:
+    def offer(self, event: StampedEvent) -> None:
         """Put an event in the queue and wake the reader. In a full queue, a stored event replaces all others.
 
         Those that it replaces are read from the outbox, if they were stored.
         """
-        if len(self.queue) >= STORE_QUEUE.value:
+        if len(self.queue) >= STORE_QUEUE_EVENTS.value:
             if event.seq is None:
                 return
             self.queue.clear()
         self.queue.append(event)
         self.wake.set()
 
-    def accepts(self, event: Stamped) -> bool:
+    def accepts(self, event: StampedEvent) -> bool:
         """Return whether an event belongs to the followed session, or to none."""
-        return self.session is None or session_of(event.event) in {self.session, None}
+        return self.session is None or get_session_id(event.event) in {self.session, None}
 
 
 class Followers:
@@ -79,7 +83,7 @@ class Followers:
         if not self._followers:
             return
         for seq, event in enumerate(events, first_seq):
-            stamped_event = Stamped(seq, event)
+            stamped_event = StampedEvent(seq, event)
             for follower in self._followers:
                 follower.offer(stamped_event)
 
@@ -87,11 +91,11 @@ class Followers:
         """Offer a live event to every follower. `directory`: see `Store.publish_live`."""
         if not self._followers:
             return
-        stamped_event = Stamped(None, event, directory)
+        stamped_event = StampedEvent(None, event, directory)
         for follower in self._followers:
             follower.offer(stamped_event)
 
-    async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[Stamped, None]:
+    async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[StampedEvent, None]:
         """Yield the stored events after the number `after`, then new ones and live ones in their order, for ever.
 
         `session`: only the events of this session, and of no session. `root`: of the events that are read from the
@@ -105,13 +109,16 @@ class Followers:
         self._followers.add(follower)
         self._start_timer()
         try:
+            # Registered first, then read: an event that is stored meanwhile is in the queue, so none is missed.
             follower.is_behind = True
             while True:
                 while follower.queue:
                     item = follower.queue.popleft()
                     if item.seq is not None:
+                        # It was read from the outbox already.
                         if item.seq <= last:
                             continue
+                        # Numbers in between are events of other processes, or were dropped from the queue.
                         for stamped_event in read_event_range(self._outbox, last, item.seq, roots):
                             if follower.accepts(stamped_event):
                                 yield stamped_event
@@ -157,7 +164,8 @@ class Followers:
         self._timer = None
         if not self._followers:
             return
-        self._empty_polls += 1  # reset by a follower that then finds an event for itself
+        # A follower that finds an event for itself sets it back to 0.
+        self._empty_polls += 1
         self._start_timer()
         if self._outbox.has_foreign_changes():
             for follower in self._followers:

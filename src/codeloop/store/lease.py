@@ -1,4 +1,7 @@
-"""Leases of sessions: only one process works on a session at a time. The lease of an ended process is taken over."""
+"""Leases of sessions: only one process works on a session at a time. A turn acquires the lease and renews it.
+
+The lease of a process that has ended can be acquired by another one at once, where that process is visible.
+"""
 
 import asyncio
 import os
@@ -7,17 +10,17 @@ from contextlib import suppress
 
 import msgspec
 
-from codeloop.kit.processes import ALIVE, is_own_scope, machine_of, pid_scope, start_time
+from codeloop.kit.processes import UNKNOWN_START_TIME, get_machine_name, is_own_scope, read_pid_scope, read_start_time
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.limits import LEASE
+from codeloop.schema.limits import LEASE_TIME
 from codeloop.store.database import Database
 
 
 class LeaseHolder(msgspec.Struct, frozen=True):
     """The process that holds a lease. `started`: when the process started, since process ids are reused.
 
-    `host`: the machine or container in which `pid` is valid, as `pid_scope` names it. `until`: the end of the lease, in
-    ms since the epoch.
+    `host`: the machine or container in which `pid` is valid, as `read_pid_scope` names it. `expires_at`: the end of the
+    lease, in ms since the epoch.
     """
 
     host: str
@@ -31,8 +34,8 @@ class Leases:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._host = pid_scope()
-        self._start_time = start_time(os.getpid())
+        self._host = read_pid_scope()
+        self._start_time = read_start_time(os.getpid())
 
     def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError), which names the process, if another process works on a session."""
@@ -45,17 +48,18 @@ class Leases:
             )
 
     def acquire(self, session_id: str) -> None:
-        """Take a session's lease, or renew it. Raises as `check` does."""
+        """Acquire a session's lease, or renew it. Raises OperationError as `check_free` does."""
         with self._db.transaction():
             self.check_free(session_id)
-            row = (session_id, self._host, os.getpid(), self._start_time, _read_clock_ms() + LEASE.value)
+            row = (session_id, self._host, os.getpid(), self._start_time, _read_clock_ms() + LEASE_TIME.value)
             sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, row)
 
     async def keep_renewing(self, session_id: str) -> None:
         """Renew a lease until cancelled."""
         while True:
-            await asyncio.sleep(LEASE.seconds / 3)
+            await asyncio.sleep(LEASE_TIME.seconds / 3)
+            # A failed renewal is tried again before the lease ends; the turn itself reports a database that fails.
             with suppress(CodeloopError):
                 self.acquire(session_id)
 
@@ -83,13 +87,13 @@ class Leases:
     def _is_alive(self, holder: LeaseHolder) -> bool:
         """Return whether a holder is alive: found out from its process where that is visible, else from the expiry."""
         if is_own_scope(holder.host):
-            start = start_time(holder.pid)
+            start = read_start_time(holder.pid)
             if start != holder.started:
                 return False
-            if start != ALIVE:
+            if start != UNKNOWN_START_TIME:
                 return True
         return (
-            _read_clock_ms() <= holder.expires_at <= _read_clock_ms() + LEASE.value
+            _read_clock_ms() <= holder.expires_at <= _read_clock_ms() + LEASE_TIME.value
         )  # an end later than that: the clock was set back
 
 
@@ -97,8 +101,8 @@ def _describe_host(host: str) -> str:
     """Return the words that say where a process runs; "": on this machine."""
     if is_own_scope(host):
         return ""
-    machine = machine_of(host)
-    is_same = machine == machine_of(pid_scope())
+    machine = get_machine_name(host)
+    is_same = machine == get_machine_name(read_pid_scope())
     return f" of another container or machine named {machine}" if is_same else f" on {machine}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from codeloop.schema.event import Stamped, StoredEvent, session_of
+from codeloop.schema.event import StampedEvent, StoredEvent, get_session_id
 from codeloop.schema.limits import STORE_EVENTS
 from codeloop.store.database import Database
 
@@ -12,9 +12,9 @@ _encode_json = msgspec.json.Encoder().encode
 _event_decoder: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 
 BATCH_SIZE = 500
-"""Events that are read at once."""
+"""The number of events that are read at once, so that a long replay does not hold all of them in memory."""
 PRUNE_INTERVAL = 1_000
-"""Events between two deletions of old ones: deleting costs more than adding."""
+"""The number of events between two deletions of old ones: deleting costs more than adding."""
 _ORDER_CLAUSE = "ORDER BY seq LIMIT ?3"
 _TREE_FILTER = """AND (session_id IS NULL OR session_id IN (
     WITH RECURSIVE tree (id) AS (
@@ -31,10 +31,12 @@ class Outbox:
 
     def add(self, event: StoredEvent) -> int:
         """Add an event, within the caller's transaction; return its number."""
-        row = (session_of(event), _encode_json(event))
+        row = (get_session_id(event), _encode_json(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
-    def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
+    def read_events(
+        self, after: int, until: int | None = None, roots: Collection[str] | None = None
+    ) -> list[StampedEvent]:
         """Return the stored events with `after < seq < until`, in order, at most a batch of them.
 
         `roots`: only the events of these sessions, of their subagents, and of no session. SQLite filters out the other
@@ -47,7 +49,7 @@ class Outbox:
             rows = self._db.fetch_all(
                 f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}", after, until, BATCH_SIZE, _encode_json(tuple(roots))
             )
-        return [Stamped(seq, _event_decoder.decode(data)) for seq, data in rows]
+        return [StampedEvent(seq, _event_decoder.decode(data)) for seq, data in rows]
 
     def read_first_seq(self) -> int:
         """Return the number of the oldest stored event; 0: there is none."""
@@ -56,6 +58,7 @@ class Outbox:
 
     def read_last_seq(self) -> int:
         """Return the highest number that was ever given to an event."""
+        # Not `max(seq)`: the newest events may be deleted with their session, and no number is used twice.
         row = self._db.fetch_one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
 
@@ -67,10 +70,11 @@ class Outbox:
         return is_new
 
     def prune(self, first: int, last: int) -> None:
-        """Delete the oldest events if a multiple of `PRUNE_EVERY` is among the new numbers, `first` to `last`."""
+        """Delete the oldest events if a multiple of `PRUNE_INTERVAL` is among the new numbers, `first` to `last`."""
         if last // PRUNE_INTERVAL != (first - 1) // PRUNE_INTERVAL:
             self._db.execute("DELETE FROM event WHERE seq <= ?", (last - STORE_EVENTS.value,))
 
     def _read_data_version(self) -> int:
+        # SQLite changes this number when another connection has committed; reading it does not touch the tables.
         row = self._db.fetch_one("PRAGMA data_version")
         return row[0] if row else 0

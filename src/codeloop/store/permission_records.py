@@ -20,7 +20,7 @@ WORKDIR_KEY = "workdir"
 ADDRESS_KEY = "address"
 """The key in a request's metadata for the current addresses of a host, and why they are not public."""
 _PRUNE_INTERVAL = 100
-"""Decisions between two deletions of old ones."""
+"""The number of decisions between two deletions of old ones."""
 _SELECT_GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
 _SELECT_SESSION_GRANTS = """
     WITH RECURSIVE line(id) AS (
@@ -31,7 +31,7 @@ _SELECT_SESSION_GRANTS = """
 
 
 def get_grant_scope(metadata: JSON) -> str:
-    """Return the limit of a grant besides its patterns: a command's directory, a host's address, or ""."""
+    """Return what else limits a grant besides its patterns: a command's directory, a host's address, or ""."""
     location = metadata.get(WORKDIR_KEY) or metadata.get(ADDRESS_KEY)
     return location if isinstance(location, str) else ""
 
@@ -71,13 +71,14 @@ class PermissionRecords:
                 self._db.execute("DELETE FROM remembered WHERE id = ?", (each,))
 
     def store_decision(self, decision: Decision) -> None:
-        """Store a decision; once in `_PRUNE_EVERY` decisions, delete the oldest."""
+        """Store a decision; once in `_PRUNE_INTERVAL` decisions, delete the oldest."""
         number = self._db.execute(
             "INSERT INTO decision (session_id, action, data) VALUES (?, ?, ?)",
             (decision.session_id, decision.action, _encode_json(decision)),
         )
         if number % _PRUNE_INTERVAL == 0:
-            with suppress(StoreError):  # the decision is stored; old ones can be removed next time
+            # The decision is stored, so this must not fail; old ones can be removed next time.
+            with suppress(StoreError):
                 self._db.execute("DELETE FROM decision WHERE id <= ?", (number - STORE_DECISIONS.value,))
 
     def list_decisions(

@@ -1,4 +1,7 @@
-"""Read-only queries: filtered lists of sessions, pages of messages, searches, costs."""
+"""Read-only queries on a project's database: lists of sessions, pages of messages, searches, costs.
+
+Reports and handlers use them through `Store.queries`, or through `open_queries` for a project that is not open.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -22,15 +25,16 @@ _message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 NO_LIMIT = 1 << 60
-"""As a limit: all rows. Larger than any number of rows, and than any time in ms."""
+"""A `limit` that returns all rows. It is also later than any time in ms."""
 _TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
 """The first bytes of stored parts of these types: msgspec writes the tag first."""
 
 
 class SessionFilter(Struct, frozen=True, kw_only=True):
-    """Which sessions to list; None: all. `below`: a path in the work tree, for sessions at or below it.
+    """The sessions to list; a field that is None accepts all.
 
-    `roots`: only those that are no subagents; `start`: only those changed since, in ms; `search`: a part of the title.
+    `below`: a path in the work tree; accepts sessions at this path and below it. `only_roots`: leaves subagents out.
+    `changed_since`: in ms since the epoch. `search`: a part of the title, in any case.
     """
 
     directory: str | None = None
@@ -42,13 +46,13 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
 
 
 class AnswerCost(msgspec.Struct, frozen=True):
-    """The cost of an answer in dollars, as the stored message has it."""
+    """The only field that a sum of costs decodes of a stored answer: dollars."""
 
     cost: float
 
 
 class AnswerUsage(msgspec.Struct, frozen=True):
-    """The fields of a stored answer that are summed up."""
+    """The fields of a stored answer that statistics add up."""
 
     cost: float
     tokens: Tokens
@@ -101,6 +105,7 @@ class UsedDirectory(Struct, frozen=True):
 _decode_answer_usage = msgspec.json.Decoder(AnswerUsage).decode
 _decode_side_usage = msgspec.json.Decoder(SideUsage).decode
 _decode_answer_cost = msgspec.json.Decoder(AnswerCost).decode
+# A fork copies older messages; the last condition counts them only once, in the session that paid for them.
 _SELECT_ANSWERS_SINCE = """
     SELECT message.id, message.session_id, message.created, message.data
     FROM message JOIN session ON session.id = message.session_id
@@ -129,6 +134,7 @@ class Queries:
                     OR substr(json_extract(CAST(data AS TEXT), '$.path'), 1, length(?5) + 1) = ?5 || '/')
             ORDER BY updated DESC, id LIMIT ?6"""
         search = session_filter.search or ""
+        # LIKE accepts more titles than match, so the limit can only be applied below.
         limit = NO_LIMIT if search else session_filter.limit
         values = (
             session_filter.directory,
@@ -148,6 +154,7 @@ class Queries:
 
     def list_session_overviews(self, limit: int) -> list[SessionOverview]:
         """Return the states of sessions, newest change first."""
+        # Only overviews need it, so most runs don't load it.
         from codeloop.store.session_states import list_session_overviews
 
         return list_session_overviews(self._db, limit)
@@ -185,6 +192,7 @@ class Queries:
         sql = """
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
             ORDER BY created DESC, id DESC LIMIT ?"""
+        # One row more than the page holds tells whether there are older messages.
         count = NO_LIMIT if limit is None else limit + 1
         rows = self._db.fetch_all(sql, session_id, created, message_id, count)
         page = rows if limit is None else rows[:limit]
@@ -215,6 +223,7 @@ class Queries:
             WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
             ORDER BY message.created, part.id"""
         matches: list[tuple[Message, TextPart]] = []
+        # Parts are stored as JSON: the text is searched for as JSON escapes it, without the quotes.
         pattern = make_like_pattern(msgspec.json.encode(text).decode()[1:-1])
         for data, info in self._db.fetch_all(sql, session_id, len(_TEXT_PART_PREFIX), _TEXT_PART_PREFIX, pattern):
             part = _part_decoder.decode(data)
@@ -250,7 +259,7 @@ class Queries:
         return requests + self._list_side_requests(since)
 
     def list_request_costs(self, since: int) -> list[tuple[str, int, float]]:
-        """Return session, time (ms) and dollars of each request that `steps` returns; this is faster."""
+        """Return session id, time (ms) and dollars of each request of `list_request_usages`; this is faster."""
         costs = [
             (name, at, _decode_answer_cost(data).cost)
             for _, name, at, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since)
@@ -269,7 +278,8 @@ class Queries:
             for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)
         ]
         for session_id, data in rows:
-            with suppress(msgspec.DecodeError):  # a client may write metadata of its own
+            # A client may have written its own metadata under the same key.
+            with suppress(msgspec.DecodeError):
                 used = _decode_side_usage(data)
                 model = f"{used.provider_id}/{used.model_id}"
                 requests.append(RequestUsage(session_id, used.created, used.cost, used.tokens, model, is_step=False))

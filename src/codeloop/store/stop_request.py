@@ -1,6 +1,6 @@
-"""Requests to stop turns, made by changing a file that running processes watch.
+"""Requests to stop turns of other processes. A request changes a file, which running turns poll.
 
-One file stands for all sessions, and one for each session.
+There is one file for all sessions, and one for each session.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from codeloop.kit.small_files import write_atomically
-from codeloop.schema.bounds.session import STOP_LOOK
+from codeloop.schema.bounds.session import STOP_POLL
 
 
 def get_session_stop_file(stop_file: Path, session_id: str) -> Path:
@@ -26,7 +26,7 @@ async def wait_for_stop(*files: Path) -> None:
     """Return once one of the files changes, which asks the turns that run now to stop."""
     before = [_file_state(file) for file in files]
     while True:
-        await asyncio.sleep(STOP_LOOK.seconds)
+        await asyncio.sleep(STOP_POLL.seconds)
         if [_file_state(file) for file in files] != before:
             return
 

@@ -1,7 +1,7 @@
-"""The store of a project's sessions: the only writer of state, and the only publisher of events.
+"""The store of a project's sessions, the only writer of its database. Handlers, turns and the server use it.
 
-`append` applies events to the state tables and adds them to the outbox, in one transaction; then it gives them to the
-followers. `publish_live` only gives an event to the followers. All calls are made on the event loop's thread: a
+`append` applies events to the state tables and adds them to the outbox, in one transaction; then it passes them to the
+followers. `publish_live` only passes an event to the followers. All calls are made on the event loop's thread: a
 transaction takes about 25 µs.
 """
 
@@ -19,10 +19,10 @@ from codeloop.schema.event import (
     MessageRemoved,
     PartUpdated,
     SessionDeleted,
-    Stamped,
+    StampedEvent,
     StoredEvent,
-    session_of,
-    session_updated,
+    get_session_id,
+    make_session_updated,
 )
 from codeloop.schema.live_events import Idle, LiveEvent, Status, StatusChanged
 from codeloop.schema.message import Session, Todo
@@ -38,18 +38,18 @@ from codeloop.store.tables import apply_event, read_entries
 
 
 class SessionFacts:
-    """The facts about a session's environment, one JSON text for each session; the first that is stored stays."""
+    """The facts about the environment of each session, as JSON; the first that are stored for a session stay."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def find(self, session_id: str) -> str | None:
-        """Return the facts of a session; None: none are stored yet."""
+        """Return the facts of a session, or None if none are stored."""
         row = self._db.fetch_one("SELECT data FROM facts WHERE session_id = ?", session_id)
         return row[0] if row else None
 
     def add(self, session_id: str, facts: str) -> None:
-        """Store the facts of a session, unless it has some."""
+        """Store the facts of a session, unless it already has facts."""
         self._db.execute("INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts))
 
 
@@ -59,7 +59,7 @@ _decode_question = msgspec.json.Decoder(QuestionRequest).decode
 _decode_request = msgspec.json.Decoder(PermissionRequest).decode
 
 MAX_OPEN_VIEWS = 8
-"""Conversations that are kept in memory, those used last."""
+"""The number of conversations that are kept in memory; the least recently used one is dropped."""
 
 
 class Store:
@@ -73,7 +73,7 @@ class Store:
         self.facts = SessionFacts(self._db)
         self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
-        """The last status that this process published of each session that is not idle."""
+        """The status of each session that is not idle, by session id, as this process last published it."""
         self.outbox = Outbox(self._db)
         """The stored events."""
         self._followers = Followers(self.outbox)
@@ -100,13 +100,13 @@ class Store:
         def make_events() -> Sequence[StoredEvent]:
             session = self.get_session(session_id)
             result.append(change(session))
-            return before if result[0] is session else (*before, session_updated(result[0]))
+            return before if result[0] is session else (*before, make_session_updated(result[0]))
 
         self.append_made_events(make_events)
         return result[0]
 
     def append_made_events(self, make_events: Callable[[], Sequence[StoredEvent]]) -> int:
-        """Store the events that `make` returns, as `append` does; what `make` reads is read in the same transaction."""
+        """Store the events that `make_events` returns, as `append` does. It is called inside the transaction."""
         seq = 0
         with self._db.transaction():
             events = make_events()
@@ -116,12 +116,15 @@ class Store:
                 seq = self.outbox.add(event)
         if not events:
             return self.read_last_seq()
+        # Events of other processes have smaller numbers, so the views need them before these.
         first = seq - len(events) + 1
         self._apply_foreign_events(first)
         self._apply_to_views(events)
         self._last_seen = seq
         self._followers.publish(first, events)
-        with suppress(StoreError):  # the events are stored; old ones can be removed next time
+        # The events are stored; old ones can be removed next time.
+        # The events are stored, so this must not fail; old ones can be removed next time.
+        with suppress(StoreError):
             self.outbox.prune(first, seq)
         return seq
 
@@ -138,7 +141,7 @@ class Store:
 
     def follow(
         self, after: int | None = None, *, session: str | None = None, root: str | None = None
-    ) -> AsyncGenerator[Stamped, None]:
+    ) -> AsyncGenerator[StampedEvent, None]:
         """Yield every stored event after the number `after` (None: from now on), then live ones, without a gap.
 
         Stored events come from all processes, live ones from this one. `session`: only the events of this session, and
@@ -174,7 +177,8 @@ class Store:
         view, entries = self._open_view(session_id)
         if not view.is_trimmed:
             return view.take_snapshot()
-        if not entries:  # the view was already open, and trimmed
+        # No entries: the view was open already, and holds only those that requests need.
+        if not entries:
             entries = read_entries(self._db, session_id)
         return Conversation(view.session, tuple(entries))
 
@@ -218,7 +222,7 @@ class Store:
         """Return the highest sequence number that was ever given to an event."""
         return self.outbox.read_last_seq()
 
-    # Updating the views
+    # Views of other processes' changes
 
     def _apply_foreign_events(self, until: int | None) -> None:
         """Apply the events that other processes have stored since the last call to the open views.
@@ -232,6 +236,7 @@ class Store:
             return
         while self._last_seen + 1 < until:
             batch = self.outbox.read_events(self._last_seen, until, self._views)
+            # Events that no view has seen were pruned: the views are read anew from the state tables.
             if self.outbox.read_first_seq() > self._last_seen + 1:
                 self._views.clear()
             self._apply_to_views(each.event for each in batch)
@@ -245,7 +250,7 @@ class Store:
                 case SessionDeleted(properties=p):
                     self._views.pop(p.session_id, None)
                 case _:
-                    view = self._views.get(session_of(event) or "")
+                    view = self._views.get(get_session_id(event) or "")
                     if view is None:
                         continue
                     if view.is_trimmed and isinstance(event, MessageRemoved):

@@ -1,4 +1,4 @@
-"""The states of subagents: stored in their sessions' metadata, and corrected by what is running now."""
+"""The states of subagents, stored in the metadata of their sessions; reading one corrects it by what runs now."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -14,7 +14,7 @@ from codeloop.store.store import Store
 
 SubagentStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 _MAX_FILES = 40
-"""Changed files that a report lists by name."""
+"""The number of changed files that a report lists by name."""
 STATE_KEY = "task"
 """The key in a session's metadata for the subagent's state."""
 

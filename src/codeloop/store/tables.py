@@ -1,4 +1,4 @@
-"""The state tables of the database: applies events to them, and reads a session's messages from them."""
+"""The state tables of the database: the store applies events to them, and reads a session's messages from them."""
 
 import msgspec
 

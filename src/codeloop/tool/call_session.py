@@ -15,9 +15,9 @@ from codeloop.schema.event import (
     QuestionReplied,
     Todos,
     TodoUpdated,
-    message_updated,
-    part_updated,
-    session_updated,
+    make_message_updated,
+    make_part_updated,
+    make_session_updated,
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
@@ -239,9 +239,9 @@ class CallSession:
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
         session = replace(view.session, agent=agent)
         self._store.append(
-            session_updated(session),
-            message_updated(message),
-            part_updated(part),
+            make_session_updated(session),
+            make_message_updated(message),
+            make_part_updated(part),
         )
 
     async def ask_questions(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:

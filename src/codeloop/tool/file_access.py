@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from codeloop.kit.diff import Diff, trim_indent, unified_diff
-from codeloop.kit.guarded_paths import fold, is_confirmed, is_protected, is_secret
+from codeloop.kit.diff import Diff, make_unified_diff, trim_indent
+from codeloop.kit.guarded_paths import fold_path, is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import escape_names
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
@@ -166,7 +166,7 @@ def make_permission_name(workspace: Workspace, real: Path) -> str:
     """Return the path that permission rules match, for a resolved path."""
     # Guarded files are compared as on a disk that ignores case, where `.ENV` is the file `.env`.
     name = workspace.relative(real) or "."
-    return fold(name) if is_protected(name) or is_secret(name) else name
+    return fold_path(name) if is_protected(name) or is_secret(name) else name
 
 
 def is_free_to_read(ctx: ToolContext, real: Path) -> bool:
@@ -206,7 +206,9 @@ def make_edit_needs(
     """
     files_by_name = {make_permission_name(workspace, real): real for real in files}
     protected = {name: real for name, real in files_by_name.items() if is_protected(name)}
-    confirmed = {name: real for name, real in files_by_name.items() if is_confirmed(name) and name not in protected}
+    confirmed = {
+        name: real for name, real in files_by_name.items() if needs_confirmation(name) and name not in protected
+    }
     plain = {name: real for name, real in files_by_name.items() if name not in protected and name not in confirmed}
     needs = [
         Need(
@@ -310,7 +312,7 @@ def _get_change_type(change: FileChange) -> str:
 
 def make_diff(change: FileChange) -> Diff:
     """Return the diff of a change under the path that the model used, without the indentation that all lines share."""
-    diff = unified_diff(
+    diff = make_unified_diff(
         str(change.target.path), replace_undecodable(change.text_before), replace_undecodable(change.text_after)
     )
     return replace(diff, patch=trim_indent(diff.patch))

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.kit.text.truncate import Keep
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.message import ModelRef
@@ -207,7 +207,7 @@ class BuiltinTool(Struct, frozen=True):
     @property
     def implementation(self) -> Tool:
         """The `Tool` of this row; its module is imported now."""
-        implementation: Tool = load(self.target)
+        implementation: Tool = load_object(self.target)
         return implementation
 
 

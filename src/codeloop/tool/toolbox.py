@@ -11,7 +11,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
-from codeloop.schema.part import NOTE
+from codeloop.schema.part import NOTE_KEY
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import drop_nulls, format_signature
@@ -44,7 +44,7 @@ class PreparedCall(Struct, frozen=True):
             return result
         note = f"(Note: {self.note}.)"
         output = result.output.rstrip("\n") + f"\n\n{note}"
-        return replace(result, output=output, metadata={**result.metadata, NOTE: note})
+        return replace(result, output=output, metadata={**result.metadata, NOTE_KEY: note})
 
 
 class InvalidToolCall(Struct, frozen=True):

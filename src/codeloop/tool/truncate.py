@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.text.truncate import Keep, count_lines, cut
+from codeloop.kit.text.truncate import Keep, count_lines, cut_text
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
@@ -43,7 +43,7 @@ def truncate_output(
     except OSError as error:
         path, where = None, f"it could not be saved ({error.strerror})"
     note_bytes = _NOTE_BYTES + len(where.encode("utf-8", "replace"))
-    part = cut(text, max(1, lines - _NOTE_LINES), max(1, size - note_bytes), keep)
+    part = cut_text(text, max(1, lines - _NOTE_LINES), max(1, size - note_bytes), keep)
     count = "1 line" if part.lines == 1 else f"{part.lines} lines"
     note = f"[{count} ({part.bytes} bytes) of the output left out here; {where}]"
     output = f"{note}\n\n{part.tail}" if keep == "tail" else f"{part.head.rstrip()}\n\n{note}"

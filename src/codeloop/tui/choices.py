@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
-from codeloop.kit.small_files import from_home
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
 from codeloop.tui.keys.keymap import Keymap
@@ -63,7 +63,7 @@ class Choices:
             client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), read_configuration(client)
         )
         self._configured_model = parse_model_name(configuration.get("model"))
-        self._profile = str(configuration.get(PROFILE) or "")
+        self._profile = str(configuration.get(PROFILE_KEY) or "")
 
     def save(self, key: str, value: str) -> None:
         """Save a choice for the next start. Raises CodeloopError when it can't be written."""
@@ -94,8 +94,8 @@ class Choices:
 
     def profile_of(self, tab: SessionTab) -> str:
         """Return the permission profile of a tab's session; "": none was chosen or configured."""
-        metadata = tab.session.metadata if tab.session is not None else {PROFILE: tab.profile}
-        return str((metadata or {}).get(PROFILE) or self._profile)
+        metadata = tab.session.metadata if tab.session is not None else {PROFILE_KEY: tab.profile}
+        return str((metadata or {}).get(PROFILE_KEY) or self._profile)
 
     @property
     def primary_agents(self) -> list[Agent]:
@@ -180,7 +180,7 @@ class Choices:
         name = format_reference(model) if model is not None else none
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
-        home = str(from_home("~"))
+        home = str(expand_user_path("~"))
         hint_command, words = _choose_hint(tab, keys)
         shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return StatusContent(
@@ -224,5 +224,5 @@ def find_model(choices: Choices, name: str) -> ModelRef:
     if matches:
         raise UsageProblem(f"Several providers have {name}: {', '.join(matches)}.")
     raise UsageProblem(
-        f"There is no model {name}.{suggest_names(find_similar(name, names, parts=True))} /models lists all."
+        f"There is no model {name}.{format_suggestion(find_similar(name, names, parts=True))} /models lists all."
     )

@@ -13,7 +13,7 @@ from textual.timer import Timer
 
 from codeloop import __version__
 from codeloop.client.client import Client
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
@@ -187,7 +187,7 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def run_command(self, command: UiCommand, words: str = "") -> None:
         """Run a command in the background; `words`: what was typed after its name."""
-        task = self.start_task(load(f"tui.{command.run}")(self, words))
+        task = self.start_task(load_object(f"tui.{command.run}")(self, words))
         self.tasks[task] = time.monotonic()
 
     async def read_until(self, message_id: str) -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.limits import FACTS
+from codeloop.schema.limits import FACTS_BYTES
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state
 from codeloop.workspace.project_checks import has_usable_check, project_checks
@@ -37,9 +37,9 @@ def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -
 
         missing = find_missing_test_packages(directory, root, environment)
     tail = [*([f"Its own checks: {checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
-    remaining = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
+    remaining = FACTS_BYTES.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
     if remaining < 0:
-        tail = [_cut(line, FACTS.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
+        tail = [_cut(line, FACTS_BYTES.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
         remaining = 0
     names = _names(there, remaining)
     return "\n".join((*head, *([names] if names else []), *tail))

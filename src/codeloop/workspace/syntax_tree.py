@@ -11,7 +11,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from codeloop.schema.bounds.reading import TREE_PARSE, TREE_SIZE
+from codeloop.schema.bounds.reading import GRAMMAR_PARSE_TIME, GRAMMAR_TEXT
 
 if TYPE_CHECKING:
     import ast
@@ -59,7 +59,7 @@ def parse_tree(text: str, suffix: str) -> Node | None:
     `suffix`: that of the file's name, such as `.go`. Syntax errors are nodes of type `ERROR`.
     """
     name = LANGUAGES.get(suffix.removeprefix(".").lower())
-    if name is None or len(text) > TREE_SIZE.value:
+    if name is None or len(text) > GRAMMAR_TEXT.value:
         return None
     from tree_sitter import Parser
 
@@ -67,7 +67,7 @@ def parse_tree(text: str, suffix: str) -> Node | None:
         text = text.replace(unsupported, replacement)
     # Some grammars report an error for a last line without a line end.
     source = f"{text}\n".encode("utf-8", "surrogateescape")
-    deadline = time.monotonic() + TREE_PARSE.seconds
+    deadline = time.monotonic() + GRAMMAR_PARSE_TIME.seconds
     try:
         tree = Parser(_load_grammar(name)).parse(
             lambda offset, _: source[offset : offset + 65536],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
@@ -159,7 +159,7 @@ class Workspace:
 
         The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name.
         """
-        absolute = Path(os.path.normpath((base or self.directory) / from_home(path)))
+        absolute = Path(os.path.normpath((base or self.directory) / expand_user_path(path)))
         if path.startswith(OUTPUT) and "/" not in path and not os.path.lexists(absolute):
             saved_output = self.scratch / path
             absolute = saved_output if os.path.lexists(saved_output) else absolute

@@ -12,7 +12,7 @@ from codeloop.agent.answer.changed_tests import (
     has_moved_commit,
     is_check_file,
 )
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import SnapshotFileDiff
@@ -27,7 +27,7 @@ NAMED = "tests/test_shop.py"
 
 
 def diff(file: str, before: str | None, after: str | None) -> SnapshotFileDiff:
-    made = unified_diff(file, before or "", after or "")
+    made = make_unified_diff(file, before or "", after or "")
     status = "added" if before is None else "deleted" if after is None else "modified"
     return SnapshotFileDiff(
         file=file, patch=made.patch, additions=made.additions, deletions=made.deletions, status=status

@@ -9,7 +9,7 @@ from codeloop.agent.answer.checks import CheckRun, describe_problem, list_checks
 from codeloop.agent.answer.reminders import announces_step
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
-from codeloop.schema.part import REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolTime
+from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime
 from tests.support.project import Rig, call, calls, rig
 
 DONE = ScriptedAnswer(text="Done.")
@@ -23,7 +23,7 @@ def reason_of(answer: MessageWithParts) -> str:
 
 def reminders(it: Rig) -> list[str]:
     parts = [part for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
-    return [str((part.metadata or {})[REMINDER]) for part in parts if REMINDER in (part.metadata or {})]
+    return [str((part.metadata or {})[REMINDER_KEY]) for part in parts if REMINDER_KEY in (part.metadata or {})]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
 from codeloop.agent.answer.changed_tests import ChangedTest, find_test_changes, list_call_diffs
 from codeloop.agent.answer.checks import describe_problem, find_failure, list_checks, read_failures
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.ids import new_id
@@ -35,7 +35,7 @@ def bash(command: str, code: int = 0, output: str = "") -> ToolPart:
 
 def edit(before: str, after: str, file: str = "tests/test_shop.py") -> ToolPart:
     return tool(
-        "edit", {"filePath": file}, "", {"diff": unified_diff(f"/home/me/{file}", before, after).patch}, title=file
+        "edit", {"filePath": file}, "", {"diff": make_unified_diff(f"/home/me/{file}", before, after).patch}, title=file
     )
 
 

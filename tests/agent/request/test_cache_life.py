@@ -8,7 +8,7 @@ from codeloop.agent.request.cache_life import wants_hour
 from codeloop.model.chat import Prices
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
-from codeloop.schema.event import message_updated
+from codeloop.schema.event import make_message_updated
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -56,6 +56,6 @@ async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(t
         for info, minutes in zip(answers, (20, 1), strict=True):
             tokens = Tokens(input=0, output=5, reasoning=0, cache=CacheTokens(read=0, write=9_000))
             time = replace(info.time, created=info.time.created - minutes * MINUTE)
-            it.project.store.append(message_updated(replace(info, tokens=tokens, time=time)))
+            it.project.store.append(make_message_updated(replace(info, tokens=tokens, time=time)))
         await it.prompt("three")
         assert [request.wants_hour_cache for request in it.model.requests] == [False, False, True]

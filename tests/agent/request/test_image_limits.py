@@ -13,7 +13,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
-from codeloop.schema.limits import IMAGES
+from codeloop.schema.limits import REQUEST_IMAGES
 from codeloop.schema.operation import PROMPT
 from codeloop.schema.wire import replace
 from tests.support.project import call, calls, rig, words
@@ -65,8 +65,8 @@ async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp
         assert answer.stop.reason == "done"
         request = [r for r in room.model.requests if r.tools][-1]
         shown = [p for turn in request.messages if isinstance(turn, UserModelMessage) for p in turn.content]
-        assert sum(isinstance(piece, ImagePiece) for piece in shown) == IMAGES.value
-        assert sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown) == 300 - IMAGES.value
+        assert sum(isinstance(piece, ImagePiece) for piece in shown) == REQUEST_IMAGES.value
+        assert sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown) == 300 - REQUEST_IMAGES.value
 
 
 async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import ForkSession
-from codeloop.schema.limits import FACTS
+from codeloop.schema.limits import FACTS_BYTES
 from codeloop.schema.operation import PROMPT, SESSION_FORK
 from tests.support.project import call, calls, rig
 
@@ -92,4 +92,4 @@ async def test_the_environment_takes_at_most_its_bytes_more(tmp_path: Path) -> N
         await it.prompt("one")
         told = environment(it.model.requests[0].system)
     own = told[: told.index("Git:")]
-    assert FACTS.value - 60 < len(told.encode()) - len(own.encode()) <= FACTS.value + 1
+    assert FACTS_BYTES.value - 60 < len(told.encode()) - len(own.encode()) <= FACTS_BYTES.value + 1

@@ -14,11 +14,11 @@ from codeloop.app.handlers.session.session import update
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.rules import judge_need
 from codeloop.schema.api.session_requests import ForkSession, UpdateSession
-from codeloop.schema.event import message_updated, session_created
+from codeloop.schema.event import make_message_updated, make_session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Session, SessionModel
 from codeloop.schema.part import ToolPart, ToolStart, ToolStateRunning
-from codeloop.schema.permission import PROFILE, PROFILES, Need, PermissionRule, Trait
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, Need, PermissionRule, Trait
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Subtask
 from tests.store.states import updated
@@ -69,9 +69,9 @@ def made(it: Rig, chance: random.Random, parent: Session | None) -> Session:
         parent_id=parent.id if parent is not None else None,
         agent=chance.choice(AGENTS),
         permission=listed(some_rules(chance)),
-        metadata={PROFILE: chance.choice(PROFILES)} if chance.random() < 0.3 else None,
+        metadata={PROFILE_KEY: chance.choice(PROFILES)} if chance.random() < 0.3 else None,
     )
-    it.project.store.append(session_created(session))
+    it.project.store.append(make_session_created(session))
     return session
 
 
@@ -114,7 +114,7 @@ async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path
         store.append(updated(replace(store.get_session(it.session_id), agent="build")))
         assert verdict(it, child, edit) == 2
         built = replace(planned, id=new_id("msg"), agent="build")
-        store.append(message_updated(built))
+        store.append(make_message_updated(built))
         resumed = await run_subagent(it.project.engine, call_of(it, built.id), task(child.id), lambda _: None)
         assert resumed.session_id == child.id
         assert verdict(it, store.get_session(child.id), edit) == 0

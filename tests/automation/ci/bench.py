@@ -15,7 +15,7 @@ TEST = (
     "import unittest\nfrom calc import add\n\n\nclass TestAdd(unittest.TestCase):\n"
     "    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n"
 )
-LIMITS = {"automation.CI_RETRY": 5, "automation.CI_POLL": 50, "automation.CI_SETTLE": 10}
+LIMITS = {"automation.CI_RETRY": 5, "automation.CI_POLL": 50, "automation.CI_CLAIM_DELAY": 10}
 
 
 def make_bare(folder: Path, files: dict[str, str]) -> Path:

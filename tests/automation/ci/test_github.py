@@ -307,7 +307,7 @@ def test_two_requests_at_once_are_both_carried_out_one_after_the_other(tmp_path:
         for at, folder in enumerate(folders):
             shutil.copytree(tmp_path / "work", folder / "work")
             shutil.copytree(tmp_path / "home", folder / "home")
-            desk = Desk(folder, limits={**LIMITS, "automation.CI_SETTLE": 1_500})
+            desk = Desk(folder, limits={**LIMITS, "automation.CI_CLAIM_DELAY": 1_500})
             environment = it.environment("issue_comment", payloads[at], str(at + 1))
             jobs.append(desk.start("ci", "run", **environment))
         ends = [job.communicate(timeout=120) for job in jobs]

@@ -9,7 +9,7 @@ from msgspec import convert
 
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend.agents import build_rules
-from codeloop.kit.wildcard import TooManyOverlaps, matches, overlap
+from codeloop.kit.wildcard import TooManyOverlaps, intersect_wildcards, matches
 from codeloop.permission.rules import decide, find_last_match
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
@@ -48,7 +48,7 @@ def verdict(permission: str, pattern: str, rules: tuple[PermissionRule, ...]) ->
 @example("*a*", "*b*")
 @settings(max_examples=examples(150))
 def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: str) -> None:
-    both = overlap(one, other, CONFIG_OVERLAPS.value)
+    both = intersect_wildcards(one, other, CONFIG_OVERLAPS.value)
     for text in TEXTS:
         assert any(matches(text, part) for part in both) == (matches(text, one) and matches(text, other)), text
 
@@ -130,7 +130,7 @@ def test_the_home_directory_is_seen_behind_both_spellings(monkeypatch: pytest.Mo
 def test_wildcards_that_overlap_in_too_many_ways_end_in_a_denial() -> None:
     wild, wilder = "*a*b*c*d*e*", "*f*g*h*i*j*"
     with pytest.raises(TooManyOverlaps):
-        overlap(wild, wilder, CONFIG_OVERLAPS.value)
+        intersect_wildcards(wild, wilder, CONFIG_OVERLAPS.value)
     base = (rule("*:*:allow"), rule(f"bash:{wild}:deny"))
     assert verdict("bash", "fghijabcde", tighten(base, (rule(f"bash:{wilder}:ask"),))) == "deny"
     kept = tighten(base, (rule("bash:x:deny"), rule(f"bash:{wilder}:allow")))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.hooks.timings import HookTiming, HookTimings, read_timings, timings_file
-from codeloop.schema.bounds.extension import HOOK_TIMES, HOOK_TIMINGS
+from codeloop.schema.bounds.extension import HOOK_MEDIAN_SAMPLES, HOOK_TIMINGS
 from codeloop.schema.wire import replace
 
 BEFORE = "tool.execute.before"
@@ -30,11 +30,15 @@ def test_counts_of_two_processes_add_up(tmp_path: Path) -> None:
 def test_times_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeloop.extend.hooks.timings.HOOK_TIMINGS", replace(HOOK_TIMINGS, value=2))
     timings = HookTimings(tmp_path)
-    for took in range(HOOK_TIMES.value + 50):
+    for took in range(HOOK_MEDIAN_SAMPLES.value + 50):
         timings.note("a", BEFORE, float(took), "answered")
     timings.save()
     (row,) = read_timings(tmp_path)
-    assert (row.calls, len(row.times), row.times[0]) == (HOOK_TIMES.value + 50, HOOK_TIMES.value, 50.0)
+    assert (row.calls, len(row.times), row.times[0]) == (
+        HOOK_MEDIAN_SAMPLES.value + 50,
+        HOOK_MEDIAN_SAMPLES.value,
+        50.0,
+    )
     for label in "bc":
         timings.note(label, BEFORE, 1.0, "answered")
     timings.save()

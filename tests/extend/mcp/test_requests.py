@@ -10,7 +10,7 @@ import pytest
 from codeloop.extend.mcp.elicitation import SecretAsked, answers_of, questions_of
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
-from codeloop.schema.permission import NOBODY
+from codeloop.schema.permission import NOBODY_MESSAGE
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from tests.extend.mcp.world import World, plain, world
 from tests.support.project import until
@@ -50,7 +50,7 @@ async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
         assert told.startswith("A form of the MCP server p was refused by codeloop, not by the user: it asks for")
 
 
-@pytest.mark.parametrize(("message", "action"), [(None, "decline"), (NOBODY, "cancel")])
+@pytest.mark.parametrize(("message", "action"), [(None, "decline"), (NOBODY_MESSAGE, "cancel")])
 async def test_only_a_user_declines_a_form(tmp_path: Path, message: str | None, action: str) -> None:
     async with world(tmp_path) as it:
         calling = asyncio.create_task(it.call("form"))

@@ -36,7 +36,7 @@ def test_a_secret_that_is_known_is_hidden_though_it_has_no_form() -> None:
 
 def test_a_member_that_is_a_secret_by_its_name_is_hidden() -> None:
     value = {"apiKey": "abcd1234efgh", "rows": [{"password": "geheim!"}], "path": "/a/b1c2", "count": 3}
-    assert SecretHider().hide_all(value) == {
+    assert SecretHider().hide_in_json(value) == {
         "apiKey": REPLACEMENT,
         "rows": [{"password": REPLACEMENT}],
         "path": "/a/b1c2",

@@ -30,7 +30,7 @@ from codeloop.model.testing.answer_recorder import RecordingModel
 from codeloop.model.testing.replay import ReplayModel
 from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.wire import replace
 from tests.support.examples import examples
 
@@ -83,7 +83,7 @@ def parsed(arguments: str) -> object:
 def end_of(events: list[ModelEvent]) -> str:
     end = events[-1]
     assert isinstance(end, Finished)
-    return error_message(end.error) if end.error is not None else end.reason
+    return get_error_message(end.error) if end.error is not None else end.reason
 
 
 WORDS = st.lists(

@@ -26,7 +26,7 @@ from codeloop.model.chat import (
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, play_pieces, read_answers
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 
 ASK = UserModelMessage((TextPiece("go"),))
 MAIN = ModelRequest(system="s", messages=(ASK,), tools=(ToolSpec("read", "", {}), ToolSpec("bash", "", {})))
@@ -88,7 +88,7 @@ async def test_a_request_too_many_ends_with_an_error_that_says_so() -> None:
     assert isinstance(end, Finished)
     assert end.reason == "error"
     assert end.error is not None
-    assert "no further answer for a main request" in error_message(end.error)
+    assert "no further answer for a main request" in get_error_message(end.error)
 
 
 async def test_requests_without_tools_take_nothing_from_the_conversation() -> None:
@@ -131,7 +131,7 @@ async def test_an_error_and_a_finish_reason_are_given_as_they_are() -> None:
     assert isinstance(end, Finished)
     assert end.reason == "error"
     assert end.error is not None
-    assert error_message(end.error) == "busy"
+    assert get_error_message(end.error) == "busy"
     assert (await said(model))[-1] == Finished("length")
 
 

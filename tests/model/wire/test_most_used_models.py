@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.model.catalog.services import find_protocol
 from codeloop.model.catalog.variants import list_variants
 from codeloop.model.chat import ModelInfo, ToolSpec
@@ -38,7 +38,7 @@ async def test_each_model_is_asked_as_its_row_says_with_every_effort(info: Model
     assert protocol is not None
     async with ModelServer([Answer(text="ok")]) as server:
         endpoint = Endpoint(server.url.removesuffix("/v1") + BASES[protocol], key=KEY)
-        model: Any = load(ADAPTERS[protocol])(info, endpoint, quirks)
+        model: Any = load_object(ADAPTERS[protocol])(info, endpoint, quirks)
         for options in ({}, *list_variants(info).values()):
             got = await ask(model, **ASKED, temperature=0.5, options=options)
             assert got.text == "ok", got.end.error

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.kit.wildcard import ANY, WORDS
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.grammar import read_line
@@ -270,9 +270,9 @@ def test_lines_that_may_write_or_execute_are_not_read_only(line: str) -> None:
 
 
 def test_what_is_known_only_in_part_is_compared_in_part() -> None:
-    assert analyse("git $x").possible == (f"git{WORDS}",)
-    assert analyse('echo "a$x"').possible == (f"echo a{ANY}",)
-    assert analyse("$x y").possible[0] == ANY
+    assert analyse("git $x").possible == (f"git{ANY_WORDS}",)
+    assert analyse('echo "a$x"').possible == (f"echo a{ANY_TEXT}",)
+    assert analyse("$x y").possible[0] == ANY_TEXT
 
 
 @pytest.mark.parametrize("escape", [r"\9", r"\8", r"\u", r"\U99999999", r"\400", r"\uD800", r"\cx", r"\z", "\\²"])

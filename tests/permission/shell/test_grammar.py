@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.processes import find_program
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.proof import MachineFacts, prove
@@ -198,7 +198,7 @@ def _expected(line: str) -> list[list[re.Pattern[str]]]:
     assert proof.unproven == ""
     return [
         [
-            re.compile("val ue" if is_whole_variable(word) else re.escape(text).replace(ANY, ".*"), re.DOTALL)
+            re.compile("val ue" if is_whole_variable(word) else re.escape(text).replace(ANY_TEXT, ".*"), re.DOTALL)
             for word, text in zip(proved.command.words[1:], proved.argv[1:], strict=True)
         ]
         for proved in proof.commands

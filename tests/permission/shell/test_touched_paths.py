@@ -8,7 +8,7 @@ from posixpath import normpath
 
 import pytest
 
-from codeloop.kit.wildcard import ANY, WORDS, matches
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, matches
 from codeloop.permission.shell.analyse import analyse
 from codeloop.permission.shell.touched_paths import GIT_TOP
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
@@ -19,7 +19,8 @@ TABLE = Path(__file__).with_name("touched_lines.tsv").read_text().splitlines()
 def written(texts: tuple[str, ...]) -> str:
     """Paths as the table has them: `*` for a part of a name, `<any>` for any path."""
     spelled = (
-        text.replace(" ", "\\_").replace("\t", "\\t").replace(ANY, "*").replace(WORDS, "<any>") for text in texts
+        text.replace(" ", "\\_").replace("\t", "\\t").replace(ANY_TEXT, "*").replace(ANY_WORDS, "<any>")
+        for text in texts
     )
     return " ".join(dict.fromkeys(spelled)) or "-"
 
@@ -161,7 +162,7 @@ def test_files_that_are_really_written_are_among_the_writes(tmp_path: Path, line
         text.removeprefix(GIT_TOP) or "r0"
         for text in (*touches.writes, *touches.filled_folders, *touches.changed_trees)
     ]
-    files = [normpath(text).replace(ANY, "*") for text in texts]
+    files = [normpath(text).replace(ANY_TEXT, "*") for text in texts]
     below = [normpath(text).removeprefix(".") for text in texts]
     for path in map(str, map(Path, changed(trace, work))):
         is_git_data = ".git" in Path(path).parts

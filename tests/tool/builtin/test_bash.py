@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.permission.gate import Denied
-from codeloop.schema.event import session_created
+from codeloop.schema.event import make_session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import ToolStateCompleted, ToolTime
 from codeloop.schema.wire import replace
@@ -254,7 +254,7 @@ async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: 
 def opened(ctx: TestContext, parent: str | None) -> TestContext:
     """Return a context of another session of the same project."""
     session = replace(ctx.store.get_session(ctx.session_id), id=new_id("ses"), parent_id=parent)
-    ctx.store.append(session_created(session))
+    ctx.store.append(make_session_created(session))
     return TestContext(session.id, new_id("msg"), "call_1", ctx.workspace, ctx.store)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion
-from codeloop.schema.event import message_updated, session_created
+from codeloop.schema.event import make_message_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionTime, UserMessage, UserTime
 from codeloop.schema.operation import QUESTION_REPLY
@@ -118,8 +118,8 @@ async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(t
         time=times,
     )
     context.store.append(
-        session_created(session),
-        message_updated(info),
+        make_session_created(session),
+        make_message_updated(info),
     )
     context.session.continue_as_agent("build", "Carry it out.")
     assert [entry.info.agent for entry in context.store.read_context(context.session_id).entries] == ["plan", "build"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from tests.support.project import rig
 from tests.tui.app.running_ui import played
 
@@ -53,5 +53,5 @@ async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path) -
         assert seen == ["plan", "ask", "auto", "plan"]
         session = desk.project.store.find_session(ui.ui.session.id)
         assert session is not None
-        assert (session.metadata or {})[PROFILE] == "plan"
+        assert (session.metadata or {})[PROFILE_KEY] == "plan"
         assert any("reads and plans" in each.message for each in ui.ui._notifications)

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.operation import SESSION_GET
@@ -32,7 +32,7 @@ def fill(desk: Rig, count: int) -> None:
             id=message_id, session_id=desk.session_id, time=UserTime(created=at), agent="build", model=model
         )
         text = TextPart(id=new_id("prt"), session_id=desk.session_id, message_id=message_id, text=f"prompt {number}.")
-        desk.project.store.append(message_updated(info), part_updated(text))
+        desk.project.store.append(make_message_updated(info), make_part_updated(text))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.schema.event import PermissionAsked, QuestionAsked
-from codeloop.schema.message import FORK
+from codeloop.schema.message import FORK_KEY
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.commands import BY_ID
@@ -119,7 +119,7 @@ def a_fork(client: StoredClient) -> None:
     """Let there be a fork of the session, from before its last prompt."""
     answers, main = client.answers, client.main
     prompt = next(each for each in reversed(answers[f"session.messages {main}"]) if each["info"]["role"] == "user")
-    origin = {FORK: {"sessionID": main, "messageID": prompt["info"]["id"]}}
+    origin = {FORK_KEY: {"sessionID": main, "messageID": prompt["info"]["id"]}}
     session = {**answers[f"session.get {main}"], "id": FORKED, "title": "Rounding half even", "metadata": origin}
     answers["session.list"] = [*answers["session.list"], session]
     answers |= {f"session.get {FORKED}": session, f"session.messages {FORKED}": [], "session.message": prompt}

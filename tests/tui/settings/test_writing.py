@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.jsonc import parse
+from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.keys.keymap import Keymap
@@ -30,7 +30,7 @@ def test_neither_comments_nor_strange_characters_are_taken_for_settings(tmp_path
         file.write_text(text)
         write_setting(file, "vim", True)
         assert '"vim": true' in file.read_text()
-        assert parse(file.read_text()).value["vim"] is True
+        assert parse_jsonc(file.read_text()).value["vim"] is True
         assert file.read_text().count("{") == text.count("{") - text.count("{}")
     file.write_bytes(b'{"theme": "\xff"}')
     with pytest.raises(CodeloopError, match="is not UTF-8 text"):

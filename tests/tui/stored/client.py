@@ -12,7 +12,7 @@ from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import FilePartInput, MessageWithParts
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import Event, Stamped
+from codeloop.schema.event import Event, StampedEvent
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_MESSAGES, Gives, Operation, Takes
 from codeloop.tui.app import TerminalUI
@@ -39,11 +39,11 @@ class StoredClient:
                 return msgspec.convert(self.answers[key], operation.gives)
         raise OperationError("NotFoundError", f"There is nothing stored for {name}.")
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         """Yield what is said from now on."""
         del after
         while True:
-            yield Stamped(None, await self._events.get())
+            yield StampedEvent(None, await self._events.get())
 
     def say(self, event: Event) -> None:
         """Let followers hear an event."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import pid_scope, start_time
-from codeloop.schema.limits import WRITE_NOTE_AGE
+from codeloop.kit.processes import read_pid_scope, read_start_time
+from codeloop.schema.limits import WRITE_RECORD_AGE
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.files.temp_files import clear, note_temporary
@@ -35,7 +35,9 @@ def left_over(folder: Path) -> list[str]:
 def note(notes: Path, *paths: Path, place: str | None = None, name: str = DEAD) -> Path:
     notes.mkdir(exist_ok=True)
     file = notes / name
-    file.write_bytes(b"".join(os.fsencode(each) + b"\0" for each in (pid_scope() if place is None else place, *paths)))
+    file.write_bytes(
+        b"".join(os.fsencode(each) + b"\0" for each in (read_pid_scope() if place is None else place, *paths))
+    )
     return file
 
 
@@ -80,7 +82,7 @@ def test_a_process_id_that_is_used_again_does_not_keep_them(tmp_path: Path) -> N
     temporary = tmp_path / ".codeloop-0123456789abcdef"
     temporary.write_text("left")
     note(tmp_path / "notes", temporary, name=f"{os.getpid()}-1-0123456789abcdef")
-    assert start_time(os.getpid()) != "1"
+    assert read_start_time(os.getpid()) != "1"
     assert clear(tmp_path / "notes") == [temporary]
 
 
@@ -89,7 +91,7 @@ def test_what_another_machine_noted_is_left_until_it_is_old(tmp_path: Path) -> N
     temporary.write_text("left")
     file = note(tmp_path / "notes", temporary, place="elsewhere#1.2")
     assert clear(tmp_path / "notes") == []
-    past = time.time() - WRITE_NOTE_AGE.seconds - 60
+    past = time.time() - WRITE_RECORD_AGE.seconds - 60
     os.utime(file, (past, past))
     assert clear(tmp_path / "notes") == [temporary]
     assert not file.exists()

@@ -18,7 +18,7 @@ from codeloop.agent.answer.check_commands import (
     split_line,
 )
 from codeloop.agent.answer.results import read_results
-from codeloop.schema.part import CHECK, SHELL_NOTES, Part, PatchPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CHECK_KEY, SHELL_NOTES_SEPARATOR, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 
 EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
@@ -131,7 +131,7 @@ class _CheckRow(Struct):
 
 def is_own_check(part: ToolPart) -> bool:
     """Return whether a call is a check of a goal that codeloop ran itself."""
-    return isinstance(part.state, ToolStateCompleted) and bool(part.state.metadata.get(CHECK))
+    return isinstance(part.state, ToolStateCompleted) and bool(part.state.metadata.get(CHECK_KEY))
 
 
 def list_checks(parts: Iterable[Part], root: str = "") -> list[CheckRun]:
@@ -282,7 +282,7 @@ def _read_run(command: str, code: int | None, output: str) -> CheckRun:
 
 def _find_error_line(output: str) -> str:
     """Return the last line that says what failed, else the last one that says that something did, else the last."""
-    text = _COLOUR.sub("", output.partition(SHELL_NOTES)[0]).strip().removeprefix("(no output)")
+    text = _COLOUR.sub("", output.partition(SHELL_NOTES_SEPARATOR)[0]).strip().removeprefix("(no output)")
     for pattern in (_ERROR, _FAILURE):
         if matches := [*pattern.finditer(text)]:
             start = text.rfind("\n", 0, matches[-1].start() + 1) + 1

@@ -3,9 +3,9 @@
 import time
 
 from codeloop.kit import fault_injection
-from codeloop.schema.event import PartGone, PartRemoved, part_updated
+from codeloop.schema.event import PartGone, PartRemoved, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.limits import CHECKPOINT
+from codeloop.schema.limits import CHECKPOINT_INTERVAL
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.part import ReasoningPart, Span, TextPart
 from codeloop.schema.wire import JSON, replace
@@ -62,7 +62,7 @@ class Draft:
             return
         part = self._build_part()
         start = part.time.start if part.time else now_ms()
-        self._store.append(part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
+        self._store.append(make_part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
         self._open = None
 
     def _start(self, kind: type[TextPart] | type[ReasoningPart], block: int) -> None:
@@ -75,7 +75,7 @@ class Draft:
             text="",
             time=Span(start=now_ms()),
         )
-        self._store.append(part_updated(part))
+        self._store.append(make_part_updated(part))
         self._part_ids.append(part.id)
         self._open, self._block, self._pieces, self._metadata = part, block, [], {}
         self._stored_at = time.monotonic()
@@ -98,8 +98,8 @@ class Draft:
             )
         )
         fault_injection.point("step.delta")
-        if time.monotonic() - self._stored_at >= CHECKPOINT.seconds:
-            self._store.append(part_updated(self._build_part()))
+        if time.monotonic() - self._stored_at >= CHECKPOINT_INTERVAL.seconds:
+            self._store.append(make_part_updated(self._build_part()))
             self._stored_at = time.monotonic()
 
     def _build_part(self) -> TextPart | ReasoningPart:

@@ -10,7 +10,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.recovery import ABORTED, make_closing_events
 from codeloop.model.chat import Finished
 from codeloop.schema.errors import UnknownData, UnknownError
-from codeloop.schema.event import StoredEvent, message_updated, part_updated
+from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -81,7 +81,7 @@ def store_finish(
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = make_finish_part(info, reason, snapshot)
-    usage.append(engine.store, info.session_id, part_updated(finish), message_updated(info), *more)
+    usage.append(engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *more)
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 

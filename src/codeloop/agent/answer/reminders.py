@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Stop
-from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart
+from codeloop.schema.part import REMINDER_KEY, PatchPart, TextPart, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, make_next_prompt
 
@@ -93,9 +93,9 @@ def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
         message_id=message.id,
         text=reminder,
         synthetic=True,
-        metadata={REMINDER: reminder},
+        metadata={REMINDER_KEY: reminder},
     )
-    engine.store.append(message_updated(message), part_updated(part))
+    engine.store.append(make_message_updated(message), make_part_updated(part))
 
 
 def find_reminder(
@@ -154,7 +154,7 @@ def _has_new_calls(turn: Sequence[Entry]) -> bool:
 
 def reminder_in(part: object) -> object:
     """Return the reminder that a part holds; None for other parts."""
-    return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
+    return (part.metadata or {}).get(REMINDER_KEY) if isinstance(part, TextPart) else None
 
 
 def announces_step(text: str) -> bool:

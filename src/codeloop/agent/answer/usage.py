@@ -23,7 +23,7 @@ from codeloop.model.chat import (
     TextPiece,
     UsageUpdate,
 )
-from codeloop.schema.event import StoredEvent, session_updated
+from codeloop.schema.event import StoredEvent, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
 from codeloop.schema.wire import replace
@@ -144,7 +144,7 @@ def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: T
         time = replace(session.time, updated=now_ms())
         total = (session.tokens or NO_TOKENS).plus(tokens)
         session = replace(session, cost=(session.cost or 0.0) + cost, tokens=total, time=time)
-        events.append(session_updated(session))
+        events.append(make_session_updated(session))
         session_id = session.parent_id
     return events
 

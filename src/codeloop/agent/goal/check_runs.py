@@ -7,12 +7,12 @@ from codeloop.agent.answer.lifecycle import new_message
 from codeloop.agent.engine import Engine
 from codeloop.agent.tool_context import CallContext
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
-    CHECK,
+    CHECK_KEY,
     TextPart,
     ToolPart,
     ToolStart,
@@ -74,23 +74,23 @@ async def run_and_store(
     """
     message = make_next_prompt(engine.store.read_context(session_id))
     note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=NOTE, synthetic=True)
-    engine.store.append(message_updated(message), part_updated(note))
+    engine.store.append(make_message_updated(message), make_part_updated(note))
     info = new_message(engine, session_id, message)
-    engine.store.append(message_updated(info))
+    engine.store.append(make_message_updated(info))
     parts: list[ToolPart] = []
     try:
         for command in commands:
             part = _make_part(session_id, info.id, command)
-            engine.store.append(part_updated(part))
+            engine.store.append(make_part_updated(part))
             try:
                 part = await _run(engine, info.agent, part, is_from_user=is_from_user)
             except asyncio.CancelledError:
-                engine.store.append(part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
+                engine.store.append(make_part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
                 raise
-            engine.store.append(part_updated(part))
+            engine.store.append(make_part_updated(part))
             parts.append(part)
     finally:
-        engine.store.append(message_updated(_close(info)))
+        engine.store.append(make_message_updated(_close(info)))
     return parts
 
 
@@ -127,7 +127,7 @@ async def _run(
 
 def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:
     time = ToolTime(start=_start_time(part), end=max(now_ms(), _start_time(part)))
-    metadata = {**metadata, CHECK: True}
+    metadata = {**metadata, CHECK_KEY: True}
     state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
     return replace(part, state=state)
 

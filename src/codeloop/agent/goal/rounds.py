@@ -22,7 +22,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import GOAL, AssistantMessage, describe_move
+from codeloop.schema.message import GOAL_KEY, AssistantMessage, describe_move
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -155,7 +155,7 @@ class GoalRounds:
             "reason": self.end.reason if self.end is not None else "",
         }
         store = engine.store
-        store.update_session(session_id, lambda own: replace(own, metadata={**(own.metadata or {}), GOAL: goal}))
+        store.update_session(session_id, lambda own: replace(own, metadata={**(own.metadata or {}), GOAL_KEY: goal}))
 
     def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
         """Return why the work ends without reaching the goal; "": it continues."""

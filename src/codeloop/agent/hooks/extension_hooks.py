@@ -17,7 +17,7 @@ from codeloop.agent.request.window import text_of
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.extension import HOOK_STOPS
-from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import Part, TextPart
@@ -125,7 +125,7 @@ class ExtensionHooks(TurnHooks):
             payload = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}
             text = (await self._hooks.run(COMPLETE, payload, {"text": part.text}))["text"]
             if text != part.text:
-                engine.store.append(part_updated(replace(part, text=text)))
+                engine.store.append(make_part_updated(replace(part, text=text)))
 
     async def change_title_request(
         self, engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
@@ -199,4 +199,4 @@ def _store_reason(engine: Engine, session_id: str, reason: str) -> None:
     view = engine.store.read_context(session_id)
     message = make_next_prompt(view)
     part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
-    engine.store.append(message_updated(message), part_updated(part))
+    engine.store.append(make_message_updated(message), make_part_updated(part))

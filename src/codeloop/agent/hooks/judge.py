@@ -17,7 +17,7 @@ from codeloop.model.quirks import find_quirks
 from codeloop.model.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
 from codeloop.schema.config import CommandHookConfig
-from codeloop.schema.errors import CodeloopError, error_message
+from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
 from codeloop.schema.part import ToolPart, ToolStatePending
@@ -160,7 +160,7 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
             if fields and is_refused(finished):
                 fields = {}
                 continue
-            raise HookFailed(f"its model failed: {error_message(finished.error)}")
+            raise HookFailed(f"its model failed: {get_error_message(finished.error)}")
         try:
             return msgspec.json.decode(_extract_json(text), type=HookVerdict)
         except msgspec.DecodeError as error:

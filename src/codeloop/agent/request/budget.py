@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from threading import Lock
 
 from codeloop.schema.api.session_inputs import BudgetShare
-from codeloop.schema.bounds.session import BUDGETS
+from codeloop.schema.bounds.session import SHARED_BUDGETS
 
 _ROUNDING = 1e-9
 """Dollars by which a sum of costs may exceed the budget, since sums of floats are inexact."""
@@ -118,7 +118,7 @@ class SharedBudgets:
         """Return the budget of a share; the first share with an id makes it."""
         shared_budget = self._by_id.get(share.id)
         if shared_budget is None:
-            while len(self._by_id) >= BUDGETS.value:
+            while len(self._by_id) >= SHARED_BUDGETS.value:
                 del self._by_id[next(iter(self._by_id))]
             shared_budget = self._by_id[share.id] = SharedBudget(share.cost)
         return shared_budget

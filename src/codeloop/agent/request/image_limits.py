@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from codeloop.model.chat import ImagePiece, ModelMessage, TextPiece, UserModelMessage
 from codeloop.schema.errors import APIError, APIErrorData
-from codeloop.schema.limits import IMAGES, IMAGES_DATA
+from codeloop.schema.limits import REQUEST_IMAGES, REQUEST_IMAGES_BYTES
 from codeloop.schema.message import AssistantMessage
 from codeloop.store.conversation import Entry
 
 
 def limit_images(
-    messages: Sequence[ModelMessage], count: int = IMAGES.value, size: int = IMAGES_DATA.value
+    messages: Sequence[ModelMessage], count: int = REQUEST_IMAGES.value, size: int = REQUEST_IMAGES_BYTES.value
 ) -> tuple[ModelMessage, ...]:
     """Return the messages with at most `count` images and PDFs and `size` characters of base64 in all.
 

@@ -6,7 +6,7 @@ Pure. Before the first compaction it is simply everything.
 from msgspec import Struct
 
 from codeloop.model.chat import ModelInfo, TextPiece, UserModelMessage
-from codeloop.schema.limits import COMPACT_AT, COMPACT_RESERVE, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
+from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry, find_context_start, list_pinned_texts
@@ -112,7 +112,7 @@ def room_of(info: ModelInfo, reserved: int | None) -> int | None:
         return None
     answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4)
     # A limit of the input does not include the answer; a context does.
-    return (total - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
+    return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100
 
 
 def size_of(entry: Entry) -> int:

@@ -19,9 +19,9 @@ from codeloop.model.structured_output import (
     make_forced_call_fields,
     make_format_fields,
 )
-from codeloop.schema.bounds.structured import STRUCTURED_RETRIES, STRUCTURED_TOLD
+from codeloop.schema.bounds.structured import STRUCTURED_REPORTED_MISTAKES, STRUCTURED_RETRIES
 from codeloop.schema.errors import APIError, StructuredData, StructuredOutputError
-from codeloop.schema.event import StoredEvent, message_updated, part_updated
+from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
@@ -155,7 +155,7 @@ class StructuredStep:
             synthetic=True,
             metadata={WRONG_ANSWER: problems},
         )
-        return [message_updated(prompt), part_updated(part)]
+        return [make_message_updated(prompt), make_part_updated(part)]
 
 
 class _FallbackModel:
@@ -189,7 +189,7 @@ class _FallbackModel:
 
 def format_problems(problems: Sequence[Problem]) -> str:
     """Format problems, one a line."""
-    lines = [f"- {problem}" for problem in problems[: STRUCTURED_TOLD.value]]
+    lines = [f"- {problem}" for problem in problems[: STRUCTURED_REPORTED_MISTAKES.value]]
     more = len(problems) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from codeloop.agent.structured.check import find_schema_problems
-from codeloop.schema.bounds.structured import STRUCTURED_MOST, STRUCTURED_RETRIES
+from codeloop.schema.bounds.structured import STRUCTURED_MAX_RETRIES, STRUCTURED_RETRIES
 from codeloop.schema.errors import OperationError
 from codeloop.schema.wire import JSON
 
@@ -18,8 +18,10 @@ async def check_format(data: JSON, environment: Mapping[str, str]) -> JSON:
     if kind != "json_schema":
         raise OperationError("BadRequest", f"format.type must be {TYPES}, not {kind!r}.")
     retries = data.get("retryCount", STRUCTURED_RETRIES.value)
-    if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= STRUCTURED_MOST.value:
-        raise OperationError("BadRequest", f"format.retryCount must be a number from 0 to {STRUCTURED_MOST.value}.")
+    if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= STRUCTURED_MAX_RETRIES.value:
+        raise OperationError(
+            "BadRequest", f"format.retryCount must be a number from 0 to {STRUCTURED_MAX_RETRIES.value}."
+        )
     if schema is None:
         raise OperationError("BadRequest", "format.schema is missing: give the JSON Schema of the answer.")
     for problem in await find_schema_problems(schema, environment):

@@ -15,7 +15,7 @@ from codeloop.extend.agents import parse_ref
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import message_updated, part_updated, session_created
+from codeloop.schema.event import make_message_updated, make_part_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SUBAGENT_STEPS
 from codeloop.schema.live_events import Idle, SessionIdle, SessionRef
@@ -176,7 +176,7 @@ def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, wi
         metadata=with_ceilings(None, within),
         time=SessionTime(created=now, updated=now),
     )
-    engine.store.append(session_created(child))
+    engine.store.append(make_session_created(child))
     return child
 
 
@@ -226,4 +226,4 @@ async def _store_prompt(engine: Engine, child: Session, agent: Agent, task: Subt
     )
     parts: list[Part] = [TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=task.prompt)]
     message, parts = await engine.hooks.change_prompt(message, parts, child.parent_id)
-    engine.store.append(message_updated(message), *map(part_updated, parts))
+    engine.store.append(make_message_updated(message), *map(make_part_updated, parts))

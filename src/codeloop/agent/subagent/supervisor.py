@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from codeloop.schema.limits import SUBAGENT_CHECK, SUBAGENT_IDLE, SUBAGENT_TIME, SUBAGENTS
+from codeloop.schema.limits import RUNNING_SUBAGENTS, SUBAGENT_CHECK, SUBAGENT_IDLE, SUBAGENT_TIME
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import is_waiting_for_answer
 from codeloop.tool.tool import SubtaskResult, ToolFailure
@@ -16,7 +16,7 @@ class Supervisor:
     """The subagents of one project that work in this process, by session: at most SUBAGENTS at once."""
 
     def __init__(self) -> None:
-        self.slots = asyncio.Semaphore(SUBAGENTS.value)
+        self.slots = asyncio.Semaphore(RUNNING_SUBAGENTS.value)
         self._working: dict[str, asyncio.Task[SubtaskResult]] = {}
 
     @property

@@ -14,11 +14,11 @@ from codeloop.app.project import Project
 from codeloop.permission.gate import Gate
 from codeloop.permission.rules import judge_need
 from codeloop.schema.agent import Agent
-from codeloop.schema.event import session_created
+from codeloop.schema.event import make_session_created
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.part import ToolPart, ToolStatePending
-from codeloop.schema.permission import PROFILE, Action, Need, PermissionRequest, PermissionRule, Profile, Trait
+from codeloop.schema.permission import PROFILE_KEY, Action, Need, PermissionRequest, PermissionRule, Profile, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
@@ -150,7 +150,7 @@ async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tu
     sessions = list(walk_ancestors(project_store, situation.session_id)) if situation.session_id else []
     session = sessions[0] if sessions else _make_session(str(project_root.directory), project_root.project_id)
     if situation.profile is not None:
-        session = replace(session, metadata={**(session.metadata or {}), PROFILE: situation.profile})
+        session = replace(session, metadata={**(session.metadata or {}), PROFILE_KEY: situation.profile})
     ids = {each.id for each in sessions}
     grants = [
         grant
@@ -160,7 +160,7 @@ async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tu
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "codeloop.db")
         try:
-            store.append(*(session_created(each) for each in (session, *sessions[1:])))
+            store.append(*(make_session_created(each) for each in (session, *sessions[1:])))
             for grant in grants:
                 store.permissions.store_always_answer(
                     PermissionRequest(

@@ -11,7 +11,7 @@ from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.doctor import DOCTOR_ONLINE
-from codeloop.schema.errors import CodeloopError, error_message
+from codeloop.schema.errors import CodeloopError, get_error_message
 
 _TOKENS = 16
 """Of the answer: no service takes less than that."""
@@ -45,7 +45,7 @@ async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
     except CodeloopError as error:
         return Finding("model", name, "problem", str(error), fix)
     if end.error is not None:
-        return Finding("model", name, "problem", error_message(end.error), fix)
+        return Finding("model", name, "problem", get_error_message(end.error), fix)
     took = asyncio.get_running_loop().time() - began
     return Finding("model", name, "ok", f"{ref} answered in {took:.1f} s, for ${usage.cost:.4f}")
 

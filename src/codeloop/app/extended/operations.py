@@ -65,7 +65,7 @@ async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach
         raise OperationError("BadRequest", f"{row.id} is not for extensions that come with a project.")
     if reach == "own" and row.id in _OUTSIDE_SANDBOX:
         raise OperationError("BadRequest", _SANDBOXED_MESSAGE.format(row.id))
-    arguments = row.arguments(call.path, call.query, call.body)
+    arguments = row.convert_arguments(call.path, call.query, call.body)
     if reach == "all":
         return await carry_out(row, arguments)
     if why := _find_escape(arguments, root):

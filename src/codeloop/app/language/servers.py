@@ -16,7 +16,12 @@ from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.lsp.servers.row import ServerRow
-from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
+from codeloop.schema.bounds.language import (
+    LSP_DEPENDENT_FILES,
+    LSP_DEPENDENT_FILES_TIME,
+    LSP_FILE_BYTES,
+    LSP_READ_FILES,
+)
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.edit_finisher import FileChange, MayRead
@@ -138,18 +143,20 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
     endings = ",".join(sorted(each.removeprefix(".") for each in row.languages if each.startswith(".")))
     files: list[Path] = []
     try:
-        async with asyncio.timeout(LSP_USERS_TIME.seconds):
+        async with asyncio.timeout(LSP_DEPENDENT_FILES_TIME.seconds):
             for pattern in _USES:
                 query = Query(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
                 grep_result = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
-                real = [Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_USERS.value + 1]]
+                real = [
+                    Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_DEPENDENT_FILES.value + 1]
+                ]
                 if files := [each for each in real if each != path and workspace.contains(each)]:
                     break
     except TimeoutError:
         return None
     except SearchFailed:
         return []
-    return files[: LSP_USERS.value]
+    return files[: LSP_DEPENDENT_FILES.value]
 
 
 class EditDiagnoser:
@@ -207,7 +214,7 @@ class EditDiagnoser:
         return FileEdit(change.target.real, before, None if change.after is None else change.text_after)
 
     def _is_large(self, change: FileChange) -> bool:
-        return max(len(change.text_before), len(change.text_after)) > LSP_FILE.value
+        return max(len(change.text_before), len(change.text_after)) > LSP_FILE_BYTES.value
 
     def _texts_at_risk(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
         """Return the texts of files that a session has read and that an edit may break."""
@@ -218,6 +225,6 @@ class EditDiagnoser:
                 continue
             if (text := read_text(path)) is not None:
                 texts[path] = text
-            if len(texts) >= LSP_KNOWN.value:
+            if len(texts) >= LSP_READ_FILES.value:
                 break
         return texts

@@ -22,8 +22,8 @@ from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import Provider, explain_key_unstorable, resolve_base_url, resolve_settings, resolve_url
 from codeloop.model.providers import Providers
-from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartedSignIn, StartSignIn
-from codeloop.schema.bounds.cloud import DEVICE_CODE
+from codeloop.schema.api.providers import API_KEY_LABEL, FinishSignIn, ProviderAuthMethod, StartedSignIn, StartSignIn
+from codeloop.schema.bounds.cloud import DEVICE_CODE_TIME
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
@@ -121,7 +121,7 @@ class OwnSignIns:
 
         async def finish() -> None:
             try:
-                async with asyncio.timeout(DEVICE_CODE.seconds):
+                async with asyncio.timeout(DEVICE_CODE_TIME.seconds):
                     code = parse_redirect(await server.answer, state).code
                 key = await fetch_key(service, home, code, verifier)
                 url = resolve_base_url(provider, self._settings.environment) or ""
@@ -186,7 +186,7 @@ def list_methods(
         prompts = [*prompts, _KEYRING_PROMPT]
     if not prompts and explain_key_unstorable(provider, environment):
         return []
-    by_key = ProviderAuthMethod(type="api", label=API_KEY, prompts=prompts or None)
+    by_key = ProviderAuthMethod(type="api", label=API_KEY_LABEL, prompts=prompts or None)
     if (by_page := PKCE_SERVICES.get(provider.id)) is not None:
         return [ProviderAuthMethod(type="oauth", label=f"Sign in on a page of {by_page.name}"), by_key]
     if (service := DEVICE_SERVICES.get(provider.id)) is None:

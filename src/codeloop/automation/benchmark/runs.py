@@ -17,9 +17,9 @@ from msgspec import Struct
 from codeloop.automation.benchmark.agents import CODELOOP, NOTHING, SOLUTION, BenchAgent, ReportedUsage
 from codeloop.automation.benchmark.tasks import NamedTask
 from codeloop.automation.git_program import git_command
-from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.processes import make_safe_environment
 from codeloop.kit.small_files import remove_tree
-from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT
+from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
 
 TIMEOUT = -1
 """The exit code of a program that took too long."""
@@ -71,8 +71,8 @@ class FinishedProgram(NamedTuple):
 
     @property
     def output(self) -> str:
-        """The end of stdout followed by stderr, BENCH_KEPT characters at most."""
-        return f"{self.stdout}{self.stderr}"[-BENCH_KEPT.value :]
+        """The end of stdout followed by stderr, BENCH_KEPT_CHARACTERS characters at most."""
+        return f"{self.stdout}{self.stderr}"[-BENCH_KEPT_CHARACTERS.value :]
 
 
 async def run_plan(plan: BenchPlan, report: Callable[[BenchRun], object]) -> list[BenchRun]:
@@ -147,7 +147,7 @@ async def _run(
         exit_code=result.code,
         used=used,
         check=check.output,
-        diff=diff.stdout[: BENCH_KEPT.value],
+        diff=diff.stdout[: BENCH_KEPT_CHARACTERS.value],
         error=error,
     )
 
@@ -200,7 +200,7 @@ async def _run_program(line: Sequence[str], folder: Path, seconds: float) -> Fin
         process = await asyncio.create_subprocess_exec(
             *line,
             cwd=folder,
-            env=with_absolute_path(os.environ),
+            env=make_safe_environment(os.environ),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
 from codeloop.automation.git_program import git_command
-from codeloop.kit.processes import exclude_folder, with_absolute_path
+from codeloop.kit.processes import exclude_folder, make_safe_environment
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -228,7 +228,7 @@ class JobRepository:
 def _git_environment() -> dict[str, str]:
     """Return the environment of git: without the user's and the machine's configuration, and without questions."""
     environment = {
-        name: value for name, value in with_absolute_path(os.environ).items() if _PASSED_VARIABLES.fullmatch(name)
+        name: value for name, value in make_safe_environment(os.environ).items() if _PASSED_VARIABLES.fullmatch(name)
     }
     quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     return {**environment, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}

@@ -23,7 +23,7 @@ from codeloop.automation.ci.thread_comment import (
     read_record,
     write_comment_text,
 )
-from codeloop.schema.bounds.automation import CI_END, CI_POLL, CI_SETTLE
+from codeloop.schema.bounds.automation import CI_CLAIM_DELAY, CI_END, CI_POLL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
@@ -106,7 +106,7 @@ async def _take(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadR
     thread_record = replace(record, run=job.settings.run_id, until=until)
     title = "reviewing" if isinstance(plan, Review) else "working on it"
     mine = await _write(job, event, write_comment_text(thread_record, title, "", ()))
-    await asyncio.sleep(CI_SETTLE.seconds)
+    await asyncio.sleep(CI_CLAIM_DELAY.seconds)
     comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
     if comment is not None and comment.id != mine.id:  # two jobs saw no comment, and each made one
         await job.host.delete_comment(event.number, mine, is_pull=event.is_pull)

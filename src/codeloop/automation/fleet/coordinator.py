@@ -10,7 +10,13 @@ from codeloop.automation.fleet.driver import Driver, DriverLost, JobTask, Stoppe
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
 from codeloop.automation.fleet.local import end_programs
 from codeloop.kit.small_files import lock, remove_tree
-from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_LOST, FLEET_LOST_WAIT, FLEET_ORPHANS, FLEET_TIDY
+from codeloop.schema.bounds.automation import (
+    FLEET_CLEANUP_TIME,
+    FLEET_DRIVER_LOSSES,
+    FLEET_DRIVER_RETRY,
+    FLEET_ORPHANS,
+    FLEET_POLL,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -31,7 +37,7 @@ class _DriverState:
     @property
     def is_lost(self) -> bool:
         """Whether the driver gets no more jobs: it was lost too often."""
-        return self._losses >= FLEET_LOST.value
+        return self._losses >= FLEET_DRIVER_LOSSES.value
 
     @property
     def is_resting(self) -> bool:
@@ -45,7 +51,7 @@ class _DriverState:
         elif began > self._last_loss:
             self._losses += 1
             self._last_loss = time.monotonic()
-            self._rest_until = self._last_loss + FLEET_LOST_WAIT.seconds * 2**self._losses
+            self._rest_until = self._last_loss + FLEET_DRIVER_RETRY.seconds * 2**self._losses
 
 
 class Coordinator:
@@ -110,7 +116,7 @@ class Coordinator:
                 self._start_jobs(at_once)
             if not self._active and not (can_start and self._ledger.is_open):
                 return
-            self._has_ended.wait(FLEET_LOOK.seconds)
+            self._has_ended.wait(FLEET_POLL.seconds)
             self._has_ended.clear()
 
     def _start_jobs(self, at_once: int) -> None:
@@ -140,7 +146,7 @@ class Coordinator:
         """Set the jobs that a stop interrupted to waiting. Folders that take long to remove stay for the next run."""
         if self._stopped_rows:
             self._ledger.give_back(*((row.job.id, row.attempt) for row in self._stopped_rows))
-        deadline = time.monotonic() + FLEET_TIDY.seconds
+        deadline = time.monotonic() + FLEET_CLEANUP_TIME.seconds
         for row in self._stopped_rows:
             if time.monotonic() < deadline:
                 remove_tree(self._attempt_folder(row))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeloop.automation.fleet.ledger import Cursor, Ledger
-from codeloop.kit.processes import is_alive, pid_scope, start_time
+from codeloop.kit.processes import is_alive, read_pid_scope, read_start_time
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -53,7 +53,7 @@ class SqliteFile:
     """An SQLite file. An owner is a process of this machine."""
 
     def __init__(self, file: Path) -> None:
-        self.owner = (os.getpid(), start_time(os.getpid()))
+        self.owner = (os.getpid(), read_start_time(os.getpid()))
         self._file = file
         self._turn = threading.Lock()  # threads get their turns in order; SQLite's own waiting could starve some
         self._connection: sqlite3.Connection | None = None
@@ -109,7 +109,7 @@ class PostgresSchema:
         name = f"codeloop_fleet_{fleet}"
         self._schema = name if len(name) < 63 else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
         self._turn_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
-        self.owner = (secrets.randbelow(2**31), pid_scope())
+        self.owner = (secrets.randbelow(2**31), read_pid_scope())
         self._turn = threading.Lock()
         self._connection: Connection | None = None
 
@@ -135,7 +135,7 @@ class PostgresSchema:
 
     def is_here(self, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
-        return owner[1] == pid_scope()
+        return owner[1] == read_pid_scope()
 
     def _begin(self) -> "Connection":
         """Begin a transaction, on a new connection if the server has closed the old one."""
@@ -165,7 +165,7 @@ class PostgresSchema:
                 keepalives_count=3,
             )
             if self._connection is not None:
-                self.owner = (secrets.randbelow(2**31), pid_scope())
+                self.owner = (secrets.randbelow(2**31), read_pid_scope())
             fresh.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCKS, self.owner[0]))
             name = sql.Identifier(self._schema)
             with fresh.transaction():

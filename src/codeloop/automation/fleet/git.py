@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from codeloop.automation.fleet.driver import Stopped
 from codeloop.automation.git_program import git_command
-from codeloop.kit.processes import with_absolute_path
-from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_LOOK
+from codeloop.kit.processes import make_safe_environment
+from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
 
 
@@ -25,7 +25,7 @@ def run_git(
     `repository`: the repository's name in errors; `more`: variables to add to the environment.
     """
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
-    environment = with_absolute_path({**os.environ, **quiet, **(more or {})})
+    environment = make_safe_environment({**os.environ, **quiet, **(more or {})})
     deadline = time.monotonic() + FLEET_GIT.seconds
     program = subprocess.Popen(
         git_command(*arguments, path=environment["PATH"]),
@@ -54,7 +54,7 @@ def _wait(
     """Return a program's stdout and stderr. Raises Stopped; CodeloopError: it takes too long."""
     while not is_stopping():
         with suppress(subprocess.TimeoutExpired):
-            return program.communicate(timeout=FLEET_LOOK.seconds)
+            return program.communicate(timeout=FLEET_POLL.seconds)
         if time.monotonic() > deadline:
             raise CodeloopError(f"git {name} took longer than {FLEET_GIT.seconds:g} s.")
     raise Stopped("The fleet was stopped.")

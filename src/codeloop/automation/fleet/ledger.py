@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.kit.processes import start_time
+from codeloop.kit.processes import read_start_time
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -138,7 +138,7 @@ class Ledger:
         """Record the program of an attempt, so that others can end it when this process is gone."""
         sql = "UPDATE job SET child = ?, child_started = ? WHERE id = ? AND attempt = ?"
         with self._database.change() as cursor:
-            cursor.execute(sql, (child, start_time(child), job_id, attempt))
+            cursor.execute(sql, (child, read_start_time(child), job_id, attempt))
 
     def finish(self, job_id: str, attempt: int, state: State, result: JSON) -> bool:
         """Store the result of an attempt; False: it is ignored, because another attempt has begun since."""

@@ -14,8 +14,8 @@ from contextlib import suppress
 import msgspec
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, JobTask, Stopped
-from codeloop.kit.processes import is_alive, with_absolute_path
-from codeloop.schema.bounds.automation import FLEET_END, FLEET_LOOK, FLEET_STOP
+from codeloop.kit.processes import is_alive, make_safe_environment
+from codeloop.schema.bounds.automation import FLEET_JOB_END_TIME, FLEET_POLL, FLEET_STOP_TIME
 from codeloop.schema.wire import JSON
 
 PROGRAM = (sys.executable, "-P", "-m", "codeloop")
@@ -38,7 +38,7 @@ class LocalDriver:
             child = subprocess.Popen(
                 [*PROGRAM, *task.to_arguments(str(task.tree))],
                 cwd="/",
-                env=with_absolute_path({key: os.environ[key] for key in os.environ.keys() - self._hidden_variables}),
+                env=make_safe_environment({key: os.environ[key] for key in os.environ.keys() - self._hidden_variables}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
@@ -49,7 +49,7 @@ class LocalDriver:
                 while child.poll() is None:
                     if is_stopping():
                         raise Stopped("The fleet was stopped.")
-                    _wait(child.pid, FLEET_LOOK.seconds)
+                    _wait(child.pid, FLEET_POLL.seconds)
             finally:
                 if is_stopping():
                     self._end_in_turn(child.pid)
@@ -68,8 +68,8 @@ class LocalDriver:
 
     def _end_in_turn(self, pid: int) -> None:
         """End one of many agents: ask it to end when it is its turn, or kill it if its turn does not come in time."""
-        deadline = time.monotonic() + FLEET_STOP.seconds
-        has_turn = self._turns.acquire(timeout=FLEET_STOP.seconds)
+        deadline = time.monotonic() + FLEET_STOP_TIME.seconds
+        has_turn = self._turns.acquire(timeout=FLEET_STOP_TIME.seconds)
         try:
             end_program(pid, grace=deadline - time.monotonic())
         finally:
@@ -98,7 +98,7 @@ def _wait(pid: int, seconds: float) -> None:
         os.close(fd)
 
 
-def end_program(pid: int, start_time: str = "", grace: float = FLEET_END.seconds) -> None:
+def end_program(pid: int, start_time: str = "", grace: float = FLEET_JOB_END_TIME.seconds) -> None:
     """End all processes of a session that a program leads: ask them to end, and kill them after `grace` seconds.
 
     Processes in other sessions end by themselves: their launcher notices that the program has ended.
@@ -110,13 +110,13 @@ def end_program(pid: int, start_time: str = "", grace: float = FLEET_END.seconds
         if grace > 0:
             os.killpg(pid, signal.SIGTERM)
         while time.monotonic() < deadline and is_alive(pid, start_time) and not _is_over(pid):
-            time.sleep(FLEET_LOOK.seconds / 4)
+            time.sleep(FLEET_POLL.seconds / 4)
         os.killpg(pid, signal.SIGKILL)
 
 
 def end_programs(programs: Iterable[tuple[int, str]]) -> None:
-    """End many programs (process id, start time) as `end_program` does, all of them within about FLEET_STOP."""
-    deadline = time.monotonic() + FLEET_STOP.seconds
+    """End many programs (process id, start time) as `end_program` does, all of them within about FLEET_STOP_TIME."""
+    deadline = time.monotonic() + FLEET_STOP_TIME.seconds
 
     def end(program: tuple[int, str]) -> None:
         end_program(*program, grace=deadline - time.monotonic())

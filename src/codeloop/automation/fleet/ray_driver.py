@@ -7,7 +7,7 @@ from typing import Any
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
 from codeloop.automation.fleet.ssh.messages import pack_order, take_reply
-from codeloop.schema.bounds.automation import FLEET_BEAT, FLEET_HOST_END, FLEET_LOOK, FLEET_REPLY
+from codeloop.schema.bounds.automation import FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -39,10 +39,10 @@ class RayDriver:
         order, bundle = pack_order(task, self._environment)
         data = bundle.read_bytes() if bundle.exists() else b""
         bundle.unlink(missing_ok=True)
-        ray, bounds = self._ray, (FLEET_BEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
+        ray, bounds = self._ray, (FLEET_HEARTBEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
         try:
             working = self._work.remote(self._command, order + data, *bounds)
-            while not ray.wait([working], timeout=FLEET_LOOK.seconds)[0]:
+            while not ray.wait([working], timeout=FLEET_POLL.seconds)[0]:
                 if is_stopping():
                     self._cancel(working)
                     raise Stopped("The fleet was stopped.")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.automation.schedule.cron import local_now
 from codeloop.automation.schedule.store import Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import PROGRAM
-from codeloop.kit.processes import exclude_project, find_program, with_absolute_path
+from codeloop.kit.processes import exclude_project_folders, find_program, make_safe_environment
 from codeloop.kit.small_files import lock
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
@@ -84,12 +84,12 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
 
 def _run_program(schedule: Schedule) -> _Result:
     """Run `codeloop run` to its end and return its result; end it if it does not keep its own timeout."""
-    exclude_project(Path(schedule.directory))
+    exclude_project_folders(Path(schedule.directory))
     if not Path(schedule.directory).is_dir():
         return _Result(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
     limits = ["--timeout", f"{schedule.timeout:g}", "--dir", schedule.directory, "--title", f"Scheduled: {schedule.id}"]
     command = [*PROGRAM, "run", "--output-format", "json", *limits, *schedule.flags, "--", schedule.prompt]
-    environment = with_absolute_path({**os.environ, **schedule.environment})
+    environment = make_safe_environment({**os.environ, **schedule.environment})
     with subprocess.Popen(
         command, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
@@ -109,7 +109,7 @@ def _run_program(schedule: Schedule) -> _Result:
 
 def notify(title: str, text: str, environment: dict[str, str]) -> None:
     """Show a notification on the user's desktop, if there is one."""
-    environment = with_absolute_path({**os.environ, **environment})
+    environment = make_safe_environment({**os.environ, **environment})
     if sys.platform == "darwin":
         words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
         command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from codeloop.automation.schedule.cron import parse_cron
 from codeloop.automation.schedule.store import Schedule
-from codeloop.kit.processes import find_program, with_absolute_path
+from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError
 
@@ -38,7 +38,7 @@ class Timers(Protocol):
 
 def keep_environment() -> dict[str, str]:
     """Return the variables that a timer's run needs: the PATH, and the folders of codeloop's files; no keys."""
-    environment = with_absolute_path(os.environ)
+    environment = make_safe_environment(os.environ)
     return {name: environment[name] for name in ("PATH", *_FOLDER_VARIABLES) if environment.get(name)}
 
 
@@ -147,7 +147,7 @@ def _quote_unit(word: str) -> str:
 
 def _run(command: list[str], *, stdin: str = "", is_checked: bool = True) -> subprocess.CompletedProcess[str]:
     """Run a program of the system. Raises CodeloopError; for an exit code other than 0 only if `is_checked`."""
-    environment = with_absolute_path(os.environ)
+    environment = make_safe_environment(os.environ)
     program = find_program(command[0], environment["PATH"])
     if program is None:
         raise CodeloopError(f"{command[0]} is not installed.")

@@ -16,7 +16,7 @@ from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionDeleted, SessionUpdated
 from codeloop.schema.live_events import SessionErrored
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
@@ -194,7 +194,7 @@ class _Prompts:
                 self._shown_ids.add(p.part.id)
                 self._show(p.part)
             case SessionErrored(properties=p):
-                self.error = error_message(p.error)
+                self.error = get_error_message(p.error)
                 self._say(self.error, "red")
             case _:
                 pass

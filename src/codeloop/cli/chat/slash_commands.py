@@ -19,7 +19,7 @@ from codeloop.client.slash.reports import context_lines, cost_lines, memory_line
 from codeloop.client.slash.waiting import find_waiting
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
@@ -51,7 +51,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import TextPart
-from codeloop.schema.permission import PROFILE, PROFILES, Profile
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, Profile
 from codeloop.schema.wire import replace
 
 WIDTH = 70
@@ -117,7 +117,7 @@ async def _slash(chat: LineConversation, name: str, words: str) -> None:
     if name not in commands and shared is not None:
         raise UsageProblem(f"/{name} ({shared.title}) needs the terminal UI: start codeloop without --plain.")
     if name not in commands:
-        close = suggest_names(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
+        close = format_suggestion(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
@@ -190,13 +190,14 @@ async def _model(chat: LineConversation, words: str) -> None:
 async def _profile(chat: LineConversation, words: str) -> None:
     if not words:
         session = await _current(chat) if chat.session is not None else None
-        current = (session.metadata or {}).get(PROFILE) if session else chat.options.profile
+        current = (session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile
         chat.say(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
     profile: Profile | None = next((each for each in PROFILES if each == words), None)
     if profile is None:
         raise UsageProblem(
-            f"There is no profile {words}.{suggest_names(find_similar(words, PROFILES))} Choose {', '.join(PROFILES)}."
+            f"There is no profile {words}.{format_suggestion(find_similar(words, PROFILES))} "
+            f"Choose {', '.join(PROFILES)}."
         )
     chat.options = replace(chat.options, profile=profile)
     if chat.session is not None:

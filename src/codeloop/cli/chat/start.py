@@ -18,8 +18,8 @@ from codeloop.cli.completion.similar import NO_PROMPT, find_commands
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget, asks_trust
-from codeloop.kit.small_files import from_home
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 
 COMMAND = re.compile(r"[a-z][a-z-]*")
@@ -67,7 +67,7 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     if not words:
         return None, []
     first, others = words[0], list(words[1:])
-    path = from_home(first)
+    path = expand_user_path(first)
     is_one = not any(map(str.isspace, first))
     is_path = is_one and PATH.match(first) is not None
     if (is_path or not others or (is_one and len(others) == 1 and " " in others[0])) and path.is_dir():
@@ -87,7 +87,9 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     else:
         close = find_commands(context, first, parts=True)
     if close or not others:
-        raise UsageProblem(f"Unknown command: {first}.{suggest_names(close)} `codeloop --help` lists them. {as_prompt}")
+        raise UsageProblem(
+            f"Unknown command: {first}.{format_suggestion(close)} `codeloop --help` lists them. {as_prompt}"
+        )
     return None, list(words)
 
 
@@ -95,7 +97,7 @@ def directory_of(words: Sequence[str]) -> Path | None:
     """Return the directory that the words next to `--prompt` name, if there are any. Raises UsageProblem."""
     if not words:
         return None
-    path = from_home(words[0])
+    path = expand_user_path(words[0])
     if len(words) > 1 or not path.is_dir():
         raise UsageProblem(f"{shlex.join(words)} is no directory: with --prompt, only a directory may stand beside it.")
     return path

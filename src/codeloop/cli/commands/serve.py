@@ -27,7 +27,7 @@ from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.limits import OUTPUT_READER
+from codeloop.schema.limits import OUTPUT_READER_TIME
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import parse_origin
 from codeloop.server.server import ListenOptions, Server, find_address
@@ -140,7 +140,7 @@ def _serve(serve_options: ServeOptions) -> None:
     metadata = {"profile": serve_options.profile} if serve_options.profile else {}
     startup = Startup(directory=Path.cwd(), settings=metadata, trust=serve_options.trust)
     settings = find_settings(startup)
-    stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
+    stdout, stderr = standard(Outlet(patience=OUTPUT_READER_TIME.seconds))
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listening = _make_listen_options(serve_options, secret, settings, stderr)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codeloop.kit.suggest import MAX_NAMES, find_similar
+from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "chat": (),
@@ -109,7 +109,7 @@ def find_commands(root: click.Context, name: str, *, parts: bool = False) -> lis
         return [f"{program} {each}" for each in close]
     lines = [*_lines(group, root)]
     leaves = find_similar(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
-    return [f"{program} {line}" for leaf in leaves for line in lines if line.endswith(f" {leaf}")][:MAX_NAMES]
+    return [f"{program} {line}" for leaf in leaves for line in lines if line.endswith(f" {leaf}")][:MAX_SUGGESTIONS]
 
 
 def similar_options(context: click.Context, name: str) -> list[str]:
@@ -126,7 +126,7 @@ def similar_options(context: click.Context, name: str) -> list[str]:
     if group is None:
         return []
     lines = [line for line in _lines(group, root) if spelling in _options(_command(group, root, line), root)]
-    return [f"{program} {line} {spelling}" for line in sorted(lines, key=lambda line: line != "run")[:MAX_NAMES]]
+    return [f"{program} {line} {spelling}" for line in sorted(lines, key=lambda line: line != "run")[:MAX_SUGGESTIONS]]
 
 
 def _lines(group: click.Group, context: click.Context) -> Iterator[str]:

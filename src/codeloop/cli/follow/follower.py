@@ -15,8 +15,8 @@ from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, GapError
-from codeloop.schema.event import Event, session_of
-from codeloop.schema.limits import REDRAW, TURN_SETTLE
+from codeloop.schema.event import Event, get_session_id
+from codeloop.schema.limits import REDRAW_INTERVAL, TURN_EVENTS_TIME
 from codeloop.schema.live_events import Idle, ServerConnected, SessionIdle, StatusChanged
 from codeloop.schema.message import Session
 from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_CHILDREN, SESSION_STATUS, NoArguments
@@ -75,17 +75,17 @@ class RunFollower:
         """Wait until the turn is shown to its end; from a server, events may come after the prompt's answer."""
         task = asyncio.create_task(self._idle.wait())
         tasks = {task, *([self._following] if self._following else [])}
-        await asyncio.wait(tasks, timeout=TURN_SETTLE.seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED)
         task.cancel()
 
     async def settle(self) -> None:
         """Ask whether the session still works, if the events do not say soon that it stopped."""
-        await asyncio.sleep(TURN_SETTLE.seconds)
+        await asyncio.sleep(TURN_EVENTS_TIME.seconds)
         while self.is_running:
             try:
                 await self._look()
             except ServerLost:
-                await asyncio.sleep(TURN_SETTLE.seconds)
+                await asyncio.sleep(TURN_EVENTS_TIME.seconds)
             else:
                 return
 
@@ -123,7 +123,7 @@ class RunFollower:
     async def _tick(self) -> None:
         """Show what is going on, except below a question that waits for its answer."""
         while True:
-            await asyncio.sleep(REDRAW.seconds)
+            await asyncio.sleep(REDRAW_INTERVAL.seconds)
             if not self._requests.is_asking:
                 self._view.tick()
 
@@ -132,7 +132,7 @@ class RunFollower:
             self._tasks.append(asyncio.create_task(self._catch_up()))
         elif await self._requests.take(event):
             pass
-        elif session_of(event) in {self._session_id, None}:
+        elif get_session_id(event) in {self._session_id, None}:
             self.tally.take(event)
             self._view.show(event)
             if isinstance(event, StatusChanged | SessionIdle):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.event import Event, SessionCreated, SessionUpdated, session_of
+from codeloop.schema.event import Event, SessionCreated, SessionUpdated, get_session_id
 from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session
 from codeloop.store.subagent_state import STATE_KEY, SubagentState
@@ -32,7 +32,7 @@ class Subagents:
         """Take in an event; return the title of the subagent that it belongs to, None if it is another session's."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.learn(event.properties.info)
-        session = self.by_id.get(session_of(event) or "")
+        session = self.by_id.get(get_session_id(event) or "")
         return None if session is None else session.title
 
     def learn(self, session: Session) -> None:

@@ -7,7 +7,15 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
-from codeloop.schema.part import CHECK, REMINDER, PatchPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    CHECK_KEY,
+    REMINDER_KEY,
+    PatchPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import JSON, Wire, replace
 
 if TYPE_CHECKING:
@@ -50,7 +58,7 @@ class FinalAnswer:
                     self._prompts.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 return self._message(p.info)
-            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER in (p.part.metadata or {}):
+            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER_KEY in (p.part.metadata or {}):
                 self.final = None  # the answer was none yet
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
                 self._texts[p.part.message_id][p.part.id] = p.part.text
@@ -237,7 +245,7 @@ class Tally:
             for part in self._parts.values()
             if isinstance(part, ToolPart)
             and isinstance(part.state, ToolStateCompleted)
-            and CHECK in part.state.metadata
+            and CHECK_KEY in part.state.metadata
         }
         if reason == "done" and not message:
             message = " ".join(

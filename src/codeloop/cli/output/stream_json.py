@@ -13,7 +13,7 @@ from codeloop.cli.output.partial_messages import PartialMessages, message_of, us
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import Output
 from codeloop.kit.terminal_text import escape_json_controls
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, session_of
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Retry, StatusChanged
 from codeloop.schema.message import AssistantMessage
@@ -70,7 +70,7 @@ class StreamJsonView:
     def show_subagent(self, event: Event, title: str) -> None:
         """Show one event of a subagent's session; its lines name the call that started the subagent."""
         del title  # the call has it among its arguments
-        self._show(event, self._parents.get(session_of(event) or ""))
+        self._show(event, self._parents.get(get_session_id(event) or ""))
 
     def tick(self) -> None:
         """Do nothing: there is no animation to redraw."""

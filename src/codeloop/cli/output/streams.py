@@ -11,7 +11,7 @@ from contextlib import suppress
 from io import StringIO
 from typing import TextIO
 
-from codeloop.schema.limits import OUTPUT_READER
+from codeloop.schema.limits import OUTPUT_READER_TIME
 
 ERASE = "\r\x1b[2K"
 """Clears the cursor's line."""
@@ -197,7 +197,7 @@ class Outlet:
 
     def _arm(self) -> None:
         if self._is_hurried and self._timer is None and self._loop is not None:
-            self._timer = self._loop.call_later(OUTPUT_READER.seconds, self._look, self._taken_bytes)
+            self._timer = self._loop.call_later(OUTPUT_READER_TIME.seconds, self._look, self._taken_bytes)
 
     def _look(self, before: int) -> None:
         self._timer = None

@@ -16,7 +16,7 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
-    STRUCTURED_OUTPUT,
+    STRUCTURED_OUTPUT_TOOL,
     ReasoningPart,
     TextPart,
     ToolPart,
@@ -223,7 +223,7 @@ class TextView:
                     from codeloop.cli.output.tool_call import lines
 
                     call_lines = lines(part, colour=self._colour)
-                    is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT
+                    is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT_TOOL
                     is_accepted = is_answer and isinstance(part.state, ToolStateCompleted)
                     self._line("\n".join(call_lines[:1] if is_accepted else call_lines))
             case _:

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
 from codeloop.client.numbers import describe_command_end, elapsed_ms, format_duration
-from codeloop.kit.terminal_text import arguments, escape_controls, lay_out, one_line
-from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.kit.terminal_text import escape_controls, format_arguments, format_json, one_line
+from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
 SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
@@ -23,7 +23,7 @@ def heading(part: ToolPart) -> str:
     if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
     if subject in {"", part.tool}:  # it has nothing of its own to say
-        subject = arguments(part.state.input)
+        subject = format_arguments(part.state.input)
     return f"{part.tool:<6} {one_line(subject, WIDTH)}".rstrip()
 
 
@@ -37,8 +37,8 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
             notes = [*_counts(metadata), *([ending] if ending else []), format_duration(took)]
             is_failure = bool(ending) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.for_user, is_failure=is_failure)
-            if part.tool == STRUCTURED_OUTPUT:
-                body = _looking("dim", escape_controls(lay_out(part.state.input)).splitlines()[:DATA_LINES])
+            if part.tool == STRUCTURED_OUTPUT_TOOL:
+                body = _looking("dim", escape_controls(format_json(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
             notes = [format_duration(elapsed_ms(time.start, time.end))]
             is_failure = True

@@ -9,9 +9,9 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
 from codeloop.client.numbers import describe_spending
-from codeloop.kit.terminal_text import as_block, escape_answer_controls, escape_controls
+from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, format_json_block
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
 from codeloop.schema.part import (
     FilePart,
@@ -63,7 +63,7 @@ def transcript(
                         "".join(f"{line}\n" for line in _list_subagent_lines(part, children, "    ", colour=colour))
                     )
                 if error is not None:
-                    out.write(paint(f"! {escape_controls(error_message(error))}", "red", colour=colour) + "\n")
+                    out.write(paint(f"! {escape_controls(get_error_message(error))}", "red", colour=colour) + "\n")
                 elif times.completed is None:
                     out.write(paint(UNFINISHED, "yellow", colour=colour) + "\n")
     sums = " · ".join((*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id))
@@ -86,7 +86,7 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
     match part:
         case TextPart(text=text) if text.strip():
             markdown = Markdown(styled=colour and out.stream.isatty(), columns=out.columns)
-            answer = markdown.feed(escape_answer_controls(as_block(text)).rstrip("\n"))
+            answer = markdown.feed(escape_answer_controls(format_json_block(text)).rstrip("\n"))
             return answer + markdown.end() + "\n"
         case ReasoningPart(text=text) if thinking and text.strip():
             return paint(escape_answer_controls(text).rstrip("\n"), "dim", colour=colour) + "\n"

@@ -20,7 +20,7 @@ from codeloop.schema.event import (
     QuestionReplied,
 )
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
-from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest, Reply
+from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
 SUBJECT = 400
@@ -45,11 +45,11 @@ class Answerer:
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
         """Answer a permission request. One is asked at a time; one that another client has answered is skipped."""
         reply: Reply = "once"
-        message = AUTO if self._auto else None
+        message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
             what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT)
             self._refuse(view, f"Denied, because nobody can be asked: {what}")
-            reply, message = "reject", NOBODY
+            reply, message = "reject", NOBODY_MESSAGE
         elif not self._auto and self._prompter is not None:
             async with self._asking(request.id):
                 view.note("")
@@ -70,7 +70,7 @@ class Answerer:
                     view,
                     f"Not answered, because nobody can be asked: {one_line(request.questions[0].question, SUBJECT)}",
                 )
-                await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
+                await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
                 return
             async with self._asking(request.id):
                 from codeloop.cli.questions.terminal_questions import ask_questions

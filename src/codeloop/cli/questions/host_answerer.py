@@ -12,7 +12,7 @@ from codeloop.kit.jsonc import is_object
 from codeloop.schema.api.session_inputs import AnswerPermission
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PERMISSION_REPLY
-from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
+from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.wire import JSON
 
 ARGUMENTS_CHANGED = (
@@ -94,9 +94,9 @@ class HostAnswerer(Answerer):
 def _read_answer(answer: JSON | None, arguments: JSON) -> tuple[Reply, str | None]:
     """Return the reply to a request; None: the program is gone."""
     if answer is None:
-        return "reject", NOBODY
+        return "reject", NOBODY_MESSAGE
     if answer.get("behavior") != "allow":
-        return "reject", None if answer.get("interrupt") else str(answer.get("message") or NOBODY)
+        return "reject", None if answer.get("interrupt") else str(answer.get("message") or NOBODY_MESSAGE)
     if answer.get("updatedInput", arguments) != arguments:
         return "reject", ARGUMENTS_CHANGED
     return "once", None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
@@ -118,7 +118,7 @@ async def parse_words(client: Client, options: Options, words: str) -> tuple[str
         raise UsageProblem(f"/{name} works in a conversation only. Use instead: {ELSEWHERE[name]}.")
     if os.path.lexists(f"/{name}"):
         return None, words
-    close = suggest_names(f"/{each}" for each in find_similar(name, [COMPACT.name, *sorted(commands)]))
+    close = format_suggestion(f"/{each}" for each in find_similar(name, [COMPACT.name, *sorted(commands)]))
     raise UsageProblem(
         f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
         "To send it as a prompt, put a space first."

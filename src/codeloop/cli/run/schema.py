@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from codeloop.agent.structured.check import find_schema_problems
-from codeloop.kit.jsonc import JsoncError, parse
+from codeloop.kit.jsonc import JsoncError, parse_jsonc
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -21,9 +21,9 @@ async def read_format(path: Path) -> JSON:
     except OSError as error:
         raise UsageProblem(f"--schema: {path} can't be read: {error.strerror}.") from error
     try:
-        document = parse(text)
+        document = parse_jsonc(text)
     except JsoncError as error:
         raise UsageProblem(f"--schema: {path}:{error.position}: {error}") from error
     for problem in await find_schema_problems(document.value, os.environ):
-        raise UsageProblem(f"--schema: {path}:{document.position(problem.path)}: {problem}")
+        raise UsageProblem(f"--schema: {path}:{document.find_position(problem.path)}: {problem}")
     return {"type": "json_schema", "schema": document.value}

@@ -10,7 +10,7 @@ from codeloop.cli.output.result import make_unfinished
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.output.view import view_of
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import OUTPUT_READER
+from codeloop.schema.limits import OUTPUT_READER_TIME
 
 
 class Signals:
@@ -63,6 +63,6 @@ def run_to_result(form: str, command: Callable[[], int]) -> int:
 
 def show_result(form: str, code: int, reason: str, message: str) -> int:
     """Show the result of a turn that never began, and return its exit code."""
-    stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
+    stdout, stderr = standard(Outlet(patience=OUTPUT_READER_TIME.seconds))
     view_of(form, stdout, stderr, "").finish(make_unfinished(reason, code, message))
     return code

@@ -40,7 +40,7 @@ from codeloop.schema.operation import (
     TOOL_IDS,
     NoArguments,
 )
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
 
 
@@ -194,7 +194,7 @@ class StreamRun:
             client.call(CONFIG_GET, none),
             client.call(CONFIG_PROVIDERS, none),
         )
-        profile = (session.metadata or {}).get(PROFILE) or settings.get(PROFILE) or "auto"
+        profile = (session.metadata or {}).get(PROFILE_KEY) or settings.get(PROFILE_KEY) or "auto"
         modes = {own: mode for mode, own in PERMISSION_MODES.items()}
         self._view.write(
             "system",

@@ -8,7 +8,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.suggest import MAX_NAMES, find_similar, suggest_names
+from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -38,7 +38,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import CompactionPart, TextPart
-from codeloop.schema.permission import PROFILE, Profile
+from codeloop.schema.permission import PROFILE_KEY, Profile
 
 EVERY = 100_000
 ID_EDITS = 2
@@ -131,7 +131,7 @@ async def session_of(client: Client, options: Options, session: Session | None) 
     if not options.fork:
         if session is not None:
             return await with_profile(client, session, options.profile)
-        metadata = {PROFILE: options.profile} if options.profile else None
+        metadata = {PROFILE_KEY: options.profile} if options.profile else None
         return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=metadata))
     if session is None:
         raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
@@ -145,7 +145,7 @@ async def with_profile(client: Client, session: Session, profile: Profile | None
     """Return a session under another profile from now on; None: under the one that it has."""
     if profile is None:
         return session
-    metadata = {**(session.metadata or {}), PROFILE: profile}
+    metadata = {**(session.metadata or {}), PROFILE_KEY: profile}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
 
 
@@ -181,7 +181,7 @@ async def check_agent(client: Client, name: str | None) -> None:
     if all(agent.name != name for agent in agents):
         names = sorted(agent.name for agent in agents if not agent.hidden)
         raise UsageProblem(
-            f"Agent not found: {name}.{suggest_names(find_similar(name, names))} Available: {', '.join(names)}"
+            f"Agent not found: {name}.{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
         )
 
 
@@ -214,7 +214,7 @@ def _suggest(sessions: list[Session], query: str) -> str:
     by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
     close = [by_id[name] for name in find_similar(query, by_id, most_edits=ID_EDITS)]
     close += [by_name[name] for name in find_similar(query, by_name)]
-    return suggest_names(list(dict.fromkeys(each.id for each in close))[:MAX_NAMES])
+    return format_suggestion(list(dict.fromkeys(each.id for each in close))[:MAX_SUGGESTIONS])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:

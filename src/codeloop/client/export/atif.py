@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from codeloop import __version__
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
@@ -44,7 +44,7 @@ def _step(message: MessageWithParts) -> JSON:
         return step
     step |= {"model_name": _model(info), "metrics": {**_tokens(info.tokens), "cost_usd": info.cost}}
     if info.error is not None:
-        step["extra"] = {"error": error_message(info.error)}
+        step["extra"] = {"error": get_error_message(info.error)}
     if thoughts := [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.text]:
         step["reasoning_content"] = "\n\n".join(thoughts)
     if calls := [part for part in message.parts if isinstance(part, ToolPart)]:

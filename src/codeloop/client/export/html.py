@@ -9,7 +9,7 @@ from codeloop.client.export.markdown import call_line, call_result
 from codeloop.client.numbers import format_time
 from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 
@@ -46,7 +46,7 @@ def as_html(session: Session, messages: Sequence[MessageWithParts]) -> str:
 def _message(message: MessageWithParts) -> Iterator[str]:
     pieces = [piece for part in message.parts for piece in _render_part(part)]
     if isinstance(message.info, AssistantMessage) and message.info.error is not None:
-        pieces.append(f'<p class="error">{escape(escape_controls(error_message(message.info.error)))}</p>')
+        pieces.append(f'<p class="error">{escape(escape_controls(get_error_message(message.info.error)))}</p>')
     if pieces and isinstance(message.info, UserMessage):
         yield f'<section class="prompt">{"".join(pieces)}</section>'
     elif pieces:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from codeloop.client.numbers import format_time
 from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import (
     FilePart,
@@ -26,7 +26,7 @@ def as_markdown(session: Session, messages: Sequence[MessageWithParts]) -> str:
     for message in messages:
         answer = "\n\n".join(piece for part in message.parts for piece in _render_part(part))
         if isinstance(message.info, AssistantMessage) and message.info.error is not None:
-            answer = f"{answer}\n\n> **Error:** {_escape_text(error_message(message.info.error))}".strip()
+            answer = f"{answer}\n\n> **Error:** {_escape_text(get_error_message(message.info.error))}".strip()
         if not answer:
             continue
         who = "You" if isinstance(message.info, UserMessage) else message.info.model_id

@@ -34,7 +34,7 @@ from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_KEEP_ALIVE
 from codeloop.schema.message import Session
-from codeloop.schema.permission import NOBODY
+from codeloop.schema.permission import NOBODY_MESSAGE
 from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class Calls:
         try:
             answer = await context.session.elicit_form(form.message, form.schema, context.request_id)
         except (MCPError, ValidationError):
-            await self._turns.refuse(served_session, request, NOBODY)
+            await self._turns.refuse(served_session, request, NOBODY_MESSAGE)
         else:
             await self._turns.answer(request, _content(answer))
         served_session.pending_requests.pop(request.id, None)

@@ -37,7 +37,7 @@ from codeloop.schema.event import (
     QuestionAsked,
     QuestionRejected,
     QuestionReplied,
-    session_of,
+    get_session_id,
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, Session
@@ -52,7 +52,7 @@ from codeloop.schema.operation import (
     SESSION_MESSAGES,
 )
 from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, ToolStateRunning
-from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest
+from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 
 _LINE_CHARS, _REQUEST_CHARS = 120, 400
@@ -206,7 +206,7 @@ class Turns:
                 await self._client.call(PERMISSION_REPLY, refusal)
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=reason))
-        if reason == NOBODY:
+        if reason == NOBODY_MESSAGE:
             served_session.report = replace(served_session.report, message=_NOBODY_ASKED.format(_name_request(request)))
 
     async def report(self, served_session: ServedSession) -> Report:
@@ -300,7 +300,7 @@ class Turns:
                     if served_session.pending_requests.pop(p.request_id, None) is not None:
                         served_session.touch()
             case _:
-                served_session = self.sessions.get(session_of(event) or "")
+                served_session = self.sessions.get(get_session_id(event) or "")
                 if served_session is not None:
                     served_session.handle(event)
 
@@ -313,11 +313,11 @@ class Turns:
         if served_session is None or not served_session.is_working:
             return
         if self._served_prompts.auto and isinstance(request, PermissionRequest):
-            approval = AnswerPermission(request_id=request.id, reply="once", message=AUTO)
+            approval = AnswerPermission(request_id=request.id, reply="once", message=AUTO_MESSAGE)
             with suppress(OperationError):
                 await self._client.call(PERMISSION_REPLY, approval)
         elif not served_session.can_ask:
-            await self.refuse(served_session, request, NOBODY)
+            await self.refuse(served_session, request, NOBODY_MESSAGE)
         elif await self.form(request) is None:
             await self.refuse(served_session, request, _NO_SECRETS)
         else:

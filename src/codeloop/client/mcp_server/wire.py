@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from codeloop.client.wire.standard_lines import open_standard_lines
-from codeloop.schema.limits import OUTPUT_READER
+from codeloop.schema.limits import OUTPUT_READER_TIME
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -51,5 +51,5 @@ async def open_standard_wire() -> "AsyncGenerator[Streams]":
         finally:
             outbound.close()
             inbound.close()
-            await asyncio.wait({sending}, timeout=OUTPUT_READER.seconds)
+            await asyncio.wait({sending}, timeout=OUTPUT_READER_TIME.seconds)
             sending.cancel()

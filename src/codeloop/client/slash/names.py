@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from codeloop.kit.suggest import MAX_NAMES, find_similar
+from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
 
 MEANINGS: dict[str, tuple[str, ...]] = {
     "approvals": ("permissions",),
@@ -49,4 +49,4 @@ def is_command(line: str) -> bool:
 def similar_names(name: str, known_names: Collection[str], also: Collection[str] = ()) -> list[str]:
     """Return the known commands that an unknown one may mean, best first. `also`: their other names."""
     candidates = [each for each in MEANINGS.get(name.lower(), ()) if each in known_names]
-    return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[:MAX_NAMES]
+    return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[:MAX_SUGGESTIONS]

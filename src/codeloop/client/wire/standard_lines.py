@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.schema.limits import MCP_MESSAGE, OUTPUT_READER
+from codeloop.schema.limits import MCP_MESSAGE, OUTPUT_READER_TIME
 
 TakeLine = Callable[[bytes | None], Coroutine[Any, Any, None]]
 
@@ -42,7 +42,7 @@ async def open_standard_lines() -> AsyncGenerator[StandardLines]:
         yield StandardLines(lambda take: read_lines(source, take), lines.put)
     finally:
         lines.put(None)
-        await asyncio.to_thread(writer.join, OUTPUT_READER.seconds)
+        await asyncio.to_thread(writer.join, OUTPUT_READER_TIME.seconds)
 
 
 def read_lines(source: int, take: TakeLine) -> None:

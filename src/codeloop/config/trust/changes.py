@@ -7,7 +7,7 @@ from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_c
 from codeloop.config.trust.copies import read_copy
 from codeloop.config.trust.state import TrustChange, compare_files
 from codeloop.config.trust.store import TrustedDirectory, find_trust_record
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.schema.errors import CodeloopError
 
 
@@ -37,4 +37,4 @@ def _make_patch(paths: Paths, record: TrustedDirectory, trusted_contents: Truste
     except UnicodeDecodeError:
         return ""
     is_hidden = path in trusted_contents.hidden or before is None
-    return "" if is_hidden else unified_diff(path, before or "", after).patch
+    return "" if is_hidden else make_unified_diff(path, before or "", after).patch

@@ -193,7 +193,7 @@ def _read_named_files(reading: _ContentReader, paths: Paths, directory: Path, fi
     Files outside the work tree are left out: they are the user's, and the project can't change them.
     """
     try:
-        values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
+        values = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
     expanded = _replace_references(values, file.parent, paths)
@@ -281,7 +281,7 @@ def _read_hook_commands(reading: _ContentReader, paths: Paths, file: Path, value
         hooks = None
         if path.is_relative_to(reading.root) and (data := reading.add(path)) is not None:
             with suppress(JsoncError, UnicodeDecodeError):
-                hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
+                hooks = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
         line = _PROJECT_VARIABLE.sub(str(reading.root), text)
         words = [*_COMMAND_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import format_keys
-from codeloop.kit.jsonc import Keys, is_list, is_object
+from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
@@ -71,7 +71,7 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
 
 
 def _keep_as_restrictions(
-    values: NormalisedValues, section: JSON, rules: list[JSON], keys: Keys, ignored_names: list[str]
+    values: NormalisedValues, section: JSON, rules: list[JSON], keys: KeyPath, ignored_names: list[str]
 ) -> None:
     if len(rules) > CONFIG_RULES.value:
         where = values.layer.format_location(values.find_source_keys((*keys, "permission", CONFIG_RULES.value)))

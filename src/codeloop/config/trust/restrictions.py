@@ -6,7 +6,7 @@ project, the overlap with every earlier rule is appended, with the stricter acti
 
 from collections.abc import Sequence
 
-from codeloop.kit.wildcard import TooManyOverlaps, expand_home, overlap
+from codeloop.kit.wildcard import TooManyOverlaps, expand_home, intersect_wildcards
 from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
 
@@ -31,7 +31,7 @@ class OverlapCache:
             return (one,)
         patterns = self._cache.get((one, other))
         if patterns is None:
-            patterns = self._cache[one, other] = overlap(one, other, CONFIG_OVERLAPS.value, self.spend)
+            patterns = self._cache[one, other] = intersect_wildcards(one, other, CONFIG_OVERLAPS.value, self.spend)
         return patterns
 
     def spend(self, steps: int) -> None:

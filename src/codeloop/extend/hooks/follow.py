@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from codeloop.schema.errors import GapError, HookRefused
-from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, session_of
+from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, get_session_id
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.tool.call_session import HookRunner
@@ -19,7 +19,7 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
     while True:
         try:
             async for event in store.follow():
-                session_id = session_of(event.event)
+                session_id = get_session_id(event.event)
                 if session_id is None:
                     if event.directory in {None, directory_name}:
                         yield event.event

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.extend.hooks.shapes import check_output
 from codeloop.extend.hooks.timings import HookTimings, Outcome
-from codeloop.schema.bounds.extension import HOOK, HOOK_ANSWERS
+from codeloop.schema.bounds.extension import HOOK_ANSWER_TIME, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
@@ -101,7 +101,7 @@ class Hooks:
         seconds: float | None = None,
     ) -> None:
         self._tell = tell
-        self._seconds = HOOK.seconds if seconds is None else seconds
+        self._seconds = HOOK_ANSWER_TIME.seconds if seconds is None else seconds
         self.failures = 0
         """How often a handler was skipped."""
         self.timings: HookTimings | None = None

@@ -10,7 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
-from codeloop.schema.bounds.extension import HOOK_TIMES, HOOK_TIMINGS, HOOK_TIMINGS_EVERY, HOOK_TIMINGS_LOCK, HOST_FILE
+from codeloop.schema.bounds.extension import (
+    HOOK_MEDIAN_SAMPLES,
+    HOOK_TIMINGS,
+    HOOK_TIMINGS_EVERY,
+    HOOK_TIMINGS_LOCK,
+    HOST_FILE,
+)
 
 Outcome = Literal["answered", "failed", "late"]
 """`late`: it missed its deadline."""
@@ -38,7 +44,7 @@ class HookTiming(Struct, omit_defaults=True):
         self.failures += outcome != "answered"
         self.late += outcome == "late"
         self.longest = max(self.longest, took)
-        self.times = [*self.times, took][-HOOK_TIMES.value :]
+        self.times = [*self.times, took][-HOOK_MEDIAN_SAMPLES.value :]
 
     def add(self, later: "HookTiming") -> None:
         """Add later counts."""
@@ -46,7 +52,7 @@ class HookTiming(Struct, omit_defaults=True):
         self.failures += later.failures
         self.late += later.late
         self.longest = max(self.longest, later.longest)
-        self.times = [*self.times, *later.times][-HOOK_TIMES.value :]
+        self.times = [*self.times, *later.times][-HOOK_MEDIAN_SAMPLES.value :]
 
 
 class HookTimings:

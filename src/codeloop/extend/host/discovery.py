@@ -25,7 +25,7 @@ from codeloop.extend.packages.lock import entry_path, entry_place, is_policy, pa
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
-from codeloop.schema.bounds.extension import HOST_BESIDE, HOST_ENTRIES, HOST_FILE
+from codeloop.schema.bounds.extension import HOST_ENTRIES, HOST_FILE, HOST_WATCHED_FILES
 from codeloop.schema.errors import CodeloopError
 
 _LANGUAGES: dict[str, Language] = {
@@ -246,9 +246,9 @@ def _list_importable(folder: Path) -> list[Path]:
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         paths += [file for name in sorted(names) if (file := Path(top, name)) not in extensions]
-        if len(paths) > HOST_BESIDE.value:
+        if len(paths) > HOST_WATCHED_FILES.value:
             break
-    return paths[: HOST_BESIDE.value]
+    return paths[: HOST_WATCHED_FILES.value]
 
 
 def _read_content(file: Path) -> bytes:

@@ -15,7 +15,7 @@ from codeloop.extend.host.protocol import (
     decode_from_host,
     line_of,
 )
-from codeloop.schema.bounds.extension import HOST_LINE
+from codeloop.schema.bounds.extension import HOST_MESSAGE_BYTES
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
@@ -57,8 +57,8 @@ async def messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
             yield _message(complete)
         parts.append(rest)
         size += len(rest)
-        if size > HOST_LINE.value:
-            raise BrokenStream(f"it sent a message of more than {HOST_LINE.value:,} bytes")
+        if size > HOST_MESSAGE_BYTES.value:
+            raise BrokenStream(f"it sent a message of more than {HOST_MESSAGE_BYTES.value:,} bytes")
 
 
 def _message(line: bytes) -> FromHost:
@@ -77,8 +77,8 @@ def encode_request(message: HostMessage) -> bytes:
         line = line_of(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise HookFailed(f"what it was to be given can't be written as JSON: {error}") from error
-    if len(line) > HOST_LINE.value:
-        raise HookFailed(f"what it was to be given is longer than {HOST_LINE.value:,} bytes")
+    if len(line) > HOST_MESSAGE_BYTES.value:
+        raise HookFailed(f"what it was to be given is longer than {HOST_MESSAGE_BYTES.value:,} bytes")
     return line
 
 

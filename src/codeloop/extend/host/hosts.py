@@ -28,7 +28,7 @@ from codeloop.extend.host.protocol import (
     encode,
 )
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_STOP, HOST_WAIT
+from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW_ANSWER, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
@@ -206,7 +206,7 @@ class ExtensionHosts:
         try:
             return await host.ask(extension.load_spec, message, HOST_CALL.seconds, listener)
         finally:
-            if (took := time.monotonic() - began) >= HOST_SLOW.seconds:
+            if (took := time.monotonic() - began) >= HOST_SLOW_ANSWER.seconds:
                 self._callbacks.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
 
     async def close(self) -> None:

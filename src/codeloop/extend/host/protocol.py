@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.wire import JSON, wire_name
+from codeloop.schema.wire import JSON, convert_to_wire_name
 
 VERSION = 1
 DESCRIPTOR = "CODELOOP_HOST_FD"
@@ -49,7 +49,7 @@ class LoadRequest(HostMessage, frozen=True, tag="load"):
     extension: LoadSpec
 
 
-class CallOrigin(Struct, frozen=True, rename=wire_name):
+class CallOrigin(Struct, frozen=True, rename=convert_to_wire_name):
     """Where a call belongs."""
 
     session_id: str = ""

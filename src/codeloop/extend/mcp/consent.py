@@ -11,8 +11,8 @@ import msgspec
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.clients import ServerDependencies
-from codeloop.kit.diff import unified_diff
-from codeloop.kit.small_files import from_home, lock, make_private, read_start, write_atomically
+from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.small_files import expand_user_path, lock, make_private, read_start, write_atomically
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
@@ -43,7 +43,7 @@ class Approvals:
         if not known_definitions or any(each.digest == definition.digest for each in known_definitions):
             return ""
         return (
-            unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
+            make_unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
             or "(the secret of its sign-in)"
         )
 
@@ -124,7 +124,7 @@ async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDe
 def _leads_into_project(config: LocalDefinition, dependencies: ServerDependencies) -> bool:
     project = dependencies.project
     roots = {str(project.root), os.path.realpath(project.root)}
-    folder = os.path.realpath(project.directory / from_home(config.cwd)) if config.cwd else "/"
+    folder = os.path.realpath(project.directory / expand_user_path(config.cwd)) if config.cwd else "/"
     is_inside = any(f"{folder}/".startswith(f"{root}/") for root in roots)
     return is_inside or any(word.startswith(".") or any(root in word for root in roots) for word in config.command)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.permission import NOBODY, Need
+from codeloop.schema.permission import NOBODY_MESSAGE, Need
 from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
 from codeloop.schema.wire import JSON
 from codeloop.tool.services import Notices
@@ -269,7 +269,7 @@ class ServerRequests:
             questions = questions_of(schema, who, params.message)
             content = answers_of(schema, await ctx.session.ask_questions(questions, need))
         except Rejected as error:
-            if error.message != NOBODY:
+            if error.message != NOBODY_MESSAGE:
                 return ElicitResult(action="decline")
             return self._refuse_form(ctx, "nobody is there to fill it in")
         except SecretAsked as error:

@@ -8,7 +8,7 @@ from codeloop.config.hook_rows import HOOK_EVENTS, find_hooks_error, list_hook_f
 from codeloop.config.sources import Layer
 from codeloop.extend.mcp.cache.importing import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
-from codeloop.kit.jsonc import Document, is_list, is_object, parse
+from codeloop.kit.jsonc import Document, is_list, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
@@ -63,7 +63,7 @@ class ClaudePlugin:
         self.files.append(file)
         try:
             text = read_text(file, CONFIG_BYTES.value)
-            value = parse(text, depth=CONFIG_DEPTH.value).value if text is not None else None
+            value = parse_jsonc(text, depth=CONFIG_DEPTH.value).value if text is not None else None
         except (CodeloopError, ValueError) as error:
             self._problems.append(f"{file} is left out: {error}")
             return {}

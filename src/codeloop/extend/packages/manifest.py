@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.jsonc import JsoncError, parse
+from codeloop.kit.jsonc import JsoncError, parse_jsonc
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PAGE_BYTES
@@ -54,8 +54,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise CodeloopError(f"{file} can't be read: {error}.") from error
     try:
         if file.parent != folder:
-            return Manifest(**msgspec.structs.asdict(msgspec.convert(parse(text).value, _ClaudeManifest)))
-        return msgspec.convert(parse(text).value, Manifest)
+            return Manifest(**msgspec.structs.asdict(msgspec.convert(parse_jsonc(text).value, _ClaudeManifest)))
+        return msgspec.convert(parse_jsonc(text).value, Manifest)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}") from error
     except msgspec.ValidationError as error:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.extend.folders import is_name
-from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split
+from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import JSON
@@ -100,7 +100,7 @@ def read_command(name: str, text: str) -> ClaudePage:
 def _split(text: str) -> Frontmatter:
     """Split a page; a head that is not YAML is parsed line by line, as `key: value`."""
     try:
-        return split(text)
+        return split_frontmatter(text)
     except FrontmatterError:
         parts = re.split(r"^---[ \t]*\r?$", text.removeprefix("\ufeff"), maxsplit=2, flags=re.MULTILINE)
         if len(parts) < 3 or parts[0].strip():

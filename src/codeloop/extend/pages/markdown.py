@@ -15,8 +15,8 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
-from codeloop.kit.frontmatter import FrontmatterError, split
-from codeloop.kit.jsonc import Document, Keys, Position, is_list, is_object
+from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
+from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
@@ -39,7 +39,7 @@ class PageLayer(Layer, frozen=True):
 
     text: str = ""
 
-    def position(self, keys: Keys, *, of_key: bool = False) -> Position:
+    def position(self, keys: KeyPath, *, of_key: bool = False) -> Position:
         """Return the line of a key in the head, or the nearest found; for the prompt, the body's line."""
         del of_key
         index = 0
@@ -122,7 +122,7 @@ def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer
     if text is None:
         raise CodeloopError(f"{file}: the file it links to does not exist.")
     try:
-        page = split(text)
+        page = split_frontmatter(text)
         head = to_json(page.head)
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error

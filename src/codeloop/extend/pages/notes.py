@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.frontmatter import FrontmatterError, split
+from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.small_files import read_start
-from codeloop.schema.bounds.session import NOTE_BYTES, NOTES, NOTES_OFFERED
+from codeloop.schema.bounds.session import MEMORY_NOTE_BYTES, MEMORY_NOTES, MEMORY_NOTES_OFFERED_BYTES
 
 FOLDER = ".codeloop/memory"
 START = (
@@ -53,11 +53,11 @@ def read_notes(root: Path) -> list[Note]:
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
         return []
     notes: list[Note] = []
-    for file in sorted(folder.glob("*.md"))[: NOTES.value]:
+    for file in sorted(folder.glob("*.md"))[: MEMORY_NOTES.value]:
         if file.is_symlink() or not file.is_file():
             continue
         try:
-            text = read_start(file, NOTE_BYTES.value).decode("utf-8", "replace")
+            text = read_start(file, MEMORY_NOTE_BYTES.value).decode("utf-8", "replace")
         except OSError:
             continue
         notes.append(_read_note(file.stem, text))
@@ -66,7 +66,7 @@ def read_notes(root: Path) -> list[Note]:
 
 def _read_note(name: str, text: str) -> Note:
     try:
-        page = split(text)
+        page = split_frontmatter(text)
     except FrontmatterError as error:
         return Note(name, text.strip(), problem=f"line {error.line}: {error}")
     head = page.head
@@ -107,7 +107,7 @@ def offer_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> Offe
 
     `stale`: by name, what has changed since. A note that is too long is named with its file, to be read.
     """
-    room = NOTES_OFFERED.value - used - len((START + END).encode())
+    room = MEMORY_NOTES_OFFERED_BYTES.value - used - len((START + END).encode())
     rows: list[str] = []
     marks: dict[str, str] = {}
     for note in sorted(notes, key=lambda each: each.name in stale):

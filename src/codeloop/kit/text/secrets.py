@@ -9,15 +9,15 @@ from codeloop.kit.jsonc import is_list, is_object
 
 REPLACEMENT = "[hidden]"
 """The replacement of a secret."""
-SHORTEST = 12
+MIN_KNOWN_SECRET_LENGTH = 12
 """Characters; a shorter known value may occur elsewhere by chance."""
 
-_MIXED = "(?=[a-z_-]*[A-Z0-9])"
+_HAS_CAPITAL_OR_DIGIT = "(?=[a-z_-]*[A-Z0-9])"
 """A random text soon has a capital letter or a digit, which names in programs often lack."""
-_FORMS = (
+_KEY_FORMS = (
     # Model services
     r"sk-(?:proj-|svcacct-|admin-|ant-|or-|lf-)?[A-Za-z0-9_-]{20,}",
-    rf"(?:gsk|xai|hf|r8|fw|csk|tvly|pplx|nvapi|pcsk|lsv2_pt|lsv2_sk|jina|tgp_v1|pa)[_-]{_MIXED}[A-Za-z0-9_-]{{20,}}",
+    rf"(?:gsk|xai|hf|r8|fw|csk|tvly|pplx|nvapi|pcsk|lsv2_pt|lsv2_sk|jina|tgp_v1|pa)[_-]{_HAS_CAPITAL_OR_DIGIT}[A-Za-z0-9_-]{{20,}}",
     r"AIza[A-Za-z0-9_-]{30,}|dapi[0-9a-f]{32}",
     # Repositories and registries
     r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
@@ -56,47 +56,49 @@ _FORMS = (
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
 )
 """Forms of keys that are recognised without a name before them."""
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
+_KEY_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
 """A form may not follow a letter, except that of an escape sequence such as `\\n`."""
 
-_KINDS = (
+_KEY_KINDS = (
     "api|access|account|admin|auth|client|deploy|encryption|license|master|private|secret|service|session|shared|signing"
     "|storage|subscription|write"
 )
 _NAME_AND_VALUE = (
-    rf"(?P<name>(?i:(?:{_KINDS})[ _.-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|passphrase|pwd|credentials?|dsn)"
+    rf"(?P<name>(?i:(?:{_KEY_KINDS})[ _.-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|passphrase|pwd|credentials?|dsn)"
     r"(?:[_-]?(?i:prod|dev|test|staging|live|value|\d+))?)"
     r"(?P<sign>\\?[\"'`]?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4})(?P<quote>\\?[\"'`])?"
     r"(?P<value>[^\s\"'`,;<>(){}\[\]\\|]{6,})"
 )
 """A name such as `api_key` or `DB_PASSWORD`, and what is given to it."""
 
-_HEADER = (
+_HEADER_PATTERN = (
     r"(?i)(?<=bearer )[\w+/=.~-]{8,}|(?<=basic )[\w+/=]{8,}|(?<=token )[A-Za-z0-9_=.-]{20,}"
     r"|(?<=cookie: )[^\r\n\"']{8,}"
 )
-_USER = r"(?<=://)[^\s/@:\"'`<>]*:[^\s/@\"'`<>]+(?=@)|(?<=://)[^\s/@:\"'`<>]{16,}(?=@)"
-_QUERY = (
+_URL_CREDENTIAL = r"(?<=://)[^\s/@:\"'`<>]*:[^\s/@\"'`<>]+(?=@)|(?<=://)[^\s/@:\"'`<>]{16,}(?=@)"
+_QUERY_PATTERN = (
     r"(?i)(?<=[?&])([\w-]{0,40}(?:key|token|secret|sig|signature|password|auth|credential|code)[\w-]{0,40}=)"
     r"[^\s&#\"'<>`]{6,}"
 )
-_OPTION = (
+_OPTION_PATTERN = (
     r"(?<=\s)((?:-u|--user)[ =][\"']?[^\s:\"']+:)[^\s\"']{4,}"
     r"|(?<=\s)(--(?:[\w-]{0,40}-)?(?:password|token|secret|api-key|passphrase)[ =][\"']?)[^\s\"'-][^\s\"']{5,}"
 )
-_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_EXPRESSION = re.compile(r"(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)", re.IGNORECASE)
-_PASSWORD = re.compile(r"passw|passphrase|pwd", re.IGNORECASE)
+_TERMINAL_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_CODE_REFERENCE = re.compile(
+    r"(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)", re.IGNORECASE
+)
+_PASSWORD_NAME = re.compile(r"passw|passphrase|pwd", re.IGNORECASE)
 
 
 @cache
-def _compile() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Return four patterns: known forms, a secret's surroundings, a group before a secret, secret names."""
-    forms = "|".join(_FORMS)
+    forms = "|".join(_KEY_FORMS)
     return (
-        re.compile(f"{_START}(?:{forms})", re.DOTALL),
-        re.compile(f"{_HEADER}|{_USER}"),
-        re.compile(f"{_QUERY}|{_OPTION}"),
+        re.compile(f"{_KEY_START}(?:{forms})", re.DOTALL),
+        re.compile(f"{_HEADER_PATTERN}|{_URL_CREDENTIAL}"),
+        re.compile(f"{_QUERY_PATTERN}|{_OPTION_PATTERN}"),
         re.compile(_NAME_AND_VALUE),
     )
 
@@ -106,56 +108,56 @@ class SecretHider:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self.count = 0
-        secrets = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
+        secrets = sorted({value for value in values if len(value) >= MIN_KNOWN_SECRET_LENGTH}, key=len, reverse=True)
         self._values = re.compile("|".join(re.escape(value) for value in secrets)) if secrets else None
 
     def hide(self, text: str) -> str:
         """Return a text with each secret replaced by `[hidden]`, and without terminal colours: they may split one."""
         if len(text) < 6:
             return text
-        plain = _ESCAPE.sub("", text) if "\x1b" in text else text
-        forms, around, behind, pattern = _compile()
+        plain = _TERMINAL_COLOUR.sub("", text) if "\x1b" in text else text
+        forms, around, behind, pattern = _compile_patterns()
         if self._values is not None:
             plain = self._values.sub(self._replace, plain)
         plain = around.sub(self._replace, forms.sub(self._replace, plain))
-        return pattern.sub(self._replace_value, behind.sub(self._replace_end, plain))
+        return pattern.sub(self._replace_value, behind.sub(self._replace_after_prefix, plain))
 
-    def hide_all(self, value: Any) -> Any:
+    def hide_in_json(self, value: Any) -> Any:
         """Return a JSON value with the secrets in its texts hidden, also those that only their key gives away."""
         if isinstance(value, str):
             return self.hide(value)
         if is_object(value):
             return {self.hide(key): self._hide_member(key, inner) for key, inner in value.items()}
-        return [self.hide_all(inner) for inner in value] if is_list(value) else value
+        return [self.hide_in_json(inner) for inner in value] if is_list(value) else value
 
     def _hide_member(self, key: str, value: Any) -> Any:
         start = f"{key}='"  # as a line of code would have it, so that the same pattern decides
         if isinstance(value, str) and value and "\n" not in value:
             return self.hide(start + value).removeprefix(start)
-        return self.hide_all(value)
+        return self.hide_in_json(value)
 
     def _replace(self, match: re.Match[str]) -> str:
         self.count += match[0] != REPLACEMENT
         return REPLACEMENT
 
-    def _replace_end(self, match: re.Match[str]) -> str:
+    def _replace_after_prefix(self, match: re.Match[str]) -> str:
         start = next(group for group in match.groups() if group)
         self.count += match[0] != start + REPLACEMENT
         return start + REPLACEMENT
 
     def _replace_value(self, match: re.Match[str]) -> str:
-        if not _is_secret(match):
+        if not _is_secret_value(match):
             return match[0]
         self.count += 1
         return f"{match['name']}{match['sign']}{match['quote'] or ''}{REPLACEMENT}"
 
 
-def _is_secret(match: re.Match[str]) -> bool:
+def _is_secret_value(match: re.Match[str]) -> bool:
     """Return whether the value after a name is a secret itself, and not an expression that refers to one."""
     name, value, is_quoted = match["name"], match["value"], bool(match["quote"])
-    if _EXPRESSION.match(value):
+    if _CODE_REFERENCE.match(value):
         return False
-    if _PASSWORD.search(name) and (is_quoted or name.isupper()):
+    if _PASSWORD_NAME.search(name) and (is_quoted or name.isupper()):
         return True
     has_letter = any(sign.isalpha() for sign in value)
     if has_letter and any(sign.isdigit() for sign in value):

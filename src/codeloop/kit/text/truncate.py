@@ -29,28 +29,28 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (bool(text) and not text.endswith("\n"))
 
 
-def cut(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> Cut:
+def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> Cut:
     """Keep at most `max_lines` lines and `max_bytes` bytes, whole lines where possible, whole characters always.
 
     A line that alone is too long is cut inside.
     """
-    size = byte_length(text)
+    size = count_bytes(text)
     if size <= max_bytes and count_lines(text) <= max_lines:
         return Cut(text, "", 0, 0)
     if keep == "head":
-        head, tail = _head(text, max_lines, max_bytes), ""
+        head, tail = _cut_head(text, max_lines, max_bytes), ""
     else:
-        head, tail = "", _tail(text, max_lines, max_bytes)
+        head, tail = "", _cut_tail(text, max_lines, max_bytes)
     between = text[len(head) : len(text) - len(tail)]
-    return Cut(head, tail, count_lines(between), byte_length(between))
+    return Cut(head, tail, count_lines(between), count_bytes(between))
 
 
-def byte_length(text: str) -> int:
+def count_bytes(text: str) -> int:
     """Return the bytes of the text in UTF-8; lone surrogates count as three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _head(text: str, max_lines: int, max_bytes: int) -> str:
+def _cut_head(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
     room = text[:max_bytes].encode("utf-8", "surrogatepass")[:max_bytes]
@@ -66,7 +66,7 @@ def _head(text: str, max_lines: int, max_bytes: int) -> str:
     return head[: last + 1] if last >= 0 and not is_long else head
 
 
-def _tail(text: str, max_lines: int, max_bytes: int) -> str:
+def _cut_tail(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
     raw = text[-max_bytes:].encode("utf-8", "surrogatepass")[-max_bytes:]

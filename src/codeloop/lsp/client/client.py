@@ -19,7 +19,7 @@ from codeloop.lsp.client.habits import PushHabits
 from codeloop.lsp.client.server_requests import Registrations
 from codeloop.lsp.client.text import Encoding, find_change, split_lines
 from codeloop.lsp.client.tsserver import request_tsserver_diagnostics
-from codeloop.schema.bounds.language import LSP_FILES, LSP_REQUEST, LSP_STOP
+from codeloop.schema.bounds.language import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]
@@ -276,7 +276,7 @@ class LanguageClient:
             self.habits.names_versions = True
         if document is None:
             # A server may report on every file of a large project.
-            if path in self._unopened or len(self._unopened) < LSP_FILES.value:
+            if path in self._unopened or len(self._unopened) < LSP_DIAGNOSED_FILES.value:
                 self._unopened[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
             self.habits.lengthen_pause(document)

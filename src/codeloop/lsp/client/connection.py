@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.schema.bounds.language import LSP_GARBAGE, LSP_MESSAGE, LSP_RATE, LSP_UNREAD
+from codeloop.schema.bounds.language import LSP_GARBAGE, LSP_MESSAGE, LSP_MESSAGE_RATE, LSP_UNREAD
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -156,7 +156,7 @@ class LspConnection:
                 if time.monotonic() - began > 1:
                     began, count = time.monotonic(), 0
                 # A flooding server is throttled: its pipe fills, and it waits.
-                await asyncio.sleep(1 if count > LSP_RATE.value else 0)
+                await asyncio.sleep(1 if count > LSP_MESSAGE_RATE.value else 0)
         except BadStream as error:
             self.mark_lost(str(error))
         except OSError:

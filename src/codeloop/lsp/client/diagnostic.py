@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
 from codeloop.lsp.client.text import Encoding, count_units, find_index
-from codeloop.schema.bounds.language import LSP_KEPT
+from codeloop.schema.bounds.language import LSP_DIAGNOSTICS_PER_FILE
 from codeloop.schema.wire import JSON
 
 ERROR, WARNING = 1, 2
@@ -45,7 +45,7 @@ class Diagnostic(Struct, frozen=True):
 
 def parse_diagnostics(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
     """Parse the list that a server sent about a text; invalid entries are left out."""
-    items: list[Any] = value[: LSP_KEPT.value] if is_list(value) else []
+    items: list[Any] = value[: LSP_DIAGNOSTICS_PER_FILE.value] if is_list(value) else []
     diagnostics = (_parse_diagnostic(item, lines, encoding) for item in items)
     return tuple(each for each in diagnostics if each is not None)
 

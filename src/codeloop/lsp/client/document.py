@@ -7,7 +7,7 @@ from typing import Any
 from codeloop.kit.small_files import read_start
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.text import Encoding, split_lines
-from codeloop.schema.bounds.language import LSP_FILE
+from codeloop.schema.bounds.language import LSP_FILE_BYTES
 from codeloop.schema.wire import JSON
 
 _MAX_OLDER_TEXTS = 3
@@ -17,10 +17,10 @@ _MAX_OLDER_TEXTS = 3
 def read_text(path: Path) -> str | None:
     """Return the text of a file; None if it is missing, too large, or not a regular file."""
     try:
-        data = read_start(path, LSP_FILE.value + 1)
+        data = read_start(path, LSP_FILE_BYTES.value + 1)
     except (OSError, ValueError):
         return None
-    return data.decode("utf-8-sig", "replace") if len(data) <= LSP_FILE.value else None
+    return data.decode("utf-8-sig", "replace") if len(data) <= LSP_FILE_BYTES.value else None
 
 
 class OpenDocument:

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.lsp.servers.programs import fill_packages, has_server, list_package_folders
 from codeloop.lsp.servers.row import ServerRow, load_rows
 from codeloop.schema.config import LspServerConfig
@@ -151,7 +151,7 @@ def _is_in(folder: str, tops: Iterable[Path]) -> bool:
 
 
 def _find_executable(program: str, search: ProgramSearch) -> str | None:
-    path = os.path.normpath(search.root / from_home(program))
+    path = os.path.normpath(search.root / expand_user_path(program))
     return path if os.access(path, os.X_OK) else None
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
 from codeloop.model.wire.response import is_json_object
-from codeloop.schema.limits import DISCOVER, DISCOVER_BYTES
+from codeloop.schema.limits import DISCOVER_BYTES, DISCOVER_TIME
 from codeloop.schema.wire import JSON
 
 DERIVED_PREFIX = "codeloop/"
@@ -47,7 +47,7 @@ async def discover_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> li
     if not tasks:
         return []
     try:
-        await asyncio.wait(tasks, timeout=DISCOVER.seconds)
+        await asyncio.wait(tasks, timeout=DISCOVER_TIME.seconds)
     finally:
         # Also when this task is cancelled: the requests must not outlive it.
         for task in tasks:
@@ -63,7 +63,7 @@ async def find_listening_urls(urls: Iterable[str]) -> frozenset[str]:
     async def ask(url: str) -> str | None:
         parts = urlsplit(url)
         try:
-            async with asyncio.timeout(DISCOVER.seconds):
+            async with asyncio.timeout(DISCOVER_TIME.seconds):
                 _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
         except (OSError, TimeoutError):
             return None

@@ -4,13 +4,13 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.services import WireProtocol, find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
 from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN
 from codeloop.model.wire.response import is_json_object
-from codeloop.schema.limits import MODEL_OUTPUT
+from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.message import NO_VARIANT
 from codeloop.schema.wire import JSON
 
@@ -98,7 +98,7 @@ def resolve_variant(info: ModelInfo, name: str) -> str | None:
         else "It has none: leave it out."
     )
     raise UnknownModel(
-        f"The model `{info.ref}` has no variant `{name}`.{suggest_names(find_similar(name, variants))} {choices}"
+        f"The model `{info.ref}` has no variant `{name}`.{format_suggestion(find_similar(name, variants))} {choices}"
     )
 
 
@@ -124,7 +124,11 @@ def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:
     row = next((row for row in VARIANT_ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
     if row is None:
         return {}
-    return _fit_budgets(info.limits.output or MODEL_OUTPUT.value) if row.variants is BUDGET_VARIANTS else row.variants
+    return (
+        _fit_budgets(info.limits.output or MODEL_OUTPUT_TOKENS.value)
+        if row.variants is BUDGET_VARIANTS
+        else row.variants
+    )
 
 
 @lru_cache(maxsize=256)

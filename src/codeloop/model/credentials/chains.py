@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 
 if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import CloudChain
@@ -18,4 +18,4 @@ CHAIN_TARGETS: dict[str, str] = {
 def load_chain(provider_id: str) -> "CloudChain | None":
     """Return a provider's `CloudChain`; None for a provider that takes no cloud credentials."""
     target = CHAIN_TARGETS.get(provider_id)
-    return load(target) if target else None
+    return load_object(target) if target else None

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from codeloop.model.credentials.cloud_request import CloudAnswer, acquire_lock, send_request
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.bounds.cloud import CLOUD_EARLY, DEVICE_CODE
+from codeloop.schema.bounds.cloud import CLOUD_RENEWAL_LEAD, DEVICE_CODE_TIME
 from codeloop.schema.wire import JSON
 
 _FORM_HEADERS = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}

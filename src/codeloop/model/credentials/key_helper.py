@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
-from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.processes import make_safe_environment
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
@@ -54,7 +54,7 @@ class KeyHelper:
             # Run in `/`, with absolute folders in PATH: a project must not provide the program.
             process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, env=with_absolute_path(os.environ), cwd="/",
+                stderr=asyncio.subprocess.PIPE, env=make_safe_environment(os.environ), cwd="/",
             )  # fmt: skip
         except OSError as error:
             raise ModelUnavailable(

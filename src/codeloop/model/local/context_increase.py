@@ -7,7 +7,7 @@ from typing import NamedTuple
 from codeloop.model.catalog.local_servers import DERIVED_PREFIX, request_json
 from codeloop.model.local.context_length import get_server_root, identify_server, read_loaded_context
 from codeloop.model.wire.response import list_objects, read_count, read_text
-from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
+from codeloop.schema.limits import LOCAL_LOAD_TIME, LOCAL_STATUS_TIME
 
 
 class LoadResult(NamedTuple):
@@ -25,7 +25,7 @@ async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
     """Create a model with that context and the files of `model`: requests of chat completions can't set a context."""
     root, name = get_server_root(url), name_derived_model(model, tokens)
     body = {"model": name, "from": model, "parameters": {"num_ctx": tokens}, "stream": False}
-    if (await request_json(f"{root}/api/create", body, LOCAL_ASK.seconds)).get("status") != "success":
+    if (await request_json(f"{root}/api/create", body, LOCAL_STATUS_TIME.seconds)).get("status") != "success":
         return LoadResult(model, 0)
     # Without a prompt this only loads the model.
     await request_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD.seconds)
@@ -42,14 +42,14 @@ def name_derived_model(model: str, tokens: int) -> str:
 async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
     """Load the model again with that context; if that fails, with the context that it had before."""
     root = get_server_root(url)
-    rows = list_objects((await request_json(f"{root}/api/v1/models", None, LOCAL_ASK.seconds)).get("models"))
+    rows = list_objects((await request_json(f"{root}/api/v1/models", None, LOCAL_STATUS_TIME.seconds)).get("models"))
     row = next((each for each in rows if model in {read_text(each.get("key")), *_list_instance_ids(each)}), None)
     if row is None:
         return LoadResult(model, 0)
     before = [read_count(each, "config", "context_length") for each in list_objects(row.get("loaded_instances"))]
     # Loading it a second time would take the memory twice.
     for instance in _list_instance_ids(row):
-        await request_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD.seconds)
+        await request_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD_TIME.seconds)
     result = await _load_lmstudio(root, read_text(row.get("key")), tokens)
     if not result.loaded_tokens and before:
         await _load_lmstudio(root, read_text(row.get("key")), max(before))
@@ -58,7 +58,7 @@ async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
 
 async def _load_lmstudio(root: str, key: str, context: int) -> LoadResult:
     body = {"model": key, "context_length": context, "echo_load_config": True}
-    answer = await request_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD.seconds)
+    answer = await request_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD_TIME.seconds)
     return LoadResult(read_text(answer.get("instance_id")) or key, read_count(answer, "load_config", "context_length"))
 
 

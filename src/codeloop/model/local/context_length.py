@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from codeloop.model.catalog.local_servers import request_json
 from codeloop.model.wire.response import is_json_object, list_objects, read_count, read_text
-from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
+from codeloop.schema.limits import LOCAL_LOAD_TIME, LOCAL_STATUS_TIME
 
 ADVISED_CONTEXT_TOKENS = 32_768
 """The context, in tokens, that users are advised to give a model that supports it."""
@@ -27,14 +27,14 @@ ContextReader = Callable[[str, str], Awaitable[LocalContext]]
 async def _read_ollama(url: str, model: str) -> LocalContext:
     """Ask Ollama, which silently cuts the beginning off long requests; only a loaded model has a length."""
     root = get_server_root(url)
-    answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
+    answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_STATUS_TIME.seconds)
     details = answer.get("model_info")
     lengths = [name for name in details if name.endswith(".context_length")] if is_json_object(details) else []
     most = max((read_count(answer, "model_info", name) for name in lengths), default=0)
     loaded = await read_loaded_context(root, model)
     if not loaded and answer:
         # Without a prompt this only loads the model.
-        await request_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)
+        await request_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD_TIME.seconds)
         loaded = await read_loaded_context(root, model)
     window = _choose_advised_context(most)
     remedy = (
@@ -46,7 +46,7 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
 
 async def read_loaded_context(root: str, model: str) -> int:
     """Return the tokens of context that Ollama has loaded a model with; 0: it is not loaded."""
-    running = await request_json(f"{root}/api/ps", None, LOCAL_ASK.seconds)
+    running = await request_json(f"{root}/api/ps", None, LOCAL_STATUS_TIME.seconds)
     # Ollama adds the tag to a name without one.
     names = {model, f"{model}:latest"}
     rows = (
@@ -58,7 +58,7 @@ async def read_loaded_context(root: str, model: str) -> int:
 
 
 async def _read_lmstudio(url: str, model: str) -> LocalContext:
-    answer = await request_json(f"{get_server_root(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
+    answer = await request_json(f"{get_server_root(url)}/api/v0/models/{model}", None, LOCAL_STATUS_TIME.seconds)
     most = read_count(answer, "max_context_length")
     remedy = f"Load it with a longer context: `lms load {model} --context-length {_choose_advised_context(most)}`."
     return LocalContext(read_count(answer, "loaded_context_length"), most, remedy)
@@ -67,14 +67,14 @@ async def _read_lmstudio(url: str, model: str) -> LocalContext:
 async def _read_llama_cpp(url: str, model: str) -> LocalContext:
     # llama-server serves one model.
     del model
-    answer = await request_json(f"{get_server_root(url)}/props", None, LOCAL_ASK.seconds)
+    answer = await request_json(f"{get_server_root(url)}/props", None, LOCAL_STATUS_TIME.seconds)
     loaded = read_count(answer, "default_generation_settings", "n_ctx") or read_count(answer, "n_ctx")
     return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ADVISED_CONTEXT_TOKENS}`.")
 
 
 async def _read_from_model_list(url: str, model: str) -> LocalContext:
     """Read the context from the list of models, where vLLM and SGLang say it."""
-    answer = await request_json(f"{url}/models", None, LOCAL_ASK.seconds)
+    answer = await request_json(f"{url}/models", None, LOCAL_STATUS_TIME.seconds)
     lengths = (
         read_count(each, "max_model_len") for each in list_objects(answer.get("data")) if each.get("id") == model
     )

@@ -22,10 +22,10 @@ from codeloop.model.wire.service_errors import ServiceErrors
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient
 from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
-from codeloop.schema.bounds.cloud import MODEL_PAUSE
+from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
+from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
 
 _LIMITED_UNITS = ("requests", "tokens", "input-tokens", "output-tokens")
 RATE_LIMIT_HEADERS = (
@@ -137,7 +137,7 @@ class HttpModel:
             }
         pause = self._free_at - time.monotonic()
         # A longer wait is not begun: the service refuses the request, and says when to try again.
-        if 0 < pause <= MODEL_PAUSE.seconds:
+        if 0 < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
             host = urlsplit(self._endpoint.base_url).hostname
             yield RetryScheduled(1, f"{host} takes no more requests for now.", now_ms() + int(pause * 1000))
             await asyncio.sleep(pause)
@@ -156,7 +156,7 @@ class HttpModel:
         try:
             if answer.status != 200:
                 # The error may be a stream that never ends; only its beginning is needed.
-                idle = min(self._endpoint.idle, MODEL_TAIL.seconds)
+                idle = min(self._endpoint.idle, MODEL_TAIL_TIME.seconds)
                 text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
                 yield Finished("error", error=await self._errors.from_response(answer.status, answer.headers, text))
                 return
@@ -195,7 +195,7 @@ class HttpModel:
                             await answer.finish()
                             break
                         # After the end of the answer only token counts may follow: they are not worth a long wait.
-                        chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.has_ended else idle)
+                        chunk = await answer.read(min(idle, MODEL_TAIL_TIME.seconds) if reader.has_ended else idle)
         except NetworkError as failure:
             # A connection that breaks after the end of the answer has cost nothing but token counts.
             error = None if reader.has_ended else self._errors.from_network(failure)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.remote.remote_changes import changes_remote, contains_remote_change, mentions_remote_change
 from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import is_destructive
@@ -90,7 +90,7 @@ def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
     texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:_MAX_SHOWN_CHARS].strip() or ":",)
     possible = dict.fromkeys(shorten(simple.marked_text) for simple in commands if simple.marked_text is not None)
     if script.is_unknown:
-        possible = {ANY: None, **possible}
+        possible = {ANY_TEXT: None, **possible}
     return Analysis(
         commands=texts,
         always=_make_always_patterns(commands),
@@ -124,7 +124,7 @@ def _acts(simple: SimpleCommand) -> bool:
 
 def shorten(text: str) -> str:
     """Cut a text for comparison with rules; the rest becomes unknown."""
-    return text if len(text) <= _MAX_COMPARED_CHARS else text[:_MAX_COMPARED_CHARS] + ANY
+    return text if len(text) <= _MAX_COMPARED_CHARS else text[:_MAX_COMPARED_CHARS] + ANY_TEXT
 
 
 def _make_always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:

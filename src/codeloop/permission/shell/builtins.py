@@ -6,7 +6,7 @@ To evaluate is to run text as shell: `test -v 'a[$(cmd)]'` runs `cmd`, since bas
 import re
 from collections.abc import Callable, Sequence
 
-from codeloop.kit.wildcard import ANY, MARKS, WORDS
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.permission.shell.words import Word
 
 _BUILTIN_NAMES = """
@@ -28,7 +28,7 @@ _ASSIGNING_CONVERSION = re.compile(r"%[^%a-zA-Z]*[hjlqtzL]*n")
 
 def is_whole_variable(word: Word) -> bool:
     """Return whether a word is one quoted variable and nothing else."""
-    return word.value == ANY and word.source.startswith('"')
+    return word.value == ANY_TEXT and word.source.startswith('"')
 
 
 def _are_known(words: Sequence[Word]) -> bool:
@@ -122,7 +122,7 @@ def _test_may_evaluate(words: Sequence[Word]) -> bool:
     if not any(value[:1] in MARKS for value in values):
         return False
     operator = values[0] if len(values) == 2 else values[1] if len(values) == 3 else "-n"
-    return len(values) > 3 or WORDS in values or not operator.startswith(("-", "=", "!="))
+    return len(values) > 3 or ANY_WORDS in values or not operator.startswith(("-", "=", "!="))
 
 
 def _make_option_check(letters: str) -> Callable[[Sequence[Word]], bool]:

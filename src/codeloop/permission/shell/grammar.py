@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.command import REFUSED_NAMES, RESERVED_WORDS, Redirect, SimpleCommand
 from codeloop.permission.shell.words import Word
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
@@ -243,7 +243,7 @@ class _LineReader:
         pattern = _WHOLE_WORDS.get(text[start])
         if pattern is not None and (match := pattern.match(text, start)):
             self.position = match.end()
-            return Word(ANY if match[0][0] == '"' else match[0], match[0])
+            return Word(ANY_TEXT if match[0][0] == '"' else match[0], match[0])
         while self.position < len(text) and text[self.position] not in _WORD_ENDS:
             value += self._read_piece(value)
         source = text[start : self.position]
@@ -264,7 +264,7 @@ class _LineReader:
         elif match := _ESCAPE.match(text, at):
             piece = match[1]
         elif (match := _GLOB.match(text, at)) and _can_be_glob(before):
-            piece = ANY
+            piece = ANY_TEXT
         else:
             self._refuse()
         self.position = match.end()
@@ -276,4 +276,4 @@ def _can_be_glob(before: str) -> bool:
 
     A file named `-rf` would be one for `*`; in `--file=*` the option is known, and `src/*` is none.
     """
-    return bool(before) and (not before.startswith("-") or "=" in before) and not before.startswith(ANY)
+    return bool(before) and (not before.startswith("-") or "=" in before) and not before.startswith(ANY_TEXT)

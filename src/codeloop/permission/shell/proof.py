@@ -11,7 +11,7 @@ from posixpath import join, normpath
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
 from codeloop.permission.shell.command import SimpleCommand, find_operand, strip_system_folder
 from codeloop.permission.shell.effects import explain_change
@@ -212,7 +212,7 @@ class _Prover:
         for word in words[1:]:
             if word.value == "--":
                 return
-            if word.value == ANY and is_whole_variable(word):
+            if word.value == ANY_TEXT and is_whole_variable(word):
                 raise _Unproven(f"{word.source} could be an option of `{name}`: put `--` before it")
 
     def _prove_runner(self, name: str, words: Sequence[Word], depth: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import ANY, MARKS, WORDS
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -46,8 +46,8 @@ class Word(Struct, frozen=True):
     def marked_text(self) -> str:
         """The word with a blank before it, and with marks for its unknown parts, to be joined to a whole command."""
         # WORDS stands for any number of words, none included, so it brings its own blank.
-        if self.value == WORDS:
-            return WORDS
+        if self.value == ANY_WORDS:
+            return ANY_WORDS
         return " " + (quote_word(self.value, self.source) if self.is_known else self.value)
 
     @property
@@ -58,7 +58,7 @@ class Word(Struct, frozen=True):
             rest = self.source[home.end() :] if home else ""
             if home and not re.search(r"[$`*?\[{\\\"']", rest):
                 return "~" + rest
-        prefix = re.split(f"[{ANY}{WORDS}]", self.value, maxsplit=1)[0]
+        prefix = re.split(f"[{ANY_TEXT}{ANY_WORDS}]", self.value, maxsplit=1)[0]
         return prefix if self.is_known else prefix[: prefix.rfind("/") + 1]
 
 
@@ -79,11 +79,11 @@ def quote_word(value: str, source: str = "") -> str:
 def read_word(nodes: list[Node], source: bytes) -> Word:
     """Read a word from its nodes, which follow each other without a gap."""
     source_text = source[nodes[0].start_byte : nodes[-1].end_byte].decode("utf-8", "replace")
-    text = "".join(_read_value(node) for node in nodes) if len(nodes) == 1 else ANY
+    text = "".join(_read_value(node) for node in nodes) if len(nodes) == 1 else ANY_TEXT
     if _may_expand_braces(nodes, source_text):
-        text = WORDS
-    if text and not text.strip(ANY + WORDS):
-        text = WORDS  # an unquoted expansion alone may become no word, or several
+        text = ANY_WORDS
+    if text and not text.strip(ANY_TEXT + ANY_WORDS):
+        text = ANY_WORDS  # an unquoted expansion alone may become no word, or several
     return Word(text, source_text)
 
 
@@ -113,7 +113,7 @@ def _strip_escapes(node: Node) -> str:
 def _read_value(node: Node) -> str:
     match node.type:
         case "word" | "number":
-            return ANY if _EXPANSION.search(_strip_escapes(node)) else _unescape(_read_source(node))
+            return ANY_TEXT if _EXPANSION.search(_strip_escapes(node)) else _unescape(_read_source(node))
         case "command_name" if len(node.children) == 1:
             return _read_value(node.children[0])
         case "raw_string":
@@ -125,7 +125,7 @@ def _read_value(node: Node) -> str:
         case "concatenation":
             return _join_pieces(node)
         case _:
-            return ANY
+            return ANY_TEXT
 
 
 def _unescape(text: str) -> str:
@@ -141,9 +141,9 @@ def _unescape(text: str) -> str:
             position += 1
             pieces.append("" if text[position] == "\n" else text[position])
         elif char == "[":
-            return "".join(pieces) + ANY
+            return "".join(pieces) + ANY_TEXT
         else:
-            pieces.append(ANY if char in "*?" else char)
+            pieces.append(ANY_TEXT if char in "*?" else char)
         position += 1
     return "".join(pieces)
 
@@ -154,7 +154,7 @@ def _join_pieces(node: Node) -> str:
     end = node.start_byte
     for child in node.children:
         if child.start_byte != end or child.type not in _WORD_PIECES or _read_source(child) == "[":
-            return "".join(pieces) + ANY
+            return "".join(pieces) + ANY_TEXT
         pieces.append(_read_value(child))
         end = child.end_byte
     return "".join(pieces)
@@ -181,9 +181,9 @@ def _read_double_quotes(node: Node) -> str:
         text = text[1:]
     if all(child.type in {'"', "string_content", "$"} for child in node.children):
         inner = text[1:-1]
-        return ANY if _EXPANSION.search(_ANY_ESCAPE.sub("", inner)) else _unescape_quoted(inner)
+        return ANY_TEXT if _EXPANSION.search(_ANY_ESCAPE.sub("", inner)) else _unescape_quoted(inner)
     pieces = [
-        _unescape_quoted(_read_source(child)) if child.type == "string_content" else ANY
+        _unescape_quoted(_read_source(child)) if child.type == "string_content" else ANY_TEXT
         for child in node.children
         if child.type != '"'
     ]
@@ -201,12 +201,12 @@ def _unescape_ansi(text: str) -> str:
         code = match[1]
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
-            return chr(number) if 0 < number < 0x80 else ANY
+            return chr(number) if 0 < number < 0x80 else ANY_TEXT
         if code[0] in "01234567":
             number = int(code, 8)
-            return chr(number) if 0 < number < 0x80 else ANY
+            return chr(number) if 0 < number < 0x80 else ANY_TEXT
         if code in "\\'\"?":
             return code
-        return _ANSI_LETTERS.get(code, ANY)
+        return _ANSI_LETTERS.get(code, ANY_TEXT)
 
     return re.sub(_ANSI_ESCAPE, decode_escape, text, flags=re.DOTALL)

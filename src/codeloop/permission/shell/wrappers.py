@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import ANY, MARKS, WORDS
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.permission.shell.builtins import may_evaluate
 from codeloop.permission.shell.command import OptionRow, find_operand
 from codeloop.permission.shell.runners import GIT_EXEC_OPTIONS, has_exec_option, may_run_script
 from codeloop.permission.shell.words import Word, make_word
 
-_MORE_WORDS = Word(WORDS, "")  # any number of further words
+_MORE_WORDS = Word(ANY_WORDS, "")  # any number of further words
 STDIN_PATH = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
 
 
@@ -178,11 +178,11 @@ def _unwrap_find(words: Sequence[Word]) -> WrappedCommands:
     index = 1
     while index < len(words):
         value = words[index].value
-        if value == WORDS:
+        if value == ANY_WORDS:
             return WrappedCommands(tuple(commands), is_unknown=True)
         index += 1
         if value == "-delete":
-            commands.append((make_word("rm"), Word(ANY, "{}")))
+            commands.append((make_word("rm"), Word(ANY_TEXT, "{}")))
         elif value in {"-exec", "-execdir", "-ok", "-okdir"}:
             end = index
             while end < len(words) and not _ends_find_action(words[end - 1].value, words[end].value):
@@ -199,7 +199,7 @@ def _ends_find_action(before: str, value: str) -> bool:
 
 def _fill_placeholder(word: Word, placeholder: str) -> Word:
     """Return the word with a mark in place of a placeholder: the program fills it in with unknown text."""
-    return Word(word.value.replace(placeholder, ANY), word.source) if placeholder in word.value else word
+    return Word(word.value.replace(placeholder, ANY_TEXT), word.source) if placeholder in word.value else word
 
 
 _FD_EXEC_OPTIONS = ("--exec", "--exec-batch")
@@ -215,8 +215,8 @@ def _unwrap_fd(words: Sequence[Word]) -> WrappedCommands:
             value = short[1] if short else value
             end = next((at for at in range(index, len(words)) if words[at].value == ";"), len(words))
             command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
-            changed = [Word(_FD_PLACEHOLDER.sub(ANY, each.value), each.source) for each in command]
-            return WrappedCommands((tuple(changed if changed != command else [*command, Word(ANY, "{}")]),))
+            changed = [Word(_FD_PLACEHOLDER.sub(ANY_TEXT, each.value), each.source) for each in command]
+            return WrappedCommands((tuple(changed if changed != command else [*command, Word(ANY_TEXT, "{}")]),))
     return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NO_COMMANDS
 
 

@@ -113,7 +113,7 @@ class KnownProviders(Wire):
     """Whether keys can be kept in the system's keyring."""
 
 
-API_KEY = "API key"
+API_KEY_LABEL = "API key"
 """The label of the method that asks for a key and nothing else."""
 
 
@@ -129,7 +129,7 @@ class ProviderAuthMethod(Wire):
     """
 
 
-def is_due(prompt: JSON, answers: Mapping[str, str]) -> bool:
+def is_prompt_needed(prompt: JSON, answers: Mapping[str, str]) -> bool:
     """Return whether this prompt of a ProviderAuthMethod must be asked, after the answers so far."""
     when: JSON = prompt.get("when") or {}
     return not when or (answers.get(str(when.get("key"))) == when.get("value")) == (when.get("op") == "eq")

@@ -19,7 +19,7 @@ from codeloop.schema.bounds import (
     tui,
 )
 
-_MODULES = (
+_LIMIT_MODULES = (
     *(
         limits,
         automation,
@@ -40,7 +40,7 @@ _MODULES = (
 )
 
 
-def all_limits() -> tuple[Limit, ...]:
+def list_limits() -> tuple[Limit, ...]:
     """Return the limits of all modules, sorted by name."""
-    limits = (value for module in _MODULES for value in vars(module).values() if isinstance(value, Limit))
+    limits = (value for module in _LIMIT_MODULES for value in vars(module).values() if isinstance(value, Limit))
     return tuple(sorted(limits, key=lambda limit: limit.name))

@@ -4,6 +4,7 @@ from codeloop.kit.limit import Limit
 
 SERVER_BODY = Limit("server.body", 64 * 1024 * 1024, "bytes", "a request with a larger body is refused")
 SERVER_STREAMS = Limit("server.streams", 256, "count", "event streams at once; one more is told to come back later")
+# A client that resumes reads stored events again, so that it loses nothing but live ones.
 SERVER_STREAM_EVENTS = Limit(
     "server.stream_events", 10_000, "count", "events that wait for one client; beyond, its stream ends and it resumes"
 )
@@ -15,6 +16,7 @@ SERVER_STREAM_WRITE = Limit(
 )
 SERVER_STREAM_END = Limit("server.stream_end", 200, "ms", "ending a stream in order, then its connection is cut")
 SERVER_STREAM_CHUNK = Limit("server.stream_chunk", 256 * 1024, "bytes", "of events written to a client at once")
+# One write for the events of this interval, in place of one for each.
 SERVER_STREAM_PACE = Limit("server.stream_pace", 4, "ms", "events that follow one another faster are written together")
 SERVER_TURN_ANSWER = Limit(
     "server.turn_answer",
@@ -65,6 +67,7 @@ PTY_AHEAD = Limit("pty.ahead", 1024 * 1024, "characters", "a program is ahead of
 PTY_CLIENT_WAIT = Limit(
     "pty.client_wait", 2_000, "ms", "output waits for a client that reads nothing, then it is dropped"
 )
+# All terminals and all requests share one thread, which one noisy program must not keep busy.
 PTY_BURST = Limit("pty.burst", 256 * 1024, "bytes", "read of one terminal at a time, then there is a pause")
 PTY_PAUSE = Limit("pty.pause", 10, "ms", "the pause after a burst of output, so that a flood leaves time for others")
 PTY_FRAME = Limit("pty.frame", 64 * 1024, "characters", "output of a terminal in one message; more goes in several")

@@ -19,7 +19,7 @@ from codeloop.schema.bounds.server import (
     SERVER_STREAMS,
 )
 from codeloop.schema.errors import GapError
-from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, Stamped, session_of
+from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, StampedEvent, get_session_id
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
 from codeloop.server.events.reader import Reader, frame, wrap_event
@@ -48,7 +48,7 @@ class Directories:
     def __init__(self) -> None:
         self._directories: dict[str, str] = {}
 
-    def find(self, store: Store, stamped: Stamped) -> str | None:
+    def find(self, store: Store, stamped: StampedEvent) -> str | None:
         """Return the directory of an event; None: its session no longer exists. Raises StoreError."""
         if stamped.directory is not None:
             return stamped.directory
@@ -57,7 +57,7 @@ class Directories:
             case SessionCreated(properties=p) | SessionUpdated(properties=p) | SessionDeleted(properties=p):
                 return self._remember(p.session_id, p.info.directory)
             case event:
-                session_id = session_of(event)
+                session_id = get_session_id(event)
         if session_id is None or session_id in self._directories:
             return self._directories.get(session_id or "")
         session = store.find_session(session_id)
@@ -282,7 +282,7 @@ class Hub:
                     if reader.is_live and reader.follows(source.project):
                         self._resync(reader, str(error))
 
-    def _deliver(self, source: Source, stamped: Stamped) -> None:
+    def _deliver(self, source: Source, stamped: StampedEvent) -> None:
         """Add an event to the queue of every live reader that follows its directory."""
         seq, event = stamped.seq, stamped.event
         if seq is not None:

@@ -1,1 +1,1 @@
-"""The OpenAPI document."""
+"""The OpenAPI document of the server: its paths, schemas and error responses."""

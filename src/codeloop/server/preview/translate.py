@@ -9,7 +9,7 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import error_message
+from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
 from codeloop.schema.part import (
     AgentPart,
@@ -89,7 +89,7 @@ def _show_answer(info: AssistantMessage, parts: Iterable[Part]) -> JSON:
     starts = [part.snapshot for part in parts if isinstance(part, StepStartPart) and part.snapshot]
     ends = [part.snapshot for part in parts if isinstance(part, StepFinishPart) and part.snapshot]
     snapshot = _without_none(start=starts[0] if starts else None, end=ends[-1] if ends else None)
-    error = None if info.error is None else {"type": "unknown", "message": error_message(info.error)}
+    error = None if info.error is None else {"type": "unknown", "message": get_error_message(info.error)}
     return _without_none(
         id=info.id,
         type="assistant",

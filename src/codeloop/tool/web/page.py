@@ -9,7 +9,15 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.limits import PAGE_MEMORY, PAGE_TIME, PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME, WEB_BYTES
+from codeloop.schema.limits import (
+    HTML_PAGE_MEMORY,
+    HTML_PAGE_TIME,
+    PDF_MEMORY,
+    PDF_PAGES,
+    PDF_TEXT,
+    PDF_TIME,
+    WEB_BYTES,
+)
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
@@ -60,7 +68,7 @@ class Page(Struct, frozen=True):
 
 
 async def convert_page(
-    source: PageSource, form: PageFormat, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds
+    source: PageSource, form: PageFormat, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
 ) -> Page:
     """Convert a body to `form` within `seconds`. Raises ToolFailure for a body that can't be shown."""
     kind = media_type(source.data[:_SNIFF_BYTES])
@@ -101,7 +109,9 @@ def is_text(source: PageSource) -> bool:
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
-async def extract_text(source: PageSource, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds) -> str:
+async def extract_text(
+    source: PageSource, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
+) -> str:
     """Return the text of an error page on one line, "" when it has none. Never fails."""
     if not source.data or media_type(source.data[:_SNIFF_BYTES]) or not is_text(source):
         return ""
@@ -142,9 +152,9 @@ async def _convert_html(
 ) -> tuple[str, str]:
     """Return HTML as markdown or text, and a note when a part of it could not be converted."""
     kind = "plain" if form == "text" else "markdown"
-    limits = (PAGE_TIME.value // 1000, PAGE_MEMORY.value)
+    limits = (HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
-    most = min(seconds, PAGE_TIME.seconds)
+    most = min(seconds, HTML_PAGE_TIME.seconds)
     done = await run_bounded(
         _PAGE_PROGRAM, (kind, *limits, *DROPPED_SELECTORS), data, environment, most, _MAX_PAGE_BYTES
     )

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.permission import PROFILE_WORDS, PROFILES, Profile
+from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILES, Profile
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.actions.send import set_profile
@@ -70,7 +70,8 @@ async def choose_profile(ui: Ui, words: str) -> None:
             return
     if name not in PROFILES:
         raise UsageProblem(
-            f"There is no profile {name}.{suggest_names(find_similar(name, PROFILES))} Choose {', '.join(PROFILES)}."
+            f"There is no profile {name}.{format_suggestion(find_similar(name, PROFILES))} "
+            f"Choose {', '.join(PROFILES)}."
         )
     await _use_profile(ui, name)
     ui.say(f"From the next call on, profile {name} holds in this session.", "success")
@@ -83,7 +84,7 @@ async def switch_profile(ui: Ui, _words: str) -> None:
     at = next((index for index, each in enumerate(names) if each == now), -1)
     name = names[(at + 1) % len(names)]
     await _use_profile(ui, name)
-    ui.notify(f"Profile {name}: {PROFILE_WORDS[name]}", timeout=3)
+    ui.notify(f"Profile {name}: {PROFILE_DESCRIPTIONS[name]}", timeout=3)
 
 
 async def _use_profile(ui: Ui, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from textual.screen import Screen
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
@@ -141,7 +141,7 @@ async def choose_variant(ui: Ui, words: str) -> None:
     model, names = ui.choices.resolve_model(ui.tab), [NO_VARIANT, *ui.choices.list_variants(ui.tab)]
     if words and words not in names:
         raise UsageProblem(
-            f"There is no effort {words} here.{suggest_names(find_similar(words, names))} "
+            f"There is no effort {words} here.{format_suggestion(find_similar(words, names))} "
             f"There are: {', '.join(names)}."
         )
     if model is not None and words:
@@ -158,7 +158,7 @@ async def choose_agent(ui: Ui, words: str) -> None:
     names = [agent.name for agent in ui.choices.primary_agents]
     if words and words not in names:
         raise UsageProblem(
-            f"There is no agent {words}.{suggest_names(find_similar(words, names))} There are: {', '.join(names)}."
+            f"There is no agent {words}.{format_suggestion(find_similar(words, names))} There are: {', '.join(names)}."
         )
     name = words or await ask(ui, create_agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
     if name:

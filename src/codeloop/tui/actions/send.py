@@ -20,7 +20,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
 from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
 from codeloop.tui.widgets.prompt.preparer import to_stored_prompt
@@ -154,7 +154,7 @@ async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -
 async def set_profile(client: Client, session_id: str, name: str) -> Session:
     """Set the permission profile of a session. Raises CodeloopError."""
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))
-    metadata = {**(session.metadata or {}), PROFILE: name}
+    metadata = {**(session.metadata or {}), PROFILE_KEY: name}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata))
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.client.export.html import as_html
 from codeloop.client.export.markdown import as_markdown
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
@@ -43,7 +43,7 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
     name = await context.ask(TextInput("Export to", context.colours, f"{session.slug}.{ending}", about=about))
     if not name or not name.strip():
         return None
-    file = folder / from_home(name.strip())
+    file = folder / expand_user_path(name.strip())
     if file.exists():
         ask = Confirm("Overwrite the file?", f"{file} exists already.", "overwrite", context.colours)
         if not await context.ask(ask):

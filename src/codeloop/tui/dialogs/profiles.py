@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.schema.permission import PROFILE_WORDS
+from codeloop.schema.permission import PROFILE_DESCRIPTIONS
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
@@ -12,7 +12,9 @@ def create_profile_picker(current: str, colours: Colours) -> Picker[str]:
     """Create a list of the permission profiles that closes with the name of one."""
 
     async def list_profiles() -> Sequence[Pick[str]]:
-        return [Pick(name, name, words, mark="●" if name == current else "") for name, words in PROFILE_WORDS.items()]
+        return [
+            Pick(name, name, words, mark="●" if name == current else "") for name, words in PROFILE_DESCRIPTIONS.items()
+        ]
 
     source = PickSource(title="Permission profile", load=list_profiles, start=current or None, choose="use it")
     return Picker(source, colours)

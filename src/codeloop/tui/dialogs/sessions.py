@@ -18,7 +18,7 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Idle
-from codeloop.schema.message import FORK, Session
+from codeloop.schema.message import FORK_KEY, Session
 from codeloop.schema.operation import (
     MESSAGE_GET,
     PERMISSION_LIST,
@@ -238,7 +238,7 @@ def _draw_branch(depth: int) -> str:
 
 def _find_origin(session: Session) -> tuple[str, str]:
     """Return the id of the session that a fork was made from, and of the first message left out; "": none."""
-    match (session.metadata or {}).get(FORK):
+    match (session.metadata or {}).get(FORK_KEY):
         case {"sessionID": str(session_id), **more}:
             return session_id, str(more.get("messageID") or "")
         case _:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.tui.commands import BY_ID
 from codeloop.tui.keys.keymap import find_wrong_keys
 from codeloop.tui.keys.prompt_bindings import BINDINGS
@@ -32,4 +32,4 @@ def find_problems(custom: Mapping[str, object]) -> list[str]:
 
 
 def _suggest(name: str, names: Iterable[str]) -> str:
-    return suggest_names(find_similar(name, sorted(names)))
+    return format_suggestion(find_similar(name, sorted(names)))

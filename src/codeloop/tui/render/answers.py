@@ -4,7 +4,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import elapsed_ms, format_duration
-from codeloop.kit.terminal_text import as_block, escape_answer_controls
+from codeloop.kit.terminal_text import escape_answer_controls, format_json_block
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut
 from codeloop.tui.render.markdown.document import MarkdownDocument
@@ -27,7 +27,7 @@ class LiveTexts:
 
     def render_answer(self, item: TextItem) -> list[Row]:
         """Return an answer as rows."""
-        text = item.part.text if item.is_live else as_block(item.part.text)
+        text = item.part.text if item.is_live else format_json_block(item.part.text)
         return self._rows(item.key, text, self._answer, is_live=item.is_live)
 
     def render_thinking(self, item: ReasoningItem) -> list[Row]:

@@ -5,7 +5,7 @@ from rich.segment import Segment
 
 from codeloop.client.numbers import format_cost, format_count, format_duration
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.schema.errors import MessageAbortedError, error_message
+from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import prefix_rows, wrap
 from codeloop.tui.state.items import EndItem, NoticeItem, NoticeLook
@@ -20,7 +20,7 @@ def draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
     error = item.message.error
     rows: list[Row] = []
     if error is not None and not isinstance(error, MessageAbortedError):
-        message = error_message(error)
+        message = get_error_message(error)
         rows += _text_rows(f"{message}\n{_advise(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     sums = [row for line in _join_words(*_describe_use(item), room) for row in wrap([Segment(line, style)], room)]

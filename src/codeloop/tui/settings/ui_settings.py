@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from codeloop.kit.jsonc import Document, JsoncError, is_object, parse
+from codeloop.kit.jsonc import Document, JsoncError, is_object, parse_jsonc
 from codeloop.kit.small_files import make_private, read_bounded, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
@@ -125,7 +125,7 @@ def unset_setting(file: Path, key: str) -> None:
 
 def _parse_file(file: Path) -> Document:
     try:
-        document = parse(read_bounded(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
+        document = parse_jsonc(read_bounded(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error} Correct it by hand.") from error
     except UnicodeDecodeError as error:
@@ -154,7 +154,7 @@ def _read(file: Path, problems: list[str]) -> dict[str, Any]:
         problems.append(f"{file} can't be read: {error}")
         return {}
     try:
-        value: object = parse(text).value
+        value: object = parse_jsonc(text).value
     except JsoncError as error:
         problems.append(f"{file}:{error.position}: {error}")
         return {}

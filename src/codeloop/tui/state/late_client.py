@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from codeloop.client.client import Client
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.operation import Gives, Operation, Takes
 
 
@@ -25,7 +25,7 @@ class LateClient:
         client = await self._wait_for_client()
         return await client.call(operation, args)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         """Yield every stored event after `after`, then live ones, as `Client.follow` does."""
         client = await self._wait_for_client()
         async for event in client.follow(after, root):

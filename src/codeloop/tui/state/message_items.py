@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.client.numbers import elapsed_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
-from codeloop.schema.part import TOLD, CompactionPart, ReasoningPart, TextPart, ToolPart
+from codeloop.schema.part import TOLD_KEY, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.children import child_of
 from codeloop.tui.state.items import (
     Child,
@@ -70,7 +70,7 @@ def _prompt_items(info: UserMessage, message: LoggedMessage, showing: Showing, *
     notice_items = [
         NoticeItem(f"{part.id}:told", part.text, "warning")
         for part in message.parts.values()
-        if isinstance(part, TextPart) and part.synthetic and TOLD in (part.metadata or {})
+        if isinstance(part, TextPart) and part.synthetic and TOLD_KEY in (part.metadata or {})
     ]
     prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.open_keys)
     if undone and info.id == showing.undone_from:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.schema.api.session_requests import ListMessages, SessionId, cursor_before, cursor_to
+from codeloop.schema.api.session_requests import ListMessages, SessionId, make_cursor_before_time, make_cursor_of_page
 from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import Idle, ServerConnected, ServerResync
@@ -108,7 +108,7 @@ class OpenSessions:
         # page is the one that is neither empty nor full.
         while True:
             middle = (empty + full) // 2
-            before = cursor_before(middle if full - empty > 1 else full)
+            before = make_cursor_before_time(middle if full - empty > 1 else full)
             query = ListMessages(session_id=view.session.id, limit=PAGE_SIZE, before=before)
             page = await client.call(SESSION_MESSAGES, query)
             if 0 < len(page) < PAGE_SIZE or full - empty <= 1:
@@ -138,7 +138,7 @@ class OpenSessions:
         finally:
             self._reading = [each for each in self._reading if each[1] is not since]
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
-        older = cursor_to(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
+        older = make_cursor_of_page(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
         if cursor is None:
             view.load(page, older, since)
         else:

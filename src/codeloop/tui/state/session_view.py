@@ -18,7 +18,7 @@ from codeloop.schema.event import (
     SessionCreated,
     SessionUpdated,
     TodoUpdated,
-    session_of,
+    get_session_id,
 )
 from codeloop.schema.live_events import Busy, Idle, PartDelta, Retry, SessionIdle, Status, StatusChanged
 from codeloop.schema.message import AssistantMessage, Session, Todo
@@ -116,7 +116,7 @@ class SessionView:
         """Apply an event; return whether it belongs to this session or a subagent of it."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.update_session(event.properties.info)
-        session_id = session_of(event)
+        session_id = get_session_id(event)
         if not self.owns(session_id):
             return False
         match event:

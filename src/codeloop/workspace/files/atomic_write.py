@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit import fault_injection
-from codeloop.kit.small_files import CREATE, write_all
+from codeloop.kit.small_files import CREATE_FLAGS, write_all
 from codeloop.workspace.files.safe_open import (
     FileRefused,
     LoadedFile,
@@ -100,7 +100,7 @@ class _PendingReplacement:
     def _write(self, data: bytes) -> None:
         before = self._change.before
         self._new = self._names[0]
-        fd = os.open(self._new, CREATE, 0o600 if before else 0o666, dir_fd=self._folder)
+        fd = os.open(self._new, CREATE_FLAGS, 0o600 if before else 0o666, dir_fd=self._folder)
         try:
             write_all(fd, data)
             if before is not None:
@@ -177,7 +177,7 @@ class _PendingReplacement:
             self._new = None
 
     def _copy_old(self, before: LoadedFile) -> None:
-        fd = os.open(self._old or "", CREATE, before.mode, dir_fd=self._folder)
+        fd = os.open(self._old or "", CREATE_FLAGS, before.mode, dir_fd=self._folder)
         with os.fdopen(fd, "wb") as file:
             file.write(before.data)
 

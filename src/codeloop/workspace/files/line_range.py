@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.schema.limits import READ_BYTES, READ_LINE, READ_SCAN
+from codeloop.schema.limits import READ_BYTES, READ_COUNTED_BYTES, READ_LINE
 from codeloop.workspace.files.encoding import Encoding, NotText, detect, is_binary
 from codeloop.workspace.files.safe_open import Stamp, open_file
 
@@ -78,7 +78,7 @@ def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) 
     wide = codecs.getincrementaldecoder(encoding.codec)("replace") if encoding.codec.startswith("utf-") else None
     skip = len(encoding.mark)
     size = 0
-    while size < READ_SCAN.value:
+    while size < READ_COUNTED_BYTES.value:
         chunk = os.read(fd, _CHUNK)
         if not chunk:
             break

@@ -7,7 +7,7 @@ import stat
 import time
 from pathlib import Path
 
-from codeloop.kit.small_files import CREATE, make_private, write_all
+from codeloop.kit.small_files import CREATE_FLAGS, make_private, write_all
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 
 _FRESH = 3600.0  # seconds: a younger file may belong to a command that still runs
@@ -40,7 +40,7 @@ def create(folder: Path) -> tuple[Path, int]:
     while True:
         path = folder / f"tool_{os.urandom(4).hex()}"  # short, since the model reads and repeats it
         try:
-            return path, os.open(path, CREATE, 0o600)
+            return path, os.open(path, CREATE_FLAGS, 0o600)
         except FileExistsError:
             continue
 

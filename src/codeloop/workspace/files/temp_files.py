@@ -8,9 +8,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from codeloop.kit.processes import is_own_scope, pid_scope, start_time
-from codeloop.kit.small_files import CREATE, make_private
-from codeloop.schema.limits import WRITE_NOTE, WRITE_NOTE_AGE
+from codeloop.kit.processes import is_own_scope, read_pid_scope, read_start_time
+from codeloop.kit.small_files import CREATE_FLAGS, make_private
+from codeloop.schema.limits import WRITE_RECORD_AGE, WRITE_RECORD_BYTES
 from codeloop.workspace.files.safe_open import FileRefused, open_folder
 
 FOLDER = "writes"
@@ -45,13 +45,13 @@ def note_temporary(folder: Path | None, paths: Sequence[Path]) -> Generator[None
 
 
 def _write_note(folder: Path, paths: Sequence[Path]) -> Path:
-    note = folder / f"{os.getpid()}-{start_time(os.getpid())}-{os.urandom(8).hex()}"
-    text = b"".join(os.fsencode(each) + b"\0" for each in (pid_scope(), *paths))
+    note = folder / f"{os.getpid()}-{read_start_time(os.getpid())}-{os.urandom(8).hex()}"
+    text = b"".join(os.fsencode(each) + b"\0" for each in (read_pid_scope(), *paths))
     try:
-        fd = os.open(note, CREATE, 0o600)
+        fd = os.open(note, CREATE_FLAGS, 0o600)
     except FileNotFoundError:
         make_private(folder)
-        fd = os.open(note, CREATE, 0o600)
+        fd = os.open(note, CREATE_FLAGS, 0o600)
     try:
         os.write(fd, text)  # one that is cut short names fewer
     finally:
@@ -68,7 +68,7 @@ def clear(folder: Path) -> list[Path]:
     for note in _list_notes(folder):
         with suppress(OSError):
             with note.open("rb") as file:
-                boot_id, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
+                boot_id, *paths = os.fsdecode(file.read(WRITE_RECORD_BYTES.value)).split("\0")
                 age = time.time() - os.fstat(file.fileno()).st_mtime
             if _is_dead(note, boot_id, age):
                 removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
@@ -87,8 +87,8 @@ def _is_dead(note: Path, boot_id: str, age: float) -> bool:
     """Return whether a note's writer has certainly ended: by its process id, else by `age` in seconds."""
     match = NOTE.fullmatch(note.name)
     if match is not None and is_own_scope(boot_id):
-        return start_time(int(match[1])) != match[2]
-    return age > WRITE_NOTE_AGE.seconds
+        return read_start_time(int(match[1])) != match[2]
+    return age > WRITE_RECORD_AGE.seconds
 
 
 def _remove(path: Path) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
-from codeloop.kit.small_files import from_home, read_start
+from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.format.rows import EDITION, FILE, FIXERS, ROWS, FormatterRow
@@ -151,7 +151,7 @@ class Formatters:
     def _find_program(self, name: str, start: Path) -> str | None:
         """Find a program: in the project's own environments, the nearest first, then on the PATH."""
         if "/" in name:
-            path = os.path.normpath(self._workspace.directory / from_home(name))
+            path = os.path.normpath(self._workspace.directory / expand_user_path(name))
             return path if os.access(path, os.X_OK) else None
         own = os.pathsep.join(
             str(folder / each) for folder in self._list_folders_above(start) for each in PROJECT_PROGRAM_FOLDERS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import from_home, read_bounded, read_start
+from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.kit.small_files import expand_user_path, read_bounded, read_start
 from codeloop.workspace.git.settings import read_settings
 
 _REDIRECTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
@@ -68,7 +68,7 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
             return RepositoryLookup(f"git would use another repository, that in {folder}")
         if _is_bare(folder):
             return RepositoryLookup(f"git would use another repository, the bare one that {folder} is")
-    folder = git_folder(top)
+    folder = find_git_folder(top)
     if folder is None:
         return RepositoryLookup(is_below=here != top)
     real = Path(os.path.realpath(folder))
@@ -87,7 +87,7 @@ def _is_bare(folder: Path) -> bool:
 
 
 def _find_program_setting(folder: Path, top: Path) -> str:
-    common = common_folder(folder)
+    common = find_common_folder(folder)
     hooks = common / "hooks"
     for file in (common / "config", folder / "config.worktree"):
         try:
@@ -97,7 +97,7 @@ def _find_program_setting(folder: Path, top: Path) -> str:
         setting, own_hooks = _read_program_setting(file, info.st_mtime_ns, info.st_size, info.st_ino)
         if setting:
             return f"the repository's configuration sets {setting}, which may run programs"
-        hooks = top / from_home(own_hooks) if own_hooks else hooks
+        hooks = top / expand_user_path(own_hooks) if own_hooks else hooks
     if os.path.lexists(hooks / _HOOK):
         return f"the repository has a hook, {_HOOK}"
     if any(folder.glob("sharedindex.*")) or _has_submodules(folder / "index"):

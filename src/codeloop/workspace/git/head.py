@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.git import git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.workspace.git.index import read_small
 
 _BRANCH_PREFIX = "ref: refs/heads/"
@@ -28,5 +28,5 @@ class Head:
 
     def _read(self) -> str:
         """Return HEAD as text; empty when it can't be read."""
-        folder = git_folder(self._root)
+        folder = find_git_folder(self._root)
         return read_small(folder / "HEAD", _HEAD_BYTES).decode("utf-8", "replace").strip() if folder is not None else ""

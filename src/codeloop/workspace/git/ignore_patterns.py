@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.glob import expression
+from codeloop.kit.glob import make_regex
 from codeloop.workspace.git.index import read_small
 
 _PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` next to other characters is `*`
@@ -167,8 +167,8 @@ def _translate(glob: str) -> str:
     if not glob or (len(glob) - len(glob.rstrip("\\"))) % 2:
         raise ValueError(glob)
     if "/" not in glob:
-        return expression(_PLAIN_STARS.sub("*", glob))
+        return make_regex(_PLAIN_STARS.sub("*", glob))
     # git compares what comes before the first wildcard by itself, and takes the rest as a pattern of its own
     at = next((at for at, character in enumerate(glob) if character in "*?[\\"), len(glob))
     head = glob[: glob.rfind("/", 0, at) + 1] if not glob.startswith("**", at) else glob[:at]
-    return re.escape(head) + expression(_PLAIN_STARS.sub("*", glob[len(head) :]))
+    return re.escape(head) + make_regex(_PLAIN_STARS.sub("*", glob[len(head) :]))

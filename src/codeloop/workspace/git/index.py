@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_bounded, read_start
 
 _ENTRY = Layout(">IIIIIIIIII20sH")
@@ -67,10 +67,10 @@ class Repository(Struct, frozen=True):
 
 def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     """Read the repository whose work tree has its top here; None when it has none, or one that can't be read."""
-    folder = git_folder(top)
+    folder = find_git_folder(top)
     if folder is None:
         return None
-    common = common_folder(folder)
+    common = find_common_folder(folder)
     config = read_small(common / "config", _CONFIG_BYTES)
     if b"sha256" in config.lower():
         return None
@@ -89,7 +89,7 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
 
 def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
     """Return the tracked files of the work tree with its top here, by folder and name; {} where it can't be read."""
-    folder = git_folder(top)
+    folder = find_git_folder(top)
     try:
         info = (folder / "index").stat() if folder is not None else None
     except OSError:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_blocking_file, git_call
+from codeloop.kit.git import find_blocking_file, make_git_call
 from codeloop.kit.processes import find_program
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
@@ -136,7 +136,9 @@ class Git(Struct, frozen=True):
         program = find_program("git", self.environment.get("PATH"))
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
-        call = git_call(folder, *arguments, environment=self.environment, own_settings=own_settings, program=program)
+        call = make_git_call(
+            folder, *arguments, environment=self.environment, own_settings=own_settings, program=program
+        )
         if blocking := find_blocking_file(folder):
             raise GitFailed(f"git would wait for {blocking}, which is not a regular file. Remove it, then try again.")
         environment = call.environment if index is None else {**call.environment, "GIT_INDEX_FILE": str(index)}

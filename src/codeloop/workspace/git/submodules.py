@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
@@ -26,14 +26,14 @@ class Submodule(Struct, frozen=True):
 
 async def list_submodules(git: Git) -> list[Submodule]:
     """Return the submodules of a work tree's index whose repository is on this machine. Raises GitFailed."""
-    folder = git_folder(git.root)
+    folder = find_git_folder(git.root)
     if folder is None or not (git.root / ".gitmodules").is_file():
         return []
     output = await git.ask("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     rows = [row.partition("\n") for row in os.fsdecode(output.data).split("\0") if row]
     names = {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in rows}
     index = await git.ask("ls-files", "--stage", "-z", cap=_LISTING_BYTES)
-    modules = common_folder(folder).resolve() / "modules"
+    modules = find_common_folder(folder).resolve() / "modules"
     submodules: list[Submodule] = []
     for row in os.fsdecode(index.data).split("\0"):
         if not row.startswith(_SUBMODULE_MODE):
@@ -72,7 +72,7 @@ async def list_unsaved_below(git: Git) -> list[str]:
     git_output = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_LISTING_BYTES)
     paths = [name for name in os.fsdecode(git_output.data).split("\0") if name.endswith("/")]
     for each in await list_submodules(git):
-        if git_folder(git.root / each.path) is None:
+        if find_git_folder(git.root / each.path) is None:
             continue
         below = Git(git.root / each.path, git.environment)
         try:

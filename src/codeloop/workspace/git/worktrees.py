@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME
@@ -160,8 +160,8 @@ class Worktrees(Struct, frozen=True):
         if folder not in await self.list_folders():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         # The folder's `.git` file may have been changed since, and every command here follows it.
-        own, other = git_folder(self.git.root), git_folder(folder)
-        if own is None or other is None or common_folder(own).resolve() != common_folder(other).resolve():
+        own, other = find_git_folder(self.git.root), find_git_folder(folder)
+        if own is None or other is None or find_common_folder(own).resolve() != find_common_folder(other).resolve():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         return Git(folder, self.environment)
 

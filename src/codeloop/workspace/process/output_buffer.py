@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
 from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
-from codeloop.kit.text.truncate import byte_length, count_lines, cut
+from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.scratch import create, shorten_output
 from codeloop.workspace.process.condensed_output import condense
@@ -82,7 +82,7 @@ class OutputBuffer:
         end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
         begin, has_gaps = condense(start.text)
         close, has_gaps_too = condense(end.text)
-        is_long = len(begin) > SHELL_OUTPUT.value or byte_length(begin) > _BYTES
+        is_long = len(begin) > SHELL_OUTPUT.value or count_bytes(begin) > _BYTES
         is_cut = bool(gap) or is_long or count_lines(begin) > _LINES
         is_condensed = has_gaps or has_gaps_too
         is_reduced = start.is_reduced or end.is_reduced or is_condensed
@@ -92,11 +92,11 @@ class OutputBuffer:
         output = self.read_recent()
         self._forget()
         if is_cut:
-            head = cut(begin, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
+            head = cut_text(begin, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
             rest = close if gap else begin[len(head) :]
-            tail = cut(rest, _LINES // 3 * 2, _RECENT // 6, "tail")
+            tail = cut_text(rest, _LINES // 3 * 2, _RECENT // 6, "tail")
             last = tail.tail if tail.is_cut else tail.head
-            missing = gap + byte_length(start.text) + byte_length(end.text) - byte_length(head) - byte_length(last)
+            missing = gap + count_bytes(start.text) + count_bytes(end.text) - count_bytes(head) - count_bytes(last)
             text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._name_file()} ...]\n\n{last}"
         elif is_reduced:
             how = "where it says `...` lines were left out" if is_condensed else _OVERWRITTEN

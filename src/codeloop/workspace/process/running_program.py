@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.schema.limits import MCP_STOP, SHELL_TERM
+from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.sandboxed_program import enter_sandbox, start_sandboxed
@@ -91,7 +91,7 @@ class RunningProgram:
         if self._streams is not None:
             self._streams[1].close()
         try:
-            await finish_uncancelled(self._process.end(SHELL_TERM.seconds))
+            await finish_uncancelled(self._process.end(SHELL_TERM_TIME.seconds))
         finally:
             self._errors.close()
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 import codeloop
 from codeloop.kit.processes import make_undumpable
-from codeloop.schema.bounds.sandbox import LAUNCHER_LOST
-from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM
+from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
+from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import ChildProcess
 from codeloop.workspace.sandbox.launcher.processes import KILL, list_descendants, send_signal
 
@@ -76,7 +76,7 @@ class LaunchedProcess:
     async def wait_for_start(self, launch: Launch) -> None:
         """Wait until it runs. Raises OSError when it can't be started."""
         try:
-            async with asyncio.timeout(LAUNCHER_LOST.seconds):
+            async with asyncio.timeout(LAUNCHER_TIME.seconds):
                 failed, what = await asyncio.shield(self._started)
         except TimeoutError:
             await self._give_up()
@@ -85,12 +85,12 @@ class LaunchedProcess:
             at_fault = str(launch.directory) if what == b"directory" else launch.arguments[0]
             raise OSError(failed, os.strerror(failed), at_fault)
 
-    async def end(self, grace: float = SHELL_TERM.seconds, *, notice: float = 0) -> int:
+    async def end(self, grace: float = SHELL_TERM_TIME.seconds, *, notice: float = 0) -> int:
         """End all its processes: INT, TERM after `notice` seconds, KILL after `grace` more. Returns their number."""
         with suppress(OSError):  # it has ended: the reader gets its exit code
             self._channel.send(f"end {grace * 1000:.0f} {notice * 1000:.0f}\n".encode())
         try:
-            async with asyncio.timeout(notice + grace + LAUNCHER_LOST.seconds):
+            async with asyncio.timeout(notice + grace + LAUNCHER_TIME.seconds):
                 return await asyncio.shield(self._ended)
         except TimeoutError:
             await self._give_up()

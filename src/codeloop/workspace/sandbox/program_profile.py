@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import from_home, make_private
+from codeloop.kit.small_files import expand_user_path, make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
@@ -34,7 +34,9 @@ def widen(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Pat
     """Return a profile with the grants of a configuration entry; None: it runs without a sandbox."""
     if isinstance(entry, bool):
         return profile if entry else None
-    writable, readable = (tuple(root / from_home(each) for each in paths) for paths in (entry.writable, entry.readable))
+    writable, readable = (
+        tuple(root / expand_user_path(each) for each in paths) for paths in (entry.writable, entry.readable)
+    )
     return replace(
         profile,
         writable=(*profile.writable, *writable),

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.guarded_paths import PLAIN_NAMES, SECRET_FOLDERS, SECRET_NAMES
+from codeloop.kit.guarded_paths import HARMLESS_NAMES, SECRET_FOLDERS, SECRET_NAMES
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
@@ -22,7 +22,7 @@ _TOKENS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES
 _TOOL_TOKENS = _TOKENS | dict.fromkeys(TOOL_SETTINGS, TOKEN)
 _SECRET, _SECRET_OF_TOOL, _PLAIN = (
     re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
-    for names in ((*SECRET_NAMES, *_TOKENS), (*SECRET_NAMES, *_TOOL_TOKENS), PLAIN_NAMES)
+    for names in ((*SECRET_NAMES, *_TOKENS), (*SECRET_NAMES, *_TOOL_TOKENS), HARMLESS_NAMES)
 )
 _KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
 """Contents of key files that certificates lack; the last one is the key of Rails credentials."""

@@ -20,9 +20,9 @@ def _make_file_diff(objects: ObjectStore, change: TreeChange, *, has_patch: bool
     before, after = (_read_text(objects, entry) if has_patch else None for entry in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
-    from codeloop.kit.diff import unified_diff  # 2 ms, and most steps change no file
+    from codeloop.kit.diff import make_unified_diff  # 2 ms, and most steps change no file
 
-    diff = unified_diff(change.path, before, after)
+    diff = make_unified_diff(change.path, before, after)
     return SnapshotFileDiff(
         file=change.path, additions=diff.additions, deletions=diff.deletions, patch=diff.patch, status=status
     )

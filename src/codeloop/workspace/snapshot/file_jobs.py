@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from codeloop.schema.limits import SNAPSHOT_AGAIN, SNAPSHOT_QUICK, SNAPSHOT_SCAN, SNAPSHOT_TIME, Limit
+from codeloop.schema.limits import SNAPSHOT_QUICK_SCAN, SNAPSHOT_RETRY_TIME, SNAPSHOT_SCAN, SNAPSHOT_TIME, Limit
 from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.object_store import MissingObject
 from codeloop.workspace.snapshot.scanner import ScanRefused
@@ -43,12 +43,12 @@ class FileJobs:
     async def work(self, job: Callable[[], T]) -> T | Failed:
         """Run a job on a thread, after what still runs there; returns Failed when it fails.
 
-        A job longer than SNAPSHOT_TIME continues in the background; the next one waits SNAPSHOT_AGAIN for it.
+        A job longer than SNAPSHOT_TIME continues in the background; the next one waits SNAPSHOT_RETRY_TIME for it.
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds
             if self._busy is not None and self.is_busy:
-                await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
+                await asyncio.wait([self._busy], timeout=SNAPSHOT_RETRY_TIME.seconds)
                 if self.is_busy:
                     return Failed(f"the work tree is still being scanned ({self._count():,} files so far)")
             result: list[T | Failed] = []
@@ -58,7 +58,7 @@ class FileJobs:
             else:
                 self._busy = _start_thread(job, result)
                 await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
-            self._is_quick = self._count() <= SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
+            self._is_quick = self._count() <= SMALL and time.monotonic() - start < SNAPSHOT_QUICK_SCAN.seconds
             if not result:
                 return Failed(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]

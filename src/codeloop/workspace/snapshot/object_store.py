@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.git import find_blocking_file, git_call
+from codeloop.kit.git import find_blocking_file, make_git_call
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.limits import SNAPSHOT_GIT
 
@@ -183,7 +183,7 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
     """Read objects out of the shared directories' packs. No configuration but our own is read, and nothing runs."""
     import subprocess
 
-    call = git_call(folder, "cat-file", "--batch", environment=environment)
+    call = make_git_call(folder, "cat-file", "--batch", environment=environment)
     try:
         process = subprocess.run(
             call.command,

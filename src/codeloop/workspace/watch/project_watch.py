@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from codeloop.kit.git import git_folder
-from codeloop.schema.bounds.language import WATCH_POLL, WATCH_POLLED
+from codeloop.kit.git import find_git_folder
+from codeloop.schema.bounds.language import WATCH_POLL, WATCH_POLLED_FILES
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import FileEvent, RootGone, TreeWatch
@@ -73,7 +73,7 @@ class ProjectWatch:
                 await self._poll()
 
     async def _watch_by_events(self) -> None:
-        git = git_folder(self._root)
+        git = find_git_folder(self._root)
         ignored = IgnoredFiles(self._root, git, self._patterns, self._workspace.environment)
         tree = TreeWatch(self._root, git, ignored)
         try:
@@ -109,7 +109,7 @@ class ProjectWatch:
 
 
 def _read_states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | None]]:
-    for path in islice(paths, WATCH_POLLED.value):
+    for path in islice(paths, WATCH_POLLED_FILES.value):
         state = None
         with suppress(OSError):
             status = path.stat()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.schema.bounds.language import WATCH_BURST, WATCH_FOLDERS, WATCH_GATHER
+from codeloop.schema.bounds.language import WATCH_BURST, WATCH_FOLDERS, WATCH_THROTTLE
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.inotify import COMPLETED_CHANGES, FOLDER, Watch
 
@@ -55,7 +55,7 @@ class TreeWatch:
         """Wait until files have changed; return them, each once. Raises RootGone, or OSError as `scan`."""
         while True:
             await self._wait_readable()
-            await asyncio.sleep(WATCH_GATHER.seconds)
+            await asyncio.sleep(WATCH_THROTTLE.seconds)
             changes, folders, folders_removed = self._drain()
             self._check_root()
             if self._watch.broken:

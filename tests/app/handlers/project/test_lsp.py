@@ -111,7 +111,7 @@ async def test_what_a_server_says_late_goes_with_the_next_prompt(
         servers = it.project.services.languages
         assert servers is not None
         await servers.wait_idle()
-        monkeypatch.setattr(languages, "LSP_WAIT", Limit("test", 300, "ms", "for a test"))
+        monkeypatch.setattr(languages, "LSP_DIAGNOSTICS_TIME", Limit("test", 300, "ms", "for a test"))
         await it.prompt("two")
         assert "error" not in it.results()[1]
         await speak(it)

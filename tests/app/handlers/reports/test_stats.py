@@ -14,7 +14,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import ForkSession, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, message_updated, session_created
+from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, make_message_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.operation import PROMPT, SESSION_FORK, SESSION_STATS
@@ -59,8 +59,8 @@ def stored(
         )
         for _ in range(tools)
     ]  # fmt: skip
-    events: list[StoredEvent] = [session_created(made)]
-    events += [message_updated(info) for info in (asked, answer)]
+    events: list[StoredEvent] = [make_session_created(made)]
+    events += [make_message_updated(info) for info in (asked, answer)]
     events += [PartUpdated(properties=PartInfo(session_id=made.id, part=part, time=1)) for part in parts]
     store.append(*events)
     return made

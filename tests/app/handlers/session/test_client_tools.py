@@ -36,7 +36,7 @@ from codeloop.schema.operation import (
     TOOLS_WITHDRAW,
 )
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateRunning
-from codeloop.schema.permission import NOBODY, PermissionRule
+from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRule
 from tests.support.project import Rig, both_clients, call, calls, result, rig, until
 
 __all__ = ["both_clients"]
@@ -141,9 +141,9 @@ async def test_it_asks_first_as_a_tool_of_a_server_does(tmp_path: Path) -> None:
         question = await it.question()
         assert (question.permission, question.patterns) == ("weather", ["*"])
         assert heard.events == []
-        await it.answer(question, "reject", NOBODY)
+        await it.answer(question, "reject", NOBODY_MESSAGE)
         await turn
-        assert it.results() == [f"{NOBODY} Find another way or say in your answer what you could not do."]
+        assert it.results() == [f"{NOBODY_MESSAGE} Find another way or say in your answer what you could not do."]
         assert heard.events == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import PartInfo, PartUpdated, message_updated, session_updated
+from codeloop.schema.event import PartInfo, PartUpdated, make_message_updated, make_session_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Revert, Session
 from codeloop.schema.operation import ABORT, SESSION_DELETE, SESSION_FORK, SESSION_UPDATE
@@ -112,7 +112,7 @@ async def test_what_is_undone_is_not_copied(tmp_path: Path) -> None:
         await it.prompt("one")
         await it.prompt("two")
         undone = replace(it.view().session, revert=Revert(message_id=it.view().entries[2].info.id, snapshot="a" * 40))
-        it.project.store.append(session_updated(undone))
+        it.project.store.append(make_session_updated(undone))
         made = await fork(it)
         assert [entry[2] for entry in bare(it, made.id)] == ["one", "Done."]
         assert made.revert is None
@@ -133,7 +133,7 @@ async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path
             ToolPart(id=new_id("prt"), session_id=own, message_id=of, call_id="c", tool="read", state=state),
         ]
         it.project.store.append(
-            message_updated(answer.info),
+            make_message_updated(answer.info),
             *(PartUpdated(properties=PartInfo(session_id=it.session_id, part=part, time=1)) for part in parts),
         )
         made = await fork(it)

@@ -12,7 +12,7 @@ from codeloop.app.handlers.session import revert
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError, UsageProblem
-from codeloop.schema.event import Stamped, message_updated, part_updated, session_updated
+from codeloop.schema.event import StampedEvent, make_message_updated, make_part_updated, make_session_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -76,8 +76,8 @@ class Place:
             model=ModelRef(provider_id="p", model_id="m"),
         )
         part = TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text)
-        said = message_updated(info)
-        self.store.append(said, part_updated(part))
+        said = make_message_updated(info)
+        self.store.append(said, make_part_updated(part))
         self.users.append(info.id)
 
     async def step(self, files: dict[str, str]) -> str:
@@ -109,8 +109,8 @@ class Place:
         session = self.session()
         tokens = replace(session.tokens or NO_TOKENS, input=(session.tokens or NO_TOKENS).input + 7)
         session = replace(session, cost=(session.cost or 0) + 0.5, tokens=tokens)
-        updated = session_updated(session)
-        self.store.append(message_updated(info), part_updated(finish), part_updated(patch), updated)
+        updated = make_session_updated(session)
+        self.store.append(make_message_updated(info), make_part_updated(finish), make_part_updated(patch), updated)
         return info.id
 
     async def turn(self, text: str, *steps: dict[str, str]) -> None:
@@ -121,7 +121,7 @@ class Place:
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         return await self.rig.client.call(operation, args)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
         async for each in self.store.follow(after, root=root):
             yield each
 
@@ -272,7 +272,7 @@ async def test_a_session_of_another_work_tree_is_refused(tmp_path: Path) -> None
     async with rig(tmp_path, []) as it:
         session = it.project.store.get_session(it.session_id)
         moved = replace(session, directory=str(tmp_path / "gone"), path="")
-        it.project.store.append(session_updated(moved))
+        it.project.store.append(make_session_updated(moved))
         rows: list[tuple[AnyOperation, dict[str, str]]] = [
             (SESSION_REVERT, {"message_id": "m"}),
             (SESSION_UNREVERT, {}),

@@ -12,7 +12,7 @@ from codeloop.client.local import LocalClient
 from codeloop.client.slash.worktrees import run_worktree
 from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import find_trust_record, trust_directory
-from codeloop.schema.bounds.session import SLOW_CHECKOUT
+from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
 from codeloop.schema.wire import replace
 from tests.app.handlers.worktrees.test_create import PATH, remove
 from tests.server.support.serving import Served, served
@@ -301,7 +301,9 @@ async def test_sparse_trees_hold_only_the_folders_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository(tmp_path / "work", {"top.txt": "t\n", "one/a": "a\n", "two/b": "b\n"})
-    monkeypatch.setattr("codeloop.app.handlers.worktrees.create.SLOW_CHECKOUT", replace(SLOW_CHECKOUT, value=0))
+    monkeypatch.setattr(
+        "codeloop.app.handlers.worktrees.create.SLOW_CHECKOUT_TIME", replace(SLOW_CHECKOUT_TIME, value=0)
+    )
     async with served(tmp_path) as it:
         _, whole = await make(it, name="whole")
         assert "--sparse DIR" in whole["notes"][0]

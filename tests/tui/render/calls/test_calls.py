@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.wire import replace
 from codeloop.tui.render.calls.renderers import draw_call
@@ -155,7 +155,7 @@ def test_nothing_in_a_call_steers_the_terminal_or_hides(name: str, is_open: bool
 
 @pytest.mark.slow
 def test_a_large_diff_is_cheap_and_counted_as_the_tool_did() -> None:
-    diff = unified_diff("/p/a.py", "", "line of text\n" * 50_000).patch
+    diff = make_unified_diff("/p/a.py", "", "line of text\n" * 50_000).patch
     counted = {"diff": diff, "filediff": {"additions": 50_000, "deletions": 0}}
     rows = plain(draw(done("write", {"filePath": "/p/a.py"}, "", counted))).split("\n")
     assert rows[0] == "✓ write /p/a.py  +50000 -0"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.tui.render.diff.patch import read_patches
 from codeloop.tui.render.diff.rows import DiffRows, compare_words
 from tests.tui.drawing import canvas, check, plain, styled
@@ -14,7 +14,7 @@ NEW = "def f():\n    return two\n    more\n\nlast\n"
 
 
 def drawn(old: str, new: str, width: int = 40, **given: Any) -> str:
-    patch = next(read_patches(unified_diff("/p/a.py", old, new).patch))
+    patch = next(read_patches(make_unified_diff("/p/a.py", old, new).patch))
     rows = list(DiffRows(patch, canvas(width, **given), width).rows())
     check(rows, width)
     return plain(rows)
@@ -44,7 +44,7 @@ def test_hunks_are_parted_and_long_lines_go_on_below() -> None:
 
 
 def test_changed_words_stand_out_and_code_has_its_colours() -> None:
-    patch = next(read_patches(unified_diff("/p/a.py", OLD, NEW).patch))
+    patch = next(read_patches(make_unified_diff("/p/a.py", OLD, NEW).patch))
     rows = styled(DiffRows(patch, canvas(40), 40).rows()).split("\n")
     assert "{syntax_keyword on diff_removed_bg}return" in rows[1]
     assert "{syntax_variable on diff_highlight_removed}one" in rows[1]
@@ -82,5 +82,5 @@ def test_a_patch_of_git_and_what_is_none() -> None:
 
 
 def test_several_files() -> None:
-    text = unified_diff("/p/a.py", "a\n", "b\n").patch + unified_diff("/p/b.py", "", "c\n").patch
+    text = make_unified_diff("/p/a.py", "a\n", "b\n").patch + make_unified_diff("/p/b.py", "", "c\n").patch
     assert [(patch.path, patch.counts) for patch in read_patches(text)] == [("/p/a.py", (1, 1)), ("/p/b.py", (1, 0))]

@@ -13,7 +13,7 @@ from codeloop.schema.api.project import McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, MessageWithParts
 from codeloop.schema.api.session_requests import MessageId
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.schema.part import FilePartSourceText, FileSource, TextPart
@@ -107,7 +107,7 @@ class QueueServer:
             return msgspec.convert(True, operation.gives)
         return msgspec.convert(self.waiting, operation.gives)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncGenerator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncGenerator[StampedEvent]:
         for stamped in ():
             yield stamped
 

@@ -17,8 +17,8 @@ from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
 from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.config.trust.store import trust_changed_file
-from codeloop.kit.jsonc import Document, parse
-from codeloop.kit.suggest import suggest_names
+from codeloop.kit.jsonc import Document, parse_jsonc
+from codeloop.kit.suggest import format_suggestion
 from codeloop.schema import operation
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import OperationError
@@ -80,14 +80,14 @@ def check_settings(config: JSON) -> None:
     unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
         raise OperationError(
-            "BadRequest", f"There is no setting {format_keys(unknown.keys)}.{suggest_names(unknown.suggestions)}"
+            "BadRequest", f"There is no setting {format_keys(unknown.keys)}.{format_suggestion(unknown.suggestions)}"
         )
 
 
 def _check_size(config: JSON) -> None:
     try:
         text = json.dumps(config)
-        parse(text, depth=CONFIG_DEPTH.value)
+        parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except (ValueError, RecursionError) as error:
         raise OperationError("BadRequest", f"The settings are nested more than {CONFIG_DEPTH.value} deep.") from error
     if len(text) > CONFIG_BYTES.value:
@@ -121,7 +121,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
-        layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
+        layer = Layer("project", str(file), file.parent, parse_jsonc(text, depth=CONFIG_DEPTH.value), is_project=True)
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
         if settings.trusted:  # the user made the change, so the changed file stays trusted

@@ -11,9 +11,9 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema import operation
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
-from codeloop.schema.bounds.session import NOTE_FILE, NOTE_FILES, NOTES_AT_ONCE
+from codeloop.schema.bounds.session import MEMORY_NOTE_FILE_BYTES, MEMORY_NOTE_FILES, MEMORY_NOTES_PER_PROMPT
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.part import MEMORY, TextPart
+from codeloop.schema.part import MEMORY_KEY, TextPart
 from codeloop.workspace.git.repository import Git, GitFailed
 
 
@@ -47,14 +47,14 @@ async def find_notes(project: Project, session_id: str, part_inputs: Iterable[Pa
     used = 0
     for entry in project.store.read_context(session_id).entries:
         for part in entry.parts:
-            if isinstance(part, TextPart) and MEMORY in (part.metadata or {}):
-                sent_marks |= (part.metadata or {})[MEMORY]
+            if isinstance(part, TextPart) and MEMORY_KEY in (part.metadata or {}):
+                sent_marks |= (part.metadata or {})[MEMORY_KEY]
                 used += len(part.text.encode())
-    new = [note for note in notes if sent_marks.get(note.name) != note.mark][: NOTES_AT_ONCE.value]
+    new = [note for note in notes if sent_marks.get(note.name) != note.mark][: MEMORY_NOTES_PER_PROMPT.value]
     offered_notes = offer_notes(new, await find_stale(project, new), used) if new else None
     if offered_notes is None:
         return None
-    return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY: offered_notes.marks})
+    return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY_KEY: offered_notes.marks})
 
 
 async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
@@ -74,8 +74,8 @@ async def _find_change(git: Git, note: Note) -> str:
         if commit is None:
             return f"its commit {note.commit[:12]} is not in this repository"
         changed: list[str] = []
-        for path in note.about[: NOTE_FILES.value]:
-            before = await git.blob(commit, path, NOTE_FILE.value)
+        for path in note.about[: MEMORY_NOTE_FILES.value]:
+            before = await git.blob(commit, path, MEMORY_NOTE_FILE_BYTES.value)
             now = await asyncio.to_thread(_read_if_there, git.root / path)
             if before != now:
                 changed.append(f"{path} is gone" if now is None else f"{path} has changed")
@@ -86,6 +86,6 @@ async def _find_change(git: Git, note: Note) -> str:
 
 def _read_if_there(file: Path) -> bytes | None:
     try:
-        return read_start(file, NOTE_FILE.value)
+        return read_start(file, MEMORY_NOTE_FILE_BYTES.value)
     except (OSError, ValueError):
         return None

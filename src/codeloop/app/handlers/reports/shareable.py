@@ -18,7 +18,7 @@ from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_reports import ShareableSession, SharedSession
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import MessageAbortedError, SessionNotFound, UnknownData, UnknownError, error_message
+from codeloop.schema.errors import MessageAbortedError, SessionNotFound, UnknownData, UnknownError, get_error_message
 from codeloop.schema.message import Message, MessagePath, Session, UserMessage
 from codeloop.schema.part import (
     CompactionPart,
@@ -33,7 +33,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
     ToolStateRunning,
-    without_notes,
+    remove_model_notes,
 )
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.queries import NO_LIMIT
@@ -119,7 +119,7 @@ class _Cleaner:
         data = msgspec.to_builtins(value)
         if self._home is not None:
             data = msgspec.json.decode(self._home.sub("~", msgspec.json.encode(data).decode()))
-        return msgspec.convert(self._hider.hide_all(data), type(value))
+        return msgspec.convert(self._hider.hide_in_json(data), type(value))
 
 
 def _strip_session(session: Session) -> Session:
@@ -131,7 +131,7 @@ def _strip_message(info: Message) -> Message:
         return UserMessage(id=info.id, session_id=info.session_id, time=info.time, agent=info.agent, model=info.model)
     error = info.error
     if error is not None and not isinstance(error, MessageAbortedError):
-        error = UnknownError(data=UnknownData(message=error_message(error)))
+        error = UnknownError(data=UnknownData(message=get_error_message(error)))
     return replace(info, path=MessagePath(cwd="", root=""), structured=None, error=error)
 
 
@@ -170,7 +170,7 @@ def _strip_state(state: ToolState) -> ToolState:
 def _strip_metadata(metadata: JSON) -> JSON:
     details = {name: metadata[name] for name in _SHOWN_METADATA if name in metadata}
     if isinstance(output := details.get("output"), str):
-        details["output"] = without_notes(output, metadata)
+        details["output"] = remove_model_notes(output, metadata)
     if isinstance(diff := details.get("filediff"), dict):
         details["filediff"] = {name: diff[name] for name in _SHOWN_DIFF if name in diff}
         if "patch" in diff:

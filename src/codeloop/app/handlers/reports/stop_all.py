@@ -10,7 +10,7 @@ from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import StoppedSession, StoppedSessions
-from codeloop.schema.bounds.session import STOP_ALL, STOP_LOOK
+from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.store.database import StoreError
@@ -27,9 +27,9 @@ async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
         request_stop(project.settings.paths.stop_file)
     except OSError as error:
         raise OperationError("UnknownError", f"Nothing could be stopped: {error}") from error
-    deadline, running = time.monotonic() + STOP_ALL.seconds, running_before
+    deadline, running = time.monotonic() + STOP_ALL_TIME.seconds, running_before
     while running and time.monotonic() < deadline:
-        await asyncio.sleep(STOP_LOOK.seconds / 2)
+        await asyncio.sleep(STOP_POLL.seconds / 2)
         running = [each for each in await asyncio.to_thread(_list_running, databases) if each in running_before]
     return StoppedSessions(stopped=[each for each in running_before if each not in running], left=running)
 

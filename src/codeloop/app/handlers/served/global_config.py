@@ -14,7 +14,7 @@ from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
 from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import CODELOOP_FILES, Layer
-from codeloop.kit.jsonc import parse
+from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.served import UpdateGlobalConfig
 from codeloop.schema.errors import OperationError
@@ -78,7 +78,7 @@ def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
         find_settings(
-            settings.startup, (Layer("global", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value)),)
+            settings.startup, (Layer("global", str(file), file.parent, parse_jsonc(text, depth=CONFIG_DEPTH.value)),)
         )
         replace_file(Replacement(file, before, text.encode()))
     except NotEditable as error:

@@ -30,7 +30,7 @@ from codeloop.extend.mcp.tools.prompts import prompt_text
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -69,7 +69,7 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     command = find_commands(project).get(args.command)
     if command is None:
         names = sorted(find_commands(project))
-        there = f"{suggest_names(find_similar(args.command, names))} Available: {', '.join(names)}"
+        there = f"{format_suggestion(find_similar(args.command, names))} Available: {', '.join(names)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.get_session(args.session_id)
     project.store.leases.check_free(session.id)

@@ -10,10 +10,10 @@ from pathlib import Path
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
-from codeloop.kit.wildcard import smart_pattern
+from codeloop.kit.wildcard import compile_word_search
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import FindInSession, TextKind, TextMatch, TextMatches
-from codeloop.schema.bounds.session import SESSION_FOUND
+from codeloop.schema.bounds.session import SESSION_TEXT_MATCHES
 from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.limits import SESSION_SEARCH
 from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
@@ -26,7 +26,7 @@ from codeloop.schema.part import (
     ToolPart,
     ToolStateCompleted,
     ToolStateError,
-    without_notes,
+    remove_model_notes,
 )
 from codeloop.store.queries import open_queries
 
@@ -48,7 +48,7 @@ async def find(project: Project, args: FindInSession) -> TextMatches:
 
 def _find(path: Path, session: Session, query: str) -> TextMatches:
     """Search the stored parts until SESSION_SEARCH is over or enough matches are found. Blocks."""
-    pattern, end = smart_pattern(query), time.monotonic() + SESSION_SEARCH.seconds
+    pattern, end = compile_word_search(query), time.monotonic() + SESSION_SEARCH.seconds
     undone = session.revert.message_id if session.revert is not None else ""
     text_matches: list[TextMatch] = []
     with closing(open_queries(path)) as queries:
@@ -56,8 +56,8 @@ def _find(path: Path, session: Session, query: str) -> TextMatches:
             if undone and info.id >= undone and isinstance(info, AssistantMessage):  # not shown any more
                 continue
             text_matches += _match_part(pattern, info, part)
-            if len(text_matches) >= SESSION_FOUND.value or time.monotonic() > end:
-                return TextMatches(found=text_matches[: SESSION_FOUND.value], complete=False)
+            if len(text_matches) >= SESSION_TEXT_MATCHES.value or time.monotonic() > end:
+                return TextMatches(found=text_matches[: SESSION_TEXT_MATCHES.value], complete=False)
     return TextMatches(found=text_matches, complete=True)
 
 
@@ -100,7 +100,7 @@ def _get_text(part: Part) -> str:
             return f"{description}\n{prompt}"
         case ToolPart(state=ToolStateCompleted() as state):
             output = state.metadata.get("output")
-            result = without_notes(output, state.metadata) if isinstance(output, str) else state.for_user
+            result = remove_model_notes(output, state.metadata) if isinstance(output, str) else state.for_user
             return "\n".join([*iterate_texts(state.input), result])
         case ToolPart(state=ToolStateError() as state):
             return "\n".join([*iterate_texts(state.input), state.error])

@@ -9,15 +9,15 @@ from codeloop.agent.moves import is_open
 from codeloop.agent.subagent.ceilings import with_ceilings
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.kit.slugs import slug
+from codeloop.kit.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import StoredEvent, message_updated, part_updated, session_created
+from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import FORK, NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
+from codeloop.schema.message import FORK_KEY, NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
 from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 
@@ -44,13 +44,13 @@ async def fork(project: Project, args: ForkSession) -> Session:
     copied_session = replace(
         session,
         id=new_id("ses"),
-        slug=slug(),
+        slug=make_slug(),
         directory=str(project_root.directory),
         path=project_root.relative_path,
         title=_make_title(project, session.title),
         version=__version__,
         parent_id=None,
-        metadata={**(_make_metadata(project, session) or {}), FORK: _describe_origin(args)},
+        metadata={**(_make_metadata(project, session) or {}), FORK_KEY: _describe_origin(args)},
         cost=cost,
         tokens=tokens,
         summary=None,
@@ -69,7 +69,7 @@ def _make_metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy, with the ceilings of the original's parents, since the copy has no parents."""
     engine = project.engine
     data = with_ceilings(session.metadata, engine.ceilings(session.id))
-    return data if session.parent_id is None else {**(data or {}), PROFILE: engine.profile(session.id)}
+    return data if session.parent_id is None else {**(data or {}), PROFILE_KEY: engine.profile(session.id)}
 
 
 def _describe_origin(args: ForkSession) -> JSON:
@@ -105,10 +105,10 @@ def sum_usage(entries: Sequence[Entry]) -> tuple[float, Tokens]:
 
 def make_events(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
     """Return the events that make a session with its messages."""
-    events: list[StoredEvent] = [session_created(session)]
+    events: list[StoredEvent] = [make_session_created(session)]
     for entry in entries:
-        events.append(message_updated(entry.info))
-        events += (part_updated(part) for part in entry.parts)
+        events.append(make_message_updated(entry.info))
+        events += (make_part_updated(part) for part in entry.parts)
     return events
 
 

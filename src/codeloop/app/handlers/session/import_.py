@@ -12,14 +12,14 @@ from codeloop import __version__
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.fork import choose_copy_time, give_new_ids, make_events, replace_ids, sum_usage
 from codeloop.app.project import Project
-from codeloop.kit.slugs import slug
+from codeloop.kit.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import MOVED, Message, Session
+from codeloop.schema.message import MOVED_KEY, Message, Session
 from codeloop.schema.part import Part
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, make_sort_key
 
@@ -65,21 +65,23 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
     """Return the session as one of this project, without fields that widen permissions or lead out of the project."""
     project_root = project.settings.project_root
     data: JSON = _check_object(info, "$.info")
-    defaults = {"slug": slug(), "version": __version__, "directory": ""}
+    defaults = {"slug": make_slug(), "version": __version__, "directory": ""}
     session: Session = _convert({**defaults, **data, "projectID": project_root.project_id}, Session, "$.info")
     _check_times((session.time.created, session.time.updated), "$.info.time")
     if session.permission and any(rule.action == "allow" for rule in session.permission):
         notes.append("Rules of the session that allow something were left out.")
         session = replace(session, permission=[rule for rule in session.permission if rule.action != "allow"])
-    if PROFILE in (session.metadata or {}):
+    if PROFILE_KEY in (session.metadata or {}):
         notes.append("The profile of the session was left out.")
-        metadata = {name: value for name, value in (session.metadata or {}).items() if name != PROFILE}
+        metadata = {name: value for name, value in (session.metadata or {}).items() if name != PROFILE_KEY}
         session = replace(session, metadata=metadata or None)
     if session.parent_id is not None and project.store.find_session(session.parent_id) is None:
         notes.append("It was a subagent's session; the one it belongs to is not here.")
         session = replace(session, parent_id=None)
-    if MOVED in (session.metadata or {}):  # says that the session continues elsewhere, but it continues here
-        session = replace(session, metadata={n: v for n, v in (session.metadata or {}).items() if n != MOVED} or None)
+    if MOVED_KEY in (session.metadata or {}):  # says that the session continues elsewhere, but it continues here
+        session = replace(
+            session, metadata={n: v for n, v in (session.metadata or {}).items() if n != MOVED_KEY} or None
+        )
     directory = Path(session.directory)
     if not directory.is_absolute() or not directory.is_relative_to(project_root.root) or ".." in directory.parts:
         directory = project_root.directory

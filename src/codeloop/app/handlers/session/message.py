@@ -18,10 +18,10 @@ from codeloop.schema.api.session_requests import (
     PartId,
     SessionId,
     UpdatePart,
-    cursor_to,
+    make_cursor_of_page,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import MessageGone, MessageRemoved, PartGone, PartRemoved, part_updated
+from codeloop.schema.event import MessageGone, MessageRemoved, PartGone, PartRemoved, make_part_updated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
@@ -46,7 +46,7 @@ def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithPar
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     before = None if args.before is None else _parse_cursor(args.before)
     entries, has_more = project.store.queries.read_message_page(args.session_id, args.limit, before)
-    return _to_wire(entries), cursor_to(entries[0].info) if has_more and entries else None
+    return _to_wire(entries), make_cursor_of_page(entries[0].info) if has_more and entries else None
 
 
 def _parse_cursor(before: str) -> tuple[int, str]:
@@ -108,7 +108,7 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
         raise OperationError("BadRequest", "The part is of another message or session than the path names.")
     _check_part(_find_changeable(project, args.session_id, args.message_id), args.part_id)
-    project.store.append(part_updated(part))
+    project.store.append(make_part_updated(part))
     return part
 
 

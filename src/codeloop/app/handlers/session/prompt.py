@@ -15,7 +15,7 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention, make_parts
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
-from codeloop.kit.jsonc import Keys
+from codeloop.kit.jsonc import KeyPath
 from codeloop.model.errors import UnknownModel
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -33,12 +33,18 @@ from codeloop.schema.api.session_inputs import (
 )
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import SessionUpdated, StoredEvent, message_updated, part_updated, session_updated
+from codeloop.schema.event import (
+    SessionUpdated,
+    StoredEvent,
+    make_message_updated,
+    make_part_updated,
+    make_session_updated,
+)
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.limits import CHOSEN_ID
-from codeloop.schema.live_events import session_diff
+from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session, SessionModel, UserMessage, UserTime
-from codeloop.schema.part import TOLD, CompactionPart, Part, TextPart
+from codeloop.schema.part import TOLD_KEY, CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, choose_creation_time
@@ -149,7 +155,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     project.models.open(model_ref(model))
     message = make_user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
-    project.store.append(message_updated(message), part_updated(part))
+    project.store.append(make_message_updated(message), make_part_updated(part))
     stop = await asyncio.shield(project.runs.wake(session.id, await make_policy(None, message, project)))
     if stop.reason != "done":
         kind = "UnknownError" if stop.reason == "error" else "BadRequest"
@@ -236,12 +242,12 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     )
     project.store.append(
         *discarded,
-        message_updated(message),
-        *(part_updated(part) for part in parts),
-        session_updated(session),
+        make_message_updated(message),
+        *(make_part_updated(part) for part in parts),
+        make_session_updated(session),
     )
     if discarded:  # the undo became final, so its diff is empty now
-        project.store.publish_live(session_diff(session.id, []))
+        project.store.publish_live(make_session_diff(session.id, []))
     return message, parts
 
 
@@ -256,7 +262,7 @@ async def _make_parts(
 
         allowed = await check_mentions(project, agent, message, part_inputs)
     changed = project.services.notices.take(session.id)
-    metadata_of = {switched: None, changed: {TOLD: True}}
+    metadata_of = {switched: None, changed: {TOLD_KEY: True}}
     notes = (
         TextPartInput(text=note, synthetic=True, metadata=metadata) for note, metadata in metadata_of.items() if note
     )
@@ -347,7 +353,7 @@ async def _choose_named_model(project: Project, args: Prompt | RunShell, session
         return parse_ref(await project.models.default(project.settings.config.model))
 
 
-def check_model(project: Project, model: ModelRef, keys: Keys = ()) -> None:
+def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:
     """Raise UnknownModel for a model that does not exist; the error names similar ones.
 
     `keys`: the path of the setting that names the model, if one does.
@@ -357,7 +363,7 @@ def check_model(project: Project, model: ModelRef, keys: Keys = ()) -> None:
 
 
 @contextmanager
-def _naming_setting(project: Project, keys: Keys) -> Generator[None]:
+def _naming_setting(project: Project, keys: KeyPath) -> Generator[None]:
     """Add the file and line of the setting to the error of an unknown model."""
     try:
         yield

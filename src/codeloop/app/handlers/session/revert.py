@@ -28,10 +28,10 @@ from codeloop.schema.api.session_requests import (
     UnrevertSession,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import MessageGone, MessageRemoved, StoredEvent, session_updated
+from codeloop.schema.event import MessageGone, MessageRemoved, StoredEvent, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
-from codeloop.schema.live_events import session_diff
+from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session, SnapshotFileDiff
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
@@ -104,8 +104,8 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in entries)
     return [
         *(MessageRemoved(properties=each) for each in removed),
-        session_updated(info),
-        *(session_updated(each) for each in _undo_subagents(store, view, start, point)),
+        make_session_updated(info),
+        *(make_session_updated(each) for each in _undo_subagents(store, view, start, point)),
     ]
 
 
@@ -158,7 +158,7 @@ async def _move(
     if not args.dry_run:
         session = _store(project, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
-        project.store.publish_live(session_diff(session.id, diffs))
+        project.store.publish_live(make_session_diff(session.id, diffs))
     return _make_answer(session, add_conflicts(outcome, plan.conflicts), plan.moves)
 
 

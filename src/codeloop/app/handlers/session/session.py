@@ -12,16 +12,16 @@ from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit import fault_injection
-from codeloop.kit.slugs import slug
+from codeloop.kit.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import session_created, session_deleted
+from codeloop.schema.event import make_session_created, make_session_deleted
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
-from codeloop.schema.message import GOAL, MOVED, NO_TOKENS, ModelRef, Session, SessionTime, Todo
+from codeloop.schema.message import GOAL_KEY, MOVED_KEY, NO_TOKENS, ModelRef, Session, SessionTime, Todo
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PROFILE
+from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
@@ -40,7 +40,7 @@ async def create(project: Project, args: CreateSession) -> Session:
     now = now_ms()
     session = Session(
         id=new_id("ses"),
-        slug=slug(),
+        slug=make_slug(),
         project_id=place.project_id,
         directory=str(place.directory),
         path=place.relative_path,
@@ -56,7 +56,7 @@ async def create(project: Project, args: CreateSession) -> Session:
         time=SessionTime(created=now, updated=now),
     )
     await fault_injection.reach("session.create")
-    project.store.append(session_created(session))
+    project.store.append(make_session_created(session))
     return session
 
 
@@ -137,9 +137,9 @@ def _merge_metadata(session: Session, data: JSON | None) -> JSON:
     if data is None:
         return {}
     own = session.metadata or {}
-    kept = {name: own[name] for name in (PROFILE, MOVED, GOAL) if name in own} | data
-    if kept.get(MOVED, ...) is None:
-        del kept[MOVED]
+    kept = {name: own[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in own} | data
+    if kept.get(MOVED_KEY, ...) is None:
+        del kept[MOVED_KEY]
     return {"metadata": with_ceilings(kept, read_ceilings(session))}
 
 
@@ -169,7 +169,7 @@ async def delete(project: Project, args: SessionId) -> bool:
         project.store.leases.check_free(each.id)
         if each.id in project.store.statuses or project.runs.works_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
-    project.store.append(*(session_deleted(each) for each in reversed(family)))
+    project.store.append(*(make_session_deleted(each) for each in reversed(family)))
     from codeloop.extend.hooks.commands.transcript import forget_transcripts
 
     forget_transcripts(project.settings.home, [each.id for each in family])

@@ -14,10 +14,10 @@ from codeloop.schema import operation
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
-from codeloop.schema.live_events import session_diff
+from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
     TextPart,
@@ -117,11 +117,11 @@ class _Command:
         note = TextPart(
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=COMMAND_NOTE, synthetic=True
         )
-        event = message_updated(message)
+        event = make_message_updated(message)
         discarded = discard_reverted(store, message.session_id)
-        store.append(*discarded, event, part_updated(note))
+        store.append(*discarded, event, make_part_updated(note))
         if discarded:  # the undo became final, so its diff is empty now
-            store.publish_live(session_diff(message.session_id, []))
+            store.publish_live(make_session_diff(message.session_id, []))
         info = new_message(self._project.engine, message.session_id, message)
         part = ToolPart(
             id=new_id("prt"),
@@ -131,12 +131,12 @@ class _Command:
             tool="bash",
             state=ToolStateRunning(input={"command": self._line}, time=ToolStart(start=info.time.created)),
         )
-        store.append(message_updated(info), part_updated(part))
+        store.append(make_message_updated(info), make_part_updated(part))
         return info, part
 
     def _finish(self, info: AssistantMessage, part: ToolPart) -> None:
         info = replace(info, time=replace(info.time, completed=max(now_ms(), info.time.created)))
-        self._project.store.append(message_updated(info), part_updated(part))
+        self._project.store.append(make_message_updated(info), make_part_updated(part))
         self.done = MessageWithParts(info=info, parts=[part])
 
 

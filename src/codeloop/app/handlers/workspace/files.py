@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
-from codeloop.kit.diff import split_lines, unified_diff
+from codeloop.kit.diff import make_unified_diff, split_lines
 from codeloop.schema import operation
 from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk
 from codeloop.schema.errors import OperationError
@@ -165,7 +165,7 @@ async def _read_committed(project: Project, target: _PathInside) -> str | None:
 def _add_difference(file_content: FileContent, name: str, before: str, after: str) -> FileContent:
     """Return the content with a diff that has the whole file as context."""
     everything = max(len(split_lines(before)), len(split_lines(after)))
-    patch = unified_diff(name, before, after, everything).patch
+    patch = make_unified_diff(name, before, after, everything).patch
     hunks: list[PatchHunk] = []
     for line in patch.removesuffix("\n").split("\n"):
         head = _HUNK.fullmatch(line)

@@ -21,7 +21,7 @@ from codeloop.app.handlers.worktrees.records import (
 )
 from codeloop.app.project import Project
 from codeloop.kit import fault_injection
-from codeloop.kit.slugs import slug
+from codeloop.kit.slugs import make_slug
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
@@ -34,7 +34,7 @@ from codeloop.schema.api.worktrees import (
     RefreshProjectCopies,
     RemoveProjectCopy,
 )
-from codeloop.schema.bounds.session import SLOW_CHECKOUT
+from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import WorktreeReady
 from codeloop.schema.operation import NoArguments
@@ -112,7 +112,7 @@ async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
     parent = Path(args.directory)
     if not parent.is_absolute() or "\0" in args.directory:
         raise _make_copy_error(f"{args.directory!r} is not an absolute path.")
-    folder = Path(os.path.normpath(parent)) / _choose_name(parent, shorten(args.name or "") or slug())
+    folder = Path(os.path.normpath(parent)) / _choose_name(parent, shorten(args.name or "") or make_slug())
     try:
         await asyncio.to_thread(folder.parent.mkdir, parents=True, exist_ok=True)
         await open_worktrees(project, "ProjectCopyError").add(folder.resolve(), None)
@@ -142,7 +142,7 @@ async def refresh_copies(_project: Project, _args: RefreshProjectCopies) -> None
 @handles(operation.COPY_NAME)
 async def name_copy(project: Project, args: GenerateCopyName) -> CopyName:
     """Return a free name for a copy, made from the first meaningful words of the context, or random; asks no model."""
-    name = name_from_words(args.context or "") or slug()
+    name = name_from_words(args.context or "") or make_slug()
     return CopyName(name=_choose_name(worktree_folder(project.settings.paths, args.project_id), name))
 
 
@@ -198,7 +198,7 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
             await asyncio.to_thread(delete_record, project, record.name)
         raise
     took = time.monotonic() - began
-    if sparse or took < SLOW_CHECKOUT.seconds:
+    if sparse or took < SLOW_CHECKOUT_TIME.seconds:
         return []
     how = "`worktree.sparse` in the configuration, or `codeloop worktree create --sparse DIR`"
     return [f"Checking out all files took {took:.0f} s. {how}, checks out only the folders that you name."]
@@ -222,7 +222,7 @@ def _explain_skipped(project: Project, *, is_trusted: bool) -> list[str]:
 
 async def _choose_tree_name(trees: Worktrees, home: Path, wanted: str | None) -> str:
     """Return a name that no work tree, record or branch has. Raises OperationError."""
-    name = shorten(wanted or "") or slug()
+    name = shorten(wanted or "") or make_slug()
     for _ in range(_MAX_TRIES):
         is_taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
         try:
@@ -230,7 +230,7 @@ async def _choose_tree_name(trees: Worktrees, home: Path, wanted: str | None) ->
                 return name
         except GitFailed as error:
             raise OperationError("WorktreeCreateFailedError", str(error)) from error
-        name = f"{shorten(wanted or '')[: _MAX_NAME_CHARACTERS - 16]}-{slug()}".strip("-")
+        name = f"{shorten(wanted or '')[: _MAX_NAME_CHARACTERS - 16]}-{make_slug()}".strip("-")
     return name
 
 
@@ -239,7 +239,7 @@ def _choose_name(folder: Path, name: str) -> str:
     for _ in range(_MAX_TRIES):
         if not os.path.lexists(folder / name):
             return name
-        name = f"{name[:_MAX_NAME_CHARACTERS]}-{slug()}"
+        name = f"{name[:_MAX_NAME_CHARACTERS]}-{make_slug()}"
     return name
 
 

@@ -14,7 +14,7 @@ from codeloop.app.handlers.worktrees.records import (
     read_records,
 )
 from codeloop.app.project import Project
-from codeloop.kit.git import git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOverview
 from codeloop.schema.errors import OperationError
@@ -47,7 +47,7 @@ async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
     """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
     record = await asyncio.to_thread(find_record, project, args.name)
     tree = Git(find_worktrees_folder(project) / record.name, project.workspace.environment)
-    if git_folder(tree.root) is None:
+    if find_git_folder(tree.root) is None:
         raise OperationError(
             "BadRequest", f"The folder of {record.name} is gone. `codeloop worktree remove` forgets it."
         )
@@ -84,7 +84,7 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
     )
     if row.state == "gone" or record.state == "making":
         return row
-    git_directory = git_folder(folder)
+    git_directory = find_git_folder(folder)
     marks = (name for name in _UNFINISHED_MARKS if git_directory is not None and (git_directory / name).exists())
     mark = next(marks, None)
     tree = Git(folder, project.workspace.environment)

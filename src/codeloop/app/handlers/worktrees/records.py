@@ -15,7 +15,7 @@ from codeloop.app.handlers.project.details import worktree_folder
 from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
 from codeloop.config.files import write_private
-from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import Wire
@@ -116,5 +116,5 @@ def check_idle(project: Project, folder: Path) -> None:
 
 def _find_repository(root: Path) -> str | None:
     """Return the real path of the git folder that a work tree shares with others of its repository."""
-    folder = git_folder(root)
-    return None if folder is None else os.path.realpath(common_folder(folder))
+    folder = find_git_folder(root)
+    return None if folder is None else os.path.realpath(find_common_folder(folder))

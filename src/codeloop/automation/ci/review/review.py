@@ -29,7 +29,7 @@ from codeloop.automation.ci.review.findings import (
     read_findings,
     show_proof,
 )
-from codeloop.schema.bounds.automation import CI_COMMENT, CI_FINDINGS, CI_PROOF
+from codeloop.schema.bounds.automation import CI_COMMENT, CI_FINDINGS, CI_PROOF_TIME
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
@@ -199,7 +199,7 @@ async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) 
     ]
     script = job.scratch / f"{side}.jsonl"
     script.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in [*rows, {"text": "Done."}]))
-    result = await job.agent.repeat(job.settings.work, script, CI_PROOF.seconds * len(commands))
+    result = await job.agent.repeat(job.settings.work, script, CI_PROOF_TIME.seconds * len(commands))
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
     by_command = {call.command: call for call in calls}
     return [by_command.get(command) for command in commands]

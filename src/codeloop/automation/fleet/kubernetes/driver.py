@@ -14,7 +14,7 @@ from codeloop.automation.fleet.kubernetes.access import ClusterAccess
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest, make_name
 from codeloop.automation.fleet.kubernetes.watcher import JobWatcher
-from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_POD_CHECK, FLEET_POD_STOP
+from codeloop.schema.bounds.automation import FLEET_POD_CHECK, FLEET_POD_STOP, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -88,7 +88,7 @@ class KubernetesDriver:
                 return _fail("Somebody deleted the job in the cluster.")
             if job is not None and (end := _find_end(job)) is not None:
                 return _read_result(self._watcher.call(self._api.read_log(name), is_stopping), end)
-            time.sleep(FLEET_LOOK.seconds)
+            time.sleep(FLEET_POLL.seconds)
         raise Stopped("The fleet was stopped.")
 
     def _create(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> str:
@@ -98,7 +98,7 @@ class KubernetesDriver:
             job = job or self._watcher.call(self._api.read_job(name), is_stopping)
             if job is not None and not job["metadata"].get("deletionTimestamp"):
                 return job["metadata"]["uid"]
-            time.sleep(FLEET_LOOK.seconds)  # the existing Job is being deleted
+            time.sleep(FLEET_POLL.seconds)  # the existing Job is being deleted
         raise Stopped("The fleet was stopped.")
 
 

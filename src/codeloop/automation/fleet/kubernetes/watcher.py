@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from codeloop.automation.fleet.driver import Stopped
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.manifest import FLEET_LABEL
-from codeloop.schema.bounds.automation import FLEET_API_RETRY_MOST, FLEET_LOOK
+from codeloop.schema.bounds.automation import FLEET_API_RETRY_MOST, FLEET_POLL
 from codeloop.schema.wire import JSON
 
 Given = TypeVar("Given")
@@ -53,7 +53,7 @@ class JobWatcher:
         until = float("inf")
         while True:
             try:
-                return future.result(FLEET_LOOK.seconds)
+                return future.result(FLEET_POLL.seconds)
             except TimeoutError:
                 if until == float("inf") and is_stopping():
                     until = time.monotonic() + _STOP_GRACE_SECONDS
@@ -73,7 +73,7 @@ class JobWatcher:
             self._loop.close()
 
     async def _follow(self) -> None:
-        version, wait = "", FLEET_LOOK.seconds
+        version, wait = "", FLEET_POLL.seconds
         while True:
             try:
                 if not version:
@@ -82,7 +82,7 @@ class JobWatcher:
                 async for event in self._api.watch_jobs(self._selector, version):
                     version = event["object"]["metadata"]["resourceVersion"]
                     self._note(event)
-                    wait = FLEET_LOOK.seconds
+                    wait = FLEET_POLL.seconds
             except ApiProblem as problem:
                 if problem.status == 410:  # the API no longer has the changes since this version
                     version = ""

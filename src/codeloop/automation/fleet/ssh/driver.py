@@ -16,8 +16,8 @@ from msgspec import Struct
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
 from codeloop.automation.fleet.local import end_program
 from codeloop.automation.fleet.ssh.messages import pack_order, take_reply
-from codeloop.kit.processes import find_program, with_absolute_path
-from codeloop.schema.bounds.automation import FLEET_BEAT, FLEET_CONNECT, FLEET_HOST_END, FLEET_LOOK, FLEET_REPLY
+from codeloop.kit.processes import find_program, make_safe_environment
+from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -50,7 +50,7 @@ class SshDriver:
             )
         self.name = f"ssh:{address}"
         program, *options = shlex.split(settings.program) or [""]
-        path = program if program.startswith("/") else find_program(program, with_absolute_path(os.environ)["PATH"])
+        path = program if program.startswith("/") else find_program(program, make_safe_environment(os.environ)["PATH"])
         if path is None:
             raise UsageProblem(f"{program} was not found on the PATH. Install it, or name another with --ssh.")
         options_set = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
@@ -68,7 +68,7 @@ class SshDriver:
             child = subprocess.Popen(
                 self._command,
                 cwd="/",
-                env=with_absolute_path(os.environ),
+                env=make_safe_environment(os.environ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -112,7 +112,7 @@ def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Eve
                 while not end_event.is_set() and (chunk := read.read(_CHUNK_BYTES)):
                     stdin.write(chunk)
         stdin.flush()
-        while not end_event.wait(FLEET_BEAT.seconds):
+        while not end_event.wait(FLEET_HEARTBEAT.seconds):
             stdin.write(b".")
             stdin.flush()
 
@@ -123,7 +123,7 @@ def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], boo
     while True:
         if is_stopping():
             raise Stopped("The fleet was stopped.")
-        if not select.select([stdout], [], [], FLEET_LOOK.seconds)[0]:
+        if not select.select([stdout], [], [], FLEET_POLL.seconds)[0]:
             continue
         chunk = os.read(stdout.fileno(), _CHUNK_BYTES)
         size += len(chunk)

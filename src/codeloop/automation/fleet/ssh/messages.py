@@ -1,6 +1,6 @@
 """The messages between a coordinator and its worker on another machine: a line of JSON, followed by a git bundle.
 
-The coordinator sends one Order with its bundle on the worker's stdin, and then a byte every FLEET_BEAT. The worker
+The coordinator sends one Order with its bundle on the worker's stdin, and then a byte every FLEET_HEARTBEAT. The worker
 answers with one Reply and its bundle on stdout. Lines before the reply come from the other machine's shell.
 """
 

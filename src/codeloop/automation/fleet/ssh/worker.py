@@ -20,9 +20,9 @@ from codeloop.automation.fleet.driver import JobTask, Stopped
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.local import LocalDriver, end_program
 from codeloop.automation.fleet.ssh.messages import Order, Reply
-from codeloop.kit.processes import is_alive, start_time
+from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.kit.small_files import lock, remove_tree, write_atomically
-from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_LOOK, FLEET_ORDER
+from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_ORDER, FLEET_POLL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -82,7 +82,7 @@ class Lease:
     def _read(self, size: int) -> bytes:
         deadline = time.monotonic() + FLEET_LEASE.seconds
         while not self._is_over.is_set() and time.monotonic() < deadline:
-            if select.select([self._fd], [], [], FLEET_LOOK.seconds)[0]:
+            if select.select([self._fd], [], [], FLEET_POLL.seconds)[0]:
                 if data := os.read(self._fd, size):
                     return data
                 break
@@ -109,10 +109,10 @@ def work(root: Path, lease: Lease, output: IO[bytes]) -> None:
         if order.size:
             lease.read_bundle(folder / "bundle", order.size)
             job = msgspec.structs.replace(job, repository=str(folder / "bundle"), base=branch)
-        owner = _Owner(os.getpid(), start_time(os.getpid()))
+        owner = _Owner(os.getpid(), read_start_time(os.getpid()))
 
         def note(child: int) -> None:
-            _write_owner(folder, msgspec.structs.replace(owner, child=child, child_started=start_time(child)))
+            _write_owner(folder, msgspec.structs.replace(owner, child=child, child_started=read_start_time(child)))
 
         lease.watch(lambda: _end_all(folder))
         task = JobTask(job, 1, folder / "attempt", order.flags)
@@ -147,7 +147,7 @@ def _make_folder(root: Path) -> Generator[Path]:
                     end_program(owner.child, owner.child_started)
                 remove_tree(folder)
         made = Path(tempfile.mkdtemp(dir=root))
-        _write_owner(made, _Owner(os.getpid(), start_time(os.getpid())))
+        _write_owner(made, _Owner(os.getpid(), read_start_time(os.getpid())))
     try:
         yield made
     finally:

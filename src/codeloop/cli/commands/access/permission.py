@@ -10,7 +10,7 @@ from codeloop.cli.target.selection import find
 from codeloop.client.local import LocalClient
 from codeloop.client.numbers import format_time
 from codeloop.client.slash.reports import permission_lines
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import PermissionQuery
 from codeloop.schema.errors import UsageProblem
@@ -77,7 +77,7 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
         grant_ids = [grant.id for grant in permissions.list_all_grants()]
         for each in ids:
             if each not in grant_ids:
-                close = suggest_names(find_similar(each, grant_ids, most_edits=2))
+                close = format_suggestion(find_similar(each, grant_ids, most_edits=2))
                 raise UsageProblem(f"Nothing is always allowed under {each}.{close}")
         permissions.revoke(grant_ids if is_all else ids)
         click.echo(f"Revoked: {len(grant_ids if is_all else set(ids))}")

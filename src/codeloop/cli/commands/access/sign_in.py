@@ -8,7 +8,7 @@ import click
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartSignIn, is_due
+from codeloop.schema.api.providers import API_KEY_LABEL, FinishSignIn, ProviderAuthMethod, StartSignIn, is_prompt_needed
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
 
@@ -22,7 +22,7 @@ def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
         methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
         if not any(method.type == "oauth" or method.prompts for method in methods):
             for method in methods:
-                if method.label != API_KEY:  # what kind of key it is
+                if method.label != API_KEY_LABEL:  # what kind of key it is
                     click.echo(escape_controls(method.label), err=True)
             return False
         number = _choose(methods)
@@ -53,7 +53,7 @@ def _inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str,
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
         key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))
-        if not is_due(prompt, inputs):
+        if not is_prompt_needed(prompt, inputs):
             continue
         if key in answers:
             inputs[key] = answers[key]

@@ -24,9 +24,9 @@ from codeloop.config.sources import format_keys
 from codeloop.config.trust.state import TrustState, find_trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.pages.markdown import find_pages
-from codeloop.kit.jsonc import Keys, is_list, is_object
+from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls
-from codeloop.schema.bounds.all_limits import all_limits
+from codeloop.schema.bounds.all_limits import list_limits
 from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
 from codeloop.workspace.snapshot.snapshots import Skipped
@@ -95,9 +95,9 @@ def show_paths(*, as_json: bool) -> None:
 def show_limits(*, as_json: bool) -> None:
     """Print every limit: deadlines, sizes and counts."""
     if as_json:
-        click.echo(_json(all_limits()))
+        click.echo(_json(list_limits()))
         return
-    rows = [(limit.name, f"{limit.value:,} {limit.unit}", limit.why) for limit in all_limits()]
+    rows = [(limit.name, f"{limit.value:,} {limit.unit}", limit.why) for limit in list_limits()]
     click.echo(escape_controls(columns([("limit", "value", "effect"), *rows])))
 
 
@@ -127,7 +127,7 @@ def list_effective_values(config: Config) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value not in ([], {})}
 
 
-def iterate_leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+def iterate_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield every value with provenance: lists of rules, instructions and plugins by item, others whole."""
     if is_object(value) and value and "pattern" not in value:
         for key, inner in value.items():
@@ -143,7 +143,7 @@ def _json(value: Any) -> str:
     return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def _origin(loaded: LoadedConfig, keys: Keys) -> str:
+def _origin(loaded: LoadedConfig, keys: KeyPath) -> str:
     origin = loaded.provenance.get(format_keys(keys))
     return f"{origin.layer.name} ({origin})" if origin else "built-in"
 

@@ -9,7 +9,7 @@ import click
 
 from codeloop.config.files import describe_os_error
 from codeloop.kit.limit import Limit
-from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.processes import make_safe_environment
 from codeloop.schema.errors import CodeloopError
 
 
@@ -18,7 +18,7 @@ def run_visibly(command: Sequence[str], most: Limit) -> int:
     click.echo(f"$ {shlex.join(command)}", err=True)
     try:
         # In the project, its files would choose versions and options, and Python would load its modules.
-        environment = with_absolute_path(os.environ)
+        environment = make_safe_environment(os.environ)
         return subprocess.run(command, cwd="/", env=environment, check=False, timeout=most.seconds).returncode
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"That took more than {most.seconds / 60:.0f} minutes, so it was ended.") from None

@@ -23,8 +23,8 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.message import Session
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, SESSION_GET
-from codeloop.schema.permission import AUTO as APPROVED
-from codeloop.schema.permission import NOBODY, Reply
+from codeloop.schema.permission import AUTO_MESSAGE as APPROVED
+from codeloop.schema.permission import NOBODY_MESSAGE, Reply
 
 MODELS = click.option(
     "-m",
@@ -96,7 +96,7 @@ async def _answer(target: Target, own: set[str], *, is_auto: bool) -> None:
     What other sessions of the project ask, in another terminal, is not ours to answer.
     """
     reply: Reply = "once" if is_auto else "reject"
-    why = APPROVED if is_auto else NOBODY
+    why = APPROVED if is_auto else NOBODY_MESSAGE
     async for stamped_event in target.client.follow():
         event = stamped_event.event
         if not isinstance(event, PermissionAsked | QuestionAsked):

@@ -24,11 +24,11 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
 from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, SessionId, UpdateSession
 from codeloop.schema.api.worktrees import CreateWorktree
-from codeloop.schema.bounds.session import MOVE_STEP, STOP_LOOK
+from codeloop.schema.bounds.session import MOVE_STEP_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import IMPORT_BYTES
-from codeloop.schema.message import MOVED, Session, describe_move
+from codeloop.schema.message import MOVED_KEY, Session, describe_move
 from codeloop.schema.operation import ABORT, SESSION_IMPORT, SESSION_OVERVIEW, SESSION_UPDATE
 from codeloop.schema.server_operation import WORKTREE_CREATE
 from codeloop.schema.wire import JSON
@@ -97,7 +97,7 @@ async def _cancel(client: Client, session: Session) -> Session:
 
 async def _update(client: Client, session: Session, destination: JSON | None) -> Session:
     """Store to which file a session is moved, and when; None: it is not."""
-    metadata = {**(session.metadata or {}), MOVED: destination}
+    metadata = {**(session.metadata or {}), MOVED_KEY: destination}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
 
 
@@ -106,7 +106,7 @@ async def _wait_until_idle(client: Client, session: Session) -> bool:
 
     Return whether one ran. Raises UsageProblem when it can't be stopped.
     """
-    deadline, was_running = time.monotonic() + MOVE_STEP.seconds, False
+    deadline, was_running = time.monotonic() + MOVE_STEP_TIME.seconds, False
     while state := await _find_activity(client, session):
         if not was_running:
             click.echo("codeloop: A turn runs; it is stopped after its step.", err=True)
@@ -115,7 +115,7 @@ async def _wait_until_idle(client: Client, session: Session) -> bool:
             ABORT, SessionId(session_id=session.id)
         ):
             raise UsageProblem(f"The turn of {session.id} can't be stopped from here. Stop it, then move the session.")
-        await asyncio.sleep(STOP_LOOK.seconds)
+        await asyncio.sleep(STOP_POLL.seconds)
     return was_running
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codeloop.kit.small_files import from_home
+from codeloop.kit.small_files import expand_user_path
 from codeloop.kit.wildcard import matches, overlaps
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import JSON
@@ -110,7 +110,7 @@ def format_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
         files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
     if isinstance(path := inputs.get("file_path"), str):
-        inputs["file_path"] = str(directory / from_home(path)) if "\0" not in path else path
+        inputs["file_path"] = str(directory / expand_user_path(path)) if "\0" not in path else path
     return [inputs]
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output, decide_by_verdict
 from codeloop.extend.hooks.commands.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.processes import make_safe_environment
 from codeloop.kit.small_files import make_private
 from codeloop.net.client import OriginClient
 from codeloop.net.http1 import NetworkError
@@ -134,7 +134,7 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool
         project_variables["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
     variables = drop_bash_variables(workspace.environment)
     if not is_sandboxed:
-        return {**with_absolute_path(variables), **project_variables}
+        return {**make_safe_environment(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
     return tool_environment(variables, {**named_variables, **project_variables}, kept_from)

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from codeloop.kit.processes import find_program, with_absolute_path
+from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import program_environment
 
@@ -45,7 +45,7 @@ def javascript_command(search_path: str | None) -> tuple[str, ...]:
 
 def _version(node: str, search_path: str | None) -> str | None:
     """Ask for its version outside any project, whose files might select another through a version manager."""
-    environment = with_absolute_path(program_environment(os.environ, {"PATH": search_path or os.defpath}))
+    environment = make_safe_environment(program_environment(os.environ, {"PATH": search_path or os.defpath}))
     try:
         completed = subprocess.run(
             [node, "--version"],

@@ -19,7 +19,7 @@ from codeloop.extend.host.protocol import (
     decode_to_host,
     encode,
 )
-from codeloop.schema.bounds.extension import HOST_LINE
+from codeloop.schema.bounds.extension import HOST_MESSAGE_BYTES
 
 
 class QuestionRefused(Exception):
@@ -52,8 +52,8 @@ class HostChannel:
     def say(self, message: Any) -> None:
         """Write a message; a too long answer becomes an error. Raises ValueError for other long messages."""
         line = encode(message)
-        if len(line) > HOST_LINE.value:
-            size = f"it gave {len(line):,} bytes; a message holds {HOST_LINE.value:,}"
+        if len(line) > HOST_MESSAGE_BYTES.value:
+            size = f"it gave {len(line):,} bytes; a message holds {HOST_MESSAGE_BYTES.value:,}"
             text = f"{size}. Give less, or write it to a file."
             if not isinstance(message, AnswerResult | AnswerError):
                 raise ValueError(text)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
-from codeloop.kit.jsonc import parse
+from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import CONFIG_DEPTH, MCP_FILE
 from codeloop.schema.wire import JSON
@@ -36,7 +36,7 @@ def servers_of_others(paths: Paths, root: Path, directory: Path) -> tuple[list[F
     for file, sections in _config_files(paths, root, directory):
         try:
             text = read_text(file, MCP_FILE.value)
-            value = _object(parse(text, depth=CONFIG_DEPTH.value).value if text is not None else None)
+            value = _object(parse_jsonc(text, depth=CONFIG_DEPTH.value).value if text is not None else None)
         except (CodeloopError, ValueError) as error:
             problems.append(f"{file} is left out: {error}")
             continue
@@ -139,7 +139,7 @@ def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
     text = text.strip().rstrip(",")
     text = text if text.startswith("{") else f"{{{text}}}"
     try:
-        value: Any = parse(text, depth=CONFIG_DEPTH.value).value
+        value: Any = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
     except ValueError as error:
         raise UsageProblem(f"That is not JSON: {error}. Paste the whole snippet, between single quotes.") from error
     found_servers = [convert_entry(each, _SOURCE, entry) for each, entry in _entries(value, name)]

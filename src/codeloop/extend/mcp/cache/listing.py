@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_FILE, MCP_INSTRUCTIONS
@@ -102,7 +102,7 @@ def has_more(before: Listing, after: Listing) -> bool:
 
 def difference(before: Listing, after: Listing) -> str:
     """Return the patch between two listings."""
-    return unified_diff("tools", before.text, after.text).patch
+    return make_unified_diff("tools", before.text, after.text).patch
 
 
 class Listings:

@@ -10,7 +10,7 @@ from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED
 from codeloop.extend.mcp.transport.fetch_listing import fetch_listing
 from codeloop.schema.bounds.extension import MCP_CALL_LONGEST
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MCP_STOP, SHELL_TERM
+from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class ServerConnection:
         if self._client is None:
             self._owner.cancel()
         # Streams and program have deadlines of their own, one after the other.
-        most = 2 * MCP_STOP.seconds + 2 * SHELL_TERM.seconds
+        most = 2 * MCP_STOP.seconds + 2 * SHELL_TERM_TIME.seconds
         _, late = await asyncio.wait({self._owner}, timeout=most)
         if late:
             self._owner.cancel()

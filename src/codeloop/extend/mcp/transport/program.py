@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition
 from codeloop.kit.processes import find_program
-from codeloop.kit.small_files import from_home, make_private
+from codeloop.kit.small_files import expand_user_path, make_private
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
+from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.program_log import ProgramLog
@@ -97,7 +97,7 @@ def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
     """Return the folder that a definition names. Raises CodeloopError when it is not there."""
     if not config.cwd:
         return None
-    folder = directory / from_home(config.cwd)
+    folder = directory / expand_user_path(config.cwd)
     if not folder.is_dir():
         raise CodeloopError(f"its directory {folder} does not exist")
     return folder
@@ -115,7 +115,7 @@ def _from_project(word: str, directory: Path) -> str:
 
 def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
     if "/" in name:
-        return os.path.normpath(folder / from_home(name))
+        return os.path.normpath(folder / expand_user_path(name))
     path = find_program(name, environment.get("PATH"))
     if path is None:
         raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
@@ -174,7 +174,7 @@ class ServerProcess:
 
     async def _end(self) -> None:
         await self.wait_briefly(MCP_STOP.seconds)
-        await self._process.end(SHELL_TERM.seconds)
+        await self._process.end(SHELL_TERM_TIME.seconds)
 
 
 class _Streams(Struct, frozen=True):

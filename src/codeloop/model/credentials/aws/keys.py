@@ -12,7 +12,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
-from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.processes import make_safe_environment
 from codeloop.model.credentials.aws.discovery import (
     ADVICE,
     CONTAINER_VARIABLES,
@@ -34,7 +34,7 @@ from codeloop.model.credentials.cloud_request import (
 )
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.hosts import is_loopback
-from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS, CLOUD_REREAD, CLOUD_ROLES
+from codeloop.schema.bounds.cloud import CLOUD_FILE_REREAD, CLOUD_PROCESS, CLOUD_RENEWAL_LEAD, CLOUD_ROLE_CHAIN
 from codeloop.schema.wire import JSON
 
 NO_CREDENTIALS_MESSAGE = f"There are no AWS credentials. {ADVICE}"
@@ -62,7 +62,7 @@ class AwsSigner:
         """Return the headers that sign the request. Raises `ModelUnavailable`: no credentials, or they are refused."""
         async with self._lock:
             keys = self._keys
-            if keys is None or (keys.expires_at and time.time() + CLOUD_EARLY.seconds >= keys.expires_at):
+            if keys is None or (keys.expires_at and time.time() + CLOUD_RENEWAL_LEAD.seconds >= keys.expires_at):
                 keys = self._keys = await fetch_keys(self._environment, self._region)
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         return make_signature_headers(
@@ -99,7 +99,9 @@ def _read_variables(environment: Mapping[str, str]) -> AwsKeys | None:
 
 def _make_static_keys(access: str, secret: str, token: str) -> AwsKeys:
     """Return keys from a file. Temporary ones are read again after a while, since other tools renew them there."""
-    return AwsKeys(access, secret, token, time.time() + CLOUD_EARLY.seconds + CLOUD_REREAD.seconds if token else 0.0)
+    return AwsKeys(
+        access, secret, token, time.time() + CLOUD_RENEWAL_LEAD.seconds + CLOUD_FILE_REREAD.seconds if token else 0.0
+    )
 
 
 class _ProfileResolver:
@@ -113,8 +115,8 @@ class _ProfileResolver:
     async def find_keys(self, name: str, depth: int = 0) -> AwsKeys | None:
         """Return the keys of a profile; None when it has no source of any. Raises `ModelUnavailable`."""
         profile = self._files.profiles.get(name, {})
-        if depth > CLOUD_ROLES.value:
-            raise ModelUnavailable(f"The AWS profile {name} refers to others more than {CLOUD_ROLES.value} times.")
+        if depth > CLOUD_ROLE_CHAIN.value:
+            raise ModelUnavailable(f"The AWS profile {name} refers to others more than {CLOUD_ROLE_CHAIN.value} times.")
         access, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
         is_static = bool(access and secret)
         # The keys of a profile that another one refers to take precedence over its role, as in Amazon's tools.
@@ -195,7 +197,7 @@ async def run_credential_process(command: str, name: str, environment: Mapping[s
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=with_absolute_path(environment),
+            env=make_safe_environment(environment),
             cwd="/",  # a relative folder of PATH must not lead into the project
         )
     except (OSError, ValueError) as error:

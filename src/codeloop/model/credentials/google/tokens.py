@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.processes import make_safe_environment
 from codeloop.model.credentials.cloud_request import (
     NoAnswer,
     parse_json_object,
@@ -27,7 +27,7 @@ from codeloop.model.credentials.google.discovery import (
     read_credentials_file,
 )
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS
+from codeloop.schema.bounds.cloud import CLOUD_PROCESS, CLOUD_RENEWAL_LEAD
 from codeloop.schema.wire import JSON
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -58,7 +58,7 @@ class GoogleSigner:
         """Return the header with the token. Raises `ModelUnavailable`: no credentials, or they are refused."""
         del url, headers, body
         async with self._lock:
-            if time.time() + CLOUD_EARLY.seconds >= self._token[1]:
+            if time.time() + CLOUD_RENEWAL_LEAD.seconds >= self._token[1]:
                 self._token = await self._fetch_token()
         # The project that pays for the request, and whose quota counts.
         quota = {"x-goog-user-project": self._project} if self._project else {}
@@ -216,7 +216,7 @@ async def _sign_with_openssl(data: bytes, key: str, file: Path) -> bytes:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                env={"PATH": with_absolute_path(os.environ)["PATH"]},
+                env={"PATH": make_safe_environment(os.environ)["PATH"]},
                 cwd="/",  # a relative folder of PATH must not lead into the project
             )
         except OSError:

@@ -35,7 +35,7 @@ from codeloop.model.wire.encoding import (
 )
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
-from codeloop.schema.limits import MODEL_OUTPUT
+from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.wire import JSON
 
 METADATA_KEY = "anthropic"
@@ -89,7 +89,7 @@ class AnthropicBody:
     def _make_head(self, request: ModelRequest) -> JSON:
         info = self._info
         # The service requires `max_tokens`.
-        ceiling = MODEL_OUTPUT.value
+        ceiling = MODEL_OUTPUT_TOKENS.value
         longest = request.max_tokens or min(info.limits.output or ceiling, ceiling)
         head: JSON = {**self._start, "max_tokens": longest, "stream": True}
         options = self._make_options(request)

@@ -32,7 +32,7 @@ from codeloop.model.wire.encoding import (
     to_json,
 )
 from codeloop.model.wire.tool_schema import adapt_parameters
-from codeloop.schema.limits import MODEL_OUTPUT
+from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.wire import JSON
 
 METADATA_KEY = "openai"
@@ -75,7 +75,11 @@ class OpenAIBody:
         A limit is sent if the user or the configuration sets one, and to services that cut answers short without one.
         """
         limits = self._info.limits
-        short = min(limits.output or MODEL_OUTPUT.value, MODEL_OUTPUT.value) if self._quirks.truncates_answers else 0
+        short = (
+            min(limits.output or MODEL_OUTPUT_TOKENS.value, MODEL_OUTPUT_TOKENS.value)
+            if self._quirks.truncates_answers
+            else 0
+        )
         limit = request.max_tokens or self._info.answer_limit or short
         if request.max_tokens or not limit or not limits.context:
             return limit or None

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from posixpath import basename, dirname, join, splitext
 
 from codeloop.kit.guarded_paths import SECRET_NAMES
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.git_reader import read_git
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
@@ -160,12 +160,12 @@ def _read_unzip(arguments: Arguments) -> list[Use]:
 
 def _read_split(arguments: Arguments) -> list[Use]:
     # By default it writes `xaa`, `xab` and so on; `csplit` writes `xx00`.
-    return [("w", ([text for text, _ in arguments.operands[1:2]] or ["x"])[0] + ANY)]
+    return [("w", ([text for text, _ in arguments.operands[1:2]] or ["x"])[0] + ANY_TEXT)]
 
 
 def _read_csplit(arguments: Arguments) -> list[Use]:
     prefix = next((value for option, value in arguments.option_values if option in {"-f", "--prefix"}), "xx")
-    return [("w", prefix + ANY)]
+    return [("w", prefix + ANY_TEXT)]
 
 
 def _read_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[str], list[Use]]) -> list[Use]:

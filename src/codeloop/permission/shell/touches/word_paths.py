@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice, product
 
-from codeloop.kit.wildcard import ANY, WORDS
+from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
 from codeloop.permission.shell.words import Word
 
-ANYWHERE = WORDS
-"""A path that is only known at run time. Within other paths the mark `ANY` stands for characters of one name."""
+ANYWHERE = ANY_WORDS
+"""A path that is only known at run time. Within other paths the mark `ANY_TEXT` stands for characters of one name."""
 # Limits of one word, which is ANYWHERE beyond them: nested braces multiply, so a short word may stand for millions.
 MAX_EXPANSIONS, MAX_CHARS, MAX_BRACES = 64, 4_096, 16
 _OTHER_HOME = re.compile(r"~[-+\d]")
@@ -32,9 +32,9 @@ def expand_word(
 ) -> tuple[str, ...]:
     """Return the words that a word becomes, each as a path: absolute, beginning with `~`, or relative.
 
-    Braces are expanded, `*`, `?` and `[...]` become `ANY`, `$HOME` is `~` and `$PWD` is `.`. A word with anything else
-    in it that depends on running the line is ANYWHERE. `roots`: what `{}` of `find` stands for. `values`: the paths
-    that variables stand for, as far as they are known.
+    Braces are expanded, `*`, `?` and `[...]` become `ANY_TEXT`, `$HOME` is `~` and `$PWD` is `.`. A word with anything
+    else in it that depends on running the line is ANYWHERE. `roots`: what `{}` of `find` stands for. `values`: the
+    paths that variables stand for, as far as they are known.
     """
     if word.is_known:
         if not word.value.startswith("~"):
@@ -42,7 +42,7 @@ def expand_word(
         if not word.source.startswith("~"):
             return (f"./{word.value}",)  # a quoted `~` is a file of that name
         return (ANYWHERE if _OTHER_HOME.match(word.value) else word.value,)
-    if "{}" in word.source and ANY in word.value:
+    if "{}" in word.source and ANY_TEXT in word.value:
         return tuple(roots) if word.source == "{}" else (ANYWHERE,)
     if not word.source or len(word.source) > MAX_CHARS or word.source.count("{") > MAX_BRACES:
         return (ANYWHERE,)
@@ -98,7 +98,7 @@ def _read_token(source: str, position: int, tokens: list[Token], values: Mapping
         tokens.append(("" if following == "\n" else following, False))
         return position + 2
     if number := _NUMERIC_VARIABLE.match(source, position):
-        tokens.append((ANY, False))
+        tokens.append((ANY_TEXT, False))
         return number.end()
     if (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
         # Unquoted, a value with blanks or wildcards becomes other words.
@@ -111,10 +111,10 @@ def _read_token(source: str, position: int, tokens: list[Token], values: Mapping
     if char == "[":
         end = source.find("]", position + 2)
         if end > 0 and not re.search(r"[/$`'\"\\]", source[position:end]):
-            tokens.append((ANY, False))
+            tokens.append((ANY_TEXT, False))
             return end + 1
     if char in "*?":
-        tokens.append((ANY, False))
+        tokens.append((ANY_TEXT, False))
     else:
         tokens.append((char, char in "{},"))
     return position + 1
@@ -132,7 +132,7 @@ def _read_double_quotes(source: str, position: int, tokens: list[Token], values:
             text += escape[1] or ""
             position = escape.end()
         elif number := _NUMERIC_VARIABLE.match(source, position):
-            text += ANY
+            text += ANY_TEXT
             position = number.end()
         elif (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
             if value.startswith("~") and (tokens or text):
@@ -159,7 +159,7 @@ def _expand_braces(tokens: list[Token]) -> list[str]:
     parts = _split_alternatives(inside)
     if len(parts) == 1:  # without a comma it is a sequence (`{1..9}`), or plain text
         if ".." in "".join(text for text, _ in inside):
-            return _expand_braces([*tokens[:open_index], (ANY, False), *tokens[closed + 1 :]])
+            return _expand_braces([*tokens[:open_index], (ANY_TEXT, False), *tokens[closed + 1 :]])
         plain: list[Token] = [("{", False), *inside, ("}", False)]
         return _expand_braces([*tokens[:open_index], *plain, *tokens[closed + 1 :]])
     words: list[str] = []

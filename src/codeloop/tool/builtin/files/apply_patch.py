@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.diff import Diff, unified_diff
+from codeloop.kit.diff import Diff, make_unified_diff
 from codeloop.tool.callers import describe_callers
 from codeloop.tool.edit_checks import (
     UNQUOTED_ADVICE,
@@ -152,7 +152,7 @@ def _describe_change(ctx: ToolContext, file: _PatchedFile, change: FileChange, d
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
-        where = unified_diff("", file.source.original, change.text_after).where
+        where = make_unified_diff("", file.source.original, change.text_after).where
         return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{note}"
     if file.before is None:
         return f"A {path}: {format_line_count(diff.additions)}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES, READ_OUTLINE, READ_PARSED
+from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES, OUTLINED_FILE, READ_OUTLINE_LINES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.search.grep_lines import share_fairly
@@ -52,7 +52,7 @@ async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> 
         raise ToolFailure(
             f"{name} has no {_describe_pattern(pattern)}.", advice="Read it with offset and limit, or grep."
         )
-    rows = [f"{name} ({_format_line_count(lines)})", *format_outline(matches, READ_OUTLINE.value)]
+    rows = [f"{name} ({_format_line_count(lines)})", *format_outline(matches, READ_OUTLINE_LINES.value)]
     return _make_result(ctx, target, "\n".join(rows), 1)
 
 
@@ -89,9 +89,9 @@ def _order_files(paths: Iterable[str]) -> list[Path]:
 
 def _parse_file(path: Path) -> tuple[int, list[CodeBlock]]:
     """Return how many lines a file has, and its blocks; none of one that is very large."""
-    if path.stat().st_size > READ_PARSED.value:
+    if path.stat().st_size > OUTLINED_FILE.value:
         return 0, []
-    text = decode(load(path, READ_PARSED.value).data).content
+    text = decode(load(path, OUTLINED_FILE.value).data).content
     return text.count("\n") + (not text.endswith("\n")), list_exact_blocks(text, path.suffix)
 
 

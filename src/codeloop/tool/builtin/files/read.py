@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from codeloop.config.instructions import INSTRUCTION_FILE_NAMES
-from codeloop.kit.glob import has_magic, split_root
-from codeloop.kit.suggest import find_similar, suggest_names
-from codeloop.schema.bounds.reading import READ_OUTLINE, READ_WHOLE
+from codeloop.kit.glob import has_wildcard, split_root
+from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.schema.bounds.reading import READ_OUTLINE_LINES, READ_WHOLE_LINES
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
     IMAGE_FILE,
@@ -101,7 +101,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             if match := _PATH_WITH_LINES.fullmatch(params.file_path):
                 name, start, end = match[1], int(match[2]), int(match[3])
                 return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
-            if params.symbol and is_pattern(params.symbol) and has_magic(params.file_path):
+            if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):
                 return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
             raise ToolFailure(await describe_missing_file(ctx, target)) from None
         mime = media_type(head)
@@ -113,8 +113,8 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             first, limit = block.first, block.last - block.first + 1
         lines_range = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
         outline = list[str]()
-        if limit is None and params.offset is None and (lines_range.total or 0) > READ_WHOLE.value:
-            outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE.value)
+        if limit is None and params.offset is None and (lines_range.total or 0) > READ_WHOLE_LINES.value:
+            outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value)
         if len(outline) >= _MIN_OUTLINE_ROWS:
             lines_range = replace(lines_range, lines=lines_range.lines[:_HEAD_LINES], cut="lines")
     if lines_range.lines or lines_range.first == 1:
@@ -168,7 +168,7 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
     close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
     rows = format_outline(blocks, _MAX_SUGGESTED_SYMBOLS)
     advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
-    raise ToolFailure(f"{name} has no `{replace_undecodable(symbol)}`.{suggest_names(close)}", advice=advice)
+    raise ToolFailure(f"{name} has no `{replace_undecodable(symbol)}`.{format_suggestion(close)}", advice=advice)
 
 
 def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:

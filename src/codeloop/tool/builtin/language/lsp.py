@@ -28,7 +28,14 @@ from codeloop.lsp.symbols import (
     find_workspace_symbols,
     make_position_params,
 )
-from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_OUTLINE, LSP_REQUEST, LSP_WAIT
+from codeloop.schema.bounds.language import (
+    LSP_DEFINITION_LINES,
+    LSP_DIAGNOSTICS_TIME,
+    LSP_FILE_BYTES,
+    LSP_LOCATIONS_SHOWN,
+    LSP_OUTLINE_LINES,
+    LSP_REQUEST,
+)
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.language.rename import rename_symbol
 from codeloop.tool.file_access import (
@@ -111,7 +118,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             raise ToolFailure(await describe_missing_file(ctx, target))
     text = file[1].content
     _check_params(params, line)
-    if len(text) > LSP_FILE.value:
+    if len(text) > LSP_FILE_BYTES.value:
         raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
     servers = await _find_servers(ctx, target)
     try:
@@ -213,7 +220,7 @@ async def _ask_server(
     if not locations:
         if not await client.registrations.wait_for_work(LSP_REQUEST.seconds):
             # A server may answer before it has analysed the file; its diagnostics show that it has.
-            await client.wait_for_diagnostics(target.real, LSP_WAIT.seconds)
+            await client.wait_for_diagnostics(target.real, LSP_DIAGNOSTICS_TIME.seconds)
         locations = await _request_locations(client, params.operation, position)
     if params.operation in {"definition", "implementation"} and len(locations) <= _MAX_WHOLE_DEFINITIONS:
         locations = [await _widen_location(ctx, client, location, target) for location in locations]
@@ -225,8 +232,8 @@ def _format_outline_rows(rows: list[OutlineRow]) -> list[str]:
     """Return a line for each symbol: `12-40: class Name`, indented by its depth. Local variables are left out."""
     shown_rows = [each for each in rows if not (each.depth and each.is_minor)]
     lines = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in shown_rows]
-    more = len(lines) - LSP_OUTLINE.value
-    return [*lines[: LSP_OUTLINE.value], *([f"({more} more)"] if more > 0 else [])]
+    more = len(lines) - LSP_OUTLINE_LINES.value
+    return [*lines[: LSP_OUTLINE_LINES.value], *([f"({more} more)"] if more > 0 else [])]
 
 
 async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
@@ -279,7 +286,7 @@ async def _format_diagnostics(client: LanguageClient, target: ResolvedPath, name
         raise TimeoutError
     serious = [each for each in diagnostics if each.severity <= WARNING]
     rows = [f"{'error' if each.severity < WARNING else 'warning'} {format_diagnostic(each, name)}" for each in serious]
-    return "\n".join(rows[: LSP_FOUND.value]) or f"{name} has no errors and no warnings."
+    return "\n".join(rows[: LSP_LOCATIONS_SHOWN.value]) or f"{name} has no errors and no warnings."
 
 
 async def _widen_location(
@@ -312,13 +319,13 @@ def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
     is_whole = len(locations) <= _MAX_WHOLE_DEFINITIONS
-    for location in locations[: LSP_FOUND.value]:
+    for location in locations[: LSP_LOCATIONS_SHOWN.value]:
         if location.path not in texts:
             texts[location.path] = _read_lines(ctx, location.path)
         lines = texts[location.path]
         name = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
         label = f" [{location.name}]" if location.name and _is_free(ctx, location.path) else ""
-        end = min(location.end, location.line + LSP_LINES.value - 1) if is_whole else location.line
+        end = min(location.end, location.line + LSP_DEFINITION_LINES.value - 1) if is_whole else location.line
         if end > location.line and lines:
             rows.append(f"{name}{label}")
             rows += [
@@ -328,7 +335,7 @@ def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
         else:
             text = lines[location.line].strip() if 0 <= location.line < len(lines) else ""
             rows.append(f"{name}{label}{text and f': {text}'}")
-    more = len(locations) - LSP_FOUND.value
+    more = len(locations) - LSP_LOCATIONS_SHOWN.value
     return "\n".join([*rows, *([f"({more} more)"] if more > 0 else [])])
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.kit.glob import has_magic, split_root
+from codeloop.kit.glob import has_wildcard, split_root
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
@@ -104,7 +104,12 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
         need = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments)
         return [need] if target.path.is_dir() else [need, make_read_need(ctx.workspace, target)]
 
-    if path and not params.include and has_magic(path) and not os.path.lexists(resolve_path(ctx.workspace, path).path):
+    if (
+        path
+        and not params.include
+        and has_wildcard(path)
+        and not os.path.lexists(resolve_path(ctx.workspace, path).path)
+    ):
         folder, pattern = split_root(path)
         target = await resolve_search_target(ctx, folder, list_needs, only_folder=True)
         return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.schema.bounds.reading import READ_PARSED, SEARCH_BLOCK, SEARCH_BYTES
+from codeloop.schema.bounds.reading import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode
@@ -40,16 +40,16 @@ def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]
 
 def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatches:
     try:
-        if hits.path.stat().st_size > READ_PARSED.value:
+        if hits.path.stat().st_size > OUTLINED_FILE.value:
             return hits
-        text = decode(load(hits.path, READ_PARSED.value).data).content
+        text = decode(load(hits.path, OUTLINED_FILE.value).data).content
     except (OSError, NotText, ValueError):
         return hits
     blocks, lines = list_blocks(text, hits.path.suffix), text.split("\n")
     matches = {line.number for line in hits.lines if line.is_match}
     texts = {line.number: line.text for line in hits.lines}
     for number in sorted(matches):
-        block = find_enclosing(blocks, number, SEARCH_BLOCK.value)
+        block = find_enclosing(blocks, number, SEARCH_BLOCK_LINES.value)
         inner: Iterable[int] = ()
         if block is not None:
             inner = range(block.first, min(block.last, len(lines)) + 1)
@@ -99,10 +99,10 @@ def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, s
 
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
-    """Return the lines to show of each file: they share SEARCH_RESULTS matches and SEARCH_BYTES bytes fairly."""
+    """Return the lines to show of each file: they share SEARCH_RESULTS matches and SEARCH_SHOWN_BYTES bytes fairly."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
     rows = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
-    room = SEARCH_BYTES.value - _HEADING_BYTES * len(files)
+    room = SEARCH_SHOWN_BYTES.value - _HEADING_BYTES * len(files)
     sizes = share_fairly([sum(map(_measure, lines)) for lines in rows], max(room, 0))
     return [_take_bytes(lines, size) for lines, size in zip(rows, sizes, strict=True)]
 

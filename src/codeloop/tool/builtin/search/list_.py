@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from codeloop.schema.limits import LIST_LINES
+from codeloop.schema.limits import TREE_LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import check_unmoved, resolve_search_target
@@ -110,7 +110,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     start = len(f"{target.path}/".replace("//", "/"))
     for path in listing.paths:
         top.add(path[start:])
-    is_complete = top.open(LIST_LINES.value)
+    is_complete = top.open(TREE_LIST_LINES.value)
     notes = [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
     notes += [listing.stopped] if listing.stopped else []
     lines = top.format_lines() or ["  (no files)"]

@@ -13,7 +13,7 @@ from msgspec import Meta
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.touched_paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
-from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
+from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
@@ -361,10 +361,10 @@ def strip_advice(note: str) -> str:
 def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
     """Append notes for the model to a command's output; return it, and metadata that marks them for screens."""
     if not notes:
-        return output, {MODEL_NOTES: ""}
+        return output, {MODEL_NOTES_KEY: ""}
     text = "\n".join(notes)
-    block = f"{SHELL_NOTES}{text}\n</shell_metadata>"
-    return output.rstrip() + block, {MODEL_NOTES: block}
+    block = f"{SHELL_NOTES_SEPARATOR}{text}\n</shell_metadata>"
+    return output.rstrip() + block, {MODEL_NOTES_KEY: block}
 
 
 def _make_metadata(params: BashParams, output: str) -> JSON:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
-from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.tool.builtin.files.outline import list_file_blocks
 from codeloop.tool.file_access import format_path, replace_undecodable
 from codeloop.tool.similar_paths import find_similar_paths
@@ -59,7 +59,7 @@ def _suggest_program(name: str, ctx: ToolContext) -> str:
     there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
     versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
     close = own or versions[:1] or find_similar(name, there, most_edits=1)
-    return f"{name} is not installed.{suggest_names(close)}"
+    return f"{name} is not installed.{format_suggestion(close)}"
 
 
 def _find_start(command: str, missing: str, folder: Path) -> Path:
@@ -108,7 +108,7 @@ async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
         tests = [each.name.replace(".", "::") for each in list_file_blocks(path) if "est" in each.name]
         close = find_similar(test.partition("[")[0], tests)
         return (
-            f"{format_path(ctx.workspace, path)} has no {replace_undecodable(test)}.{suggest_names(close)}"
+            f"{format_path(ctx.workspace, path)} has no {replace_undecodable(test)}.{format_suggestion(close)}"
             if tests
             else ""
         )

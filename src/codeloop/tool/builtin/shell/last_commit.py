@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.git import git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
 from codeloop.schema.wire import replace
@@ -99,7 +99,7 @@ async def run_unchanged(
 
 async def _read_last_commit(git: Git) -> _Commit:
     """Return the last commit. Raises ToolFailure if there is none that can be copied, and GitFailed."""
-    if git_folder(git.root) is None:
+    if find_git_folder(git.root) is None:
         raise ToolFailure("This project is no git repository, so it has no last commit.", advice="Leave out unchanged.")
     commit_hash = await git.commit("HEAD")
     if commit_hash is None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
-from codeloop.kit.wildcard import ANY, escape_names
+from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
+from codeloop.kit.wildcard import ANY_TEXT, escape_names
 from codeloop.permission.shell.analyse import Analysis, make_need
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
@@ -100,12 +100,16 @@ class LineNeeds:
         if self.files.is_uncertain:
             shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
             yield Need(
-                permission="external_directory", patterns=("*",), metadata=shown, possible=(ANY,), traits=self.traits
+                permission="external_directory",
+                patterns=("*",),
+                metadata=shown,
+                possible=(ANY_TEXT,),
+                traits=self.traits,
             )
 
     def _list_edits(self, workspace: Workspace) -> Iterable[Need]:
         """Yield the permissions for the files that the line changes, or may change."""
-        possible = [ANY] if self.files.may_write else _make_patterns_below(workspace, self.files.filled_folders)
+        possible = [ANY_TEXT] if self.files.may_write else _make_patterns_below(workspace, self.files.filled_folders)
         shown: JSON = {"command": self.command}
         yield from make_edit_needs(workspace, self.files.writes, shown, tuple(possible))
         # A sandbox does not let commands change these files.
@@ -122,7 +126,7 @@ class LineNeeds:
         names += [name for name, action in below.items() if action == "deny" or not is_hidden]
         names += judge("read", [make_permission_name(workspace, path) for path in self.files.git_files])
         patterns = tuple(dict.fromkeys(names))
-        possible = (ANY,) if self.files.may_read else ()
+        possible = (ANY_TEXT,) if self.files.may_read else ()
         if patterns or possible:
             yield Need(
                 permission="read",
@@ -141,7 +145,7 @@ class LineNeeds:
 
 
 def _is_guarded(name: str) -> bool:
-    return is_secret(name) or is_protected(name) or is_confirmed(name)
+    return is_secret(name) or is_protected(name) or needs_confirmation(name)
 
 
 def _is_write_protected(name: str) -> bool:
@@ -152,4 +156,4 @@ def _is_write_protected(name: str) -> bool:
 def _make_patterns_below(workspace: Workspace, folders: Iterable[Path]) -> list[str]:
     """Return patterns for everything below folders, in the form that rules are compared with."""
     names = [make_permission_name(workspace, folder) for folder in folders]
-    return [ANY if name == "." else f"{name}/{ANY}" for name in names]
+    return [ANY_TEXT if name == "." else f"{name}/{ANY_TEXT}" for name in names]

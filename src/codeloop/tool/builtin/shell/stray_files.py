@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from codeloop.kit.diff import unified_diff
+from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.small_files import read_start
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
@@ -54,13 +54,13 @@ def _describe_contents(set_aside: SetAside) -> str:
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     files = sorted(islice(paths, _MAX_SHOWN_FILES + 1)) if is_folder else [folder]
     patches = [
-        unified_diff(str(set_aside.path / path.relative_to(folder)), "", _read_or_describe(path)).patch
+        make_unified_diff(str(set_aside.path / path.relative_to(folder)), "", _read_or_describe(path)).patch
         for path in files[:_MAX_SHOWN_FILES]
     ]
     if not files:
-        patches = [unified_diff(str(set_aside.path), "", "(an empty folder)\n").patch]
+        patches = [make_unified_diff(str(set_aside.path), "", "(an empty folder)\n").patch]
     if len(files) > _MAX_SHOWN_FILES:
-        patches.append(unified_diff(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
+        patches.append(make_unified_diff(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
     return "".join(patches)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
-from codeloop.kit.small_files import from_home
-from codeloop.kit.wildcard import ANY, matches
+from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
+from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.wildcard import ANY_TEXT, matches
 from codeloop.permission.shell.touched_paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.unknown_words import names_path
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
@@ -127,14 +127,14 @@ class _PathResolver:
         for text in texts:
             if text == ANYWHERE:
                 continue
-            if ANY not in text:
+            if ANY_TEXT not in text:
                 paths[self.resolve(text)] = None
                 continue
             expanded = self._expand(text)
             paths |= dict.fromkeys(expanded)
             # A line may create a file whose name is not known, in place of ANY.
             if for_writing:
-                paths[self.resolve(text.replace(ANY, "_"))] = None
+                paths[self.resolve(text.replace(ANY_TEXT, "_"))] = None
         return list(paths)
 
     def find_likely_paths(self, text: str) -> list[Path]:
@@ -149,17 +149,17 @@ class _PathResolver:
         """Return the real path, as the system finds it: links are followed before `..` is applied."""
         if text.startswith(GIT_TOP):
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
-        return Path(os.path.realpath(self.directory / from_home(text)))
+        return Path(os.path.realpath(self.directory / expand_user_path(text)))
 
     def _expand(self, text: str) -> list[Path]:
         """Return the existing paths that a glob matches, at most BASH_FILES of them."""
         parts = text.split("/")
-        first = next(index for index, part in enumerate(parts) if ANY in part)
+        first = next(index for index, part in enumerate(parts) if ANY_TEXT in part)
         start = "/".join(parts[:first]) + "/" if first else ""
         folders = [self.resolve(start or ".")]
         for part in parts[first:]:
-            if ANY in part:
-                pattern = part.replace(ANY, "*")
+            if ANY_TEXT in part:
+                pattern = part.replace(ANY_TEXT, "*")
                 names = [(folder, name) for folder in folders for name in _match_names(folder, pattern)]
                 self.has_option = self.has_option or (not start and any(name.startswith("-") for _, name in names))
                 folders = [Path(os.path.realpath(folder / name)) for folder, name in names[: BASH_FILES.value]]
@@ -213,7 +213,7 @@ def _differs(path: str, entry: Any) -> bool:
 
 
 def _is_guarded(name: str) -> bool:
-    return is_protected(name) or is_confirmed(name)
+    return is_protected(name) or needs_confirmation(name)
 
 
 def _is_changed(path: Path) -> bool:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.index import list_submodules
 from codeloop.workspace.git.planted.configured_files import expand_home, list_user_files, read_with_includes
@@ -97,10 +97,10 @@ class UnsandboxedLineCheck:
         unknown = [word for word in options if word.partition("=")[0] not in _SAFE_OPTIONS[name]]
         if unknown:
             return f"`git {name} {unknown[0]}` may run a program"
-        folder = git_folder(self._root)
+        folder = find_git_folder(self._root)
         if folder is None:
             return "the repository is not known"
-        common = common_folder(folder)
+        common = find_common_folder(folder)
         settings = list(self._read_settings(common / "config", folder / "config.worktree"))
         operands = [word for word in words if not word.startswith("-")]
         hooks = "" if "--no-verify" in options and name == "push" else self._find_hook_doubt(name, common, settings)

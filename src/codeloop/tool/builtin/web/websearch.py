@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
@@ -87,8 +87,8 @@ def _configure(
         fault = f"{provider.name} needs its address: set search.baseURL in the configuration, or {variable}."
     elif provider.needs_key and not key:
         fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.key_variables[0]}."
-    search: SearchFunction = load(provider.search)
-    code: SearchFunction | None = load(provider.code) if provider.code else None
+    search: SearchFunction = load_object(provider.search)
+    code: SearchFunction | None = load_object(provider.code) if provider.code else None
     return SearchService(provider.id, provider.name, base_url, search, code, key or "", environment, fault)
 
 

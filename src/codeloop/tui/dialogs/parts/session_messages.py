@@ -8,7 +8,7 @@ from rich.segment import Segment
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import ListMessages, cursor_to
+from codeloop.schema.api.session_requests import ListMessages, make_cursor_of_page
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import TextPart, ToolPart
@@ -64,5 +64,5 @@ async def read_messages(client: Client, session_id: str) -> list[MessageWithPart
         messages[:0] = page
         if len(page) < _PAGE_SIZE:
             return messages
-        cursor = cursor_to(page[0].info)
+        cursor = make_cursor_of_page(page[0].info)
         await asyncio.sleep(0)

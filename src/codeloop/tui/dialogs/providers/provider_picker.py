@@ -6,7 +6,7 @@ from functools import partial
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.providers import (
-    API_KEY,
+    API_KEY_LABEL,
     ApiAuth,
     KnownProviders,
     ProviderAuthMethod,
@@ -24,7 +24,7 @@ from codeloop.schema.errors import (
     ProviderAuthError,
     UnknownData,
     UnknownError,
-    error_message,
+    get_error_message,
 )
 from codeloop.schema.message import AssistantMessage, ModelRef
 from codeloop.schema.operation import (
@@ -180,7 +180,7 @@ class ProviderPicker(Picker[ModelRef]):
             self.notify(f"{name} answers.", markup=False)
             self.dismiss(model)
         else:
-            self.notify(one_line(error_message(error), 400), severity="error", timeout=15, markup=False)
+            self.notify(one_line(get_error_message(error), 400), severity="error", timeout=15, markup=False)
         return error
 
     def _find_provider(self, model: ModelRef) -> ProviderDetails:
@@ -227,7 +227,7 @@ class ProviderPicker(Picker[ModelRef]):
         """Ask for a key, store it and try it; remove it if the service refuses it. Return whether the rows changed."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         methods = self._methods.get(provider.id, [])
-        if len(methods) == 1 and methods[0].label != API_KEY:  # what kind of key it is
+        if len(methods) == 1 and methods[0].label != API_KEY_LABEL:  # what kind of key it is
             about = f"{one_line(methods[0].label, 400)}\n\n{about}"
         if provider.preferred_key:
             about = f"A key that you enter does not count before the one of {one_line(provider.preferred_key, 300)}."

@@ -11,7 +11,7 @@ from codeloop.schema.api.providers import (
     ProviderDetails,
     StartedSignIn,
     StartSignIn,
-    is_due,
+    is_prompt_needed,
 )
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
@@ -77,7 +77,7 @@ class ProviderSignIn:
         """Ask for a method's inputs and return them by key; None: cancelled."""
         answers: dict[str, str] = {}
         for prompt in method.prompts or ():
-            if not is_due(prompt, answers):
+            if not is_prompt_needed(prompt, answers):
                 continue
             message, options = str(prompt.get("message", "")), prompt.get("options")
             if is_list(options) and options:

@@ -1,19 +1,21 @@
 """Renders calls of tools that have no renderer of their own, such as those of MCP servers: arguments and output."""
 
-from codeloop.kit.terminal_text import arguments, lay_out, one_line
+from codeloop.kit.terminal_text import format_arguments, format_json, one_line
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall
 
 
 def render_generic(call: ToolCall) -> CallBody:
     """Render a call of any tool: its arguments on one line, and its output."""
     rows = call.fold(call.plain(call.output.strip("\n"))) if call.output.strip() else []
-    return CallBody(subject=arguments(call.input), notes=[*_describe_progress(call), *call.list_durations()], rows=rows)
+    return CallBody(
+        subject=format_arguments(call.input), notes=[*_describe_progress(call), *call.list_durations()], rows=rows
+    )
 
 
 def render_data_answer(call: ToolCall) -> CallBody:
     """Render an answer that was requested as data, as JSON."""
     return CallBody(
-        notes=call.list_durations(), rows=call.fold(call.plain(lay_out(call.input)), 30) if call.input else []
+        notes=call.list_durations(), rows=call.fold(call.plain(format_json(call.input)), 30) if call.input else []
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.schema.part import STRUCTURED_OUTPUT, ToolStateCompleted
+from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolStateCompleted
 from codeloop.tui.render.calls.files import (
     render_change,
     render_language,
@@ -68,7 +68,7 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "plan_exit": render_plan_exit,
     "batch": render_batch,
     "invalid": render_invalid,
-    STRUCTURED_OUTPUT: render_data_answer,
+    STRUCTURED_OUTPUT_TOOL: render_data_answer,
 }
 
 

@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import describe_command_end, format_duration
-from codeloop.kit.terminal_text import arguments, escape_controls, one_line
+from codeloop.kit.terminal_text import escape_controls, format_arguments, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.search import draw_output_if_open
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
@@ -171,4 +171,4 @@ def _choose_mark(part: ToolPart) -> str:
 
 
 def _describe_subject(inputs: dict[str, Any]) -> str:
-    return next((str(inputs[key]) for key in _SUBJECTS if inputs.get(key)), "") or arguments(inputs)
+    return next((str(inputs[key]) for key in _SUBJECTS if inputs.get(key)), "") or format_arguments(inputs)

@@ -4,7 +4,7 @@ from rich.segment import Segment
 
 from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.part import without_notes
+from codeloop.schema.part import remove_model_notes
 from codeloop.tui.render.ansi import AnsiText
 from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MAX_ROWS, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
@@ -65,7 +65,7 @@ def _split_output(call: ToolCall) -> tuple[str, list[str]]:
     """Return a command's output, and the notes of codeloop about it that the heading does not show."""
     output = call.metadata.get("output")
     if call.status != "done":
-        return (without_notes(output, call.metadata) if isinstance(output, str) else ""), []
+        return (remove_model_notes(output, call.metadata) if isinstance(output, str) else ""), []
     notes = [str(note) for note in sequence(call.metadata.get("notes"))]
     return "" if output == "" else call.output, notes  # the result's text for empty output is for the model
 

@@ -9,7 +9,14 @@ from rich.style import Style
 
 from codeloop.client.numbers import elapsed_ms, format_duration
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.schema.part import TOLD, ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
+from codeloop.schema.part import (
+    TOLD_KEY,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+)
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut, expand_tabs, fold, width_of
@@ -224,7 +231,7 @@ def _join_lines(text: str) -> str:
 
 def draw_notes(call: ToolCall) -> list[Row]:
     """Return the rows of the notes below a result, such as new errors after earlier edits."""
-    text = call.metadata.get(TOLD)
+    text = call.metadata.get(TOLD_KEY)
     return call.fold(call.plain(text, "warning")) if isinstance(text, str) else []
 
 

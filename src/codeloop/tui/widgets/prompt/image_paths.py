@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from codeloop.kit.small_files import from_home, read_start
+from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.editor.chips import Chip
 
@@ -22,7 +22,7 @@ _PATH = re.compile(
 
 def read_image(name: str, note: Callable[[str], None]) -> Chip | None:
     """Return the image at an absolute path or `file:` URL; None: there is none, or it is too large (see `note`)."""
-    path = from_home(unquote(urlsplit(name).path) if name.startswith("file://") else name)
+    path = expand_user_path(unquote(urlsplit(name).path) if name.startswith("file://") else name)
     mime = MIMES.get(path.suffix.lower())
     if mime is None or not path.is_absolute() or not is_file(path):
         return None

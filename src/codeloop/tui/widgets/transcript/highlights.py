@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from codeloop.kit.wildcard import smart_pattern
+from codeloop.kit.wildcard import compile_word_search
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.block import Block
@@ -34,7 +34,7 @@ class Highlights:
 
     def show(self, query: str, key: str = "", ordinal: int = -1) -> None:
         """Highlight a text, with an item's occurrence as the current one."""
-        self._pattern = smart_pattern(query, WORD_SEPARATORS) if query.strip() else None
+        self._pattern = compile_word_search(query, WORD_SEPARATORS) if query.strip() else None
         self._current = (key, ordinal)
         self._cache.clear()
 

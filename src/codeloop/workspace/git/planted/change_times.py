@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from codeloop.kit.guarded_paths import fold
-from codeloop.schema.bounds.sandbox import PLANTED_LINKS
+from codeloop.kit.guarded_paths import fold_path
+from codeloop.schema.bounds.sandbox import GIT_SEARCH_LINKS
 from codeloop.workspace.git.planted.executed_lines import EXECUTED_LINES
 from codeloop.workspace.git.planted.layout import (
     GIT_NAMES,
@@ -50,7 +50,11 @@ class CommandRuns:
 
         if any(map(self._include, read_deciding_times(entry))):
             return True
-        parts = [entry.parent] if fold(entry.name) == ".git" else [entry / name for name in ("HEAD", "objects", "refs")]
+        parts = (
+            [entry.parent]
+            if fold_path(entry.name) == ".git"
+            else [entry / name for name in ("HEAD", "objects", "refs")]
+        )
         return is_in_run(entry) and any(map(is_in_run, parts))
 
     def _include(self, changed: int) -> bool:
@@ -108,7 +112,7 @@ def list_modules(folder: Path) -> list[Path]:
     for each in waiting:
         if (each / "HEAD").is_file():
             found.append(each)
-        elif len(waiting) < PLANTED_LINKS.value:
+        elif len(waiting) < GIT_SEARCH_LINKS.value:
             waiting += list_folders(each)
     return found
 

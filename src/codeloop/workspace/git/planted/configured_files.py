@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from codeloop.kit.small_files import from_home, read_start
+from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
 CONFIG_BYTES = 256 * 1024
@@ -94,7 +94,7 @@ def find_named_files(
 
 def expand_home(text: str, home: Path) -> Path:
     """Return a path of a configuration file, with the home for `~`."""
-    return home / text[2:] if text.startswith("~/") else from_home(text)
+    return home / text[2:] if text.startswith("~/") else expand_user_path(text)
 
 
 def _is_inside(path: Path, roots: tuple[Path, ...]) -> bool:

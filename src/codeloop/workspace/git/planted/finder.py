@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
-from codeloop.kit.guarded_paths import fold
-from codeloop.schema.bounds.sandbox import PLANTED_FOLDERS, PLANTED_NEW, PLANTED_TIME
+from codeloop.kit.guarded_paths import fold_path
+from codeloop.schema.bounds.sandbox import GIT_SEARCH_FOLDERS, GIT_SEARCH_NEW_FOLDERS, GIT_SEARCH_TIME
 from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.watch.inotify import Watch
 
@@ -51,10 +51,10 @@ class RepositoryFinder:
             states = self._states.items()
             changed = deque(folder for folder in watched if folder in self._below)
             changed += [folder for folder, state in states if _read_state(folder) != state]
-        self._room = PLANTED_NEW.value
+        self._room = GIT_SEARCH_NEW_FOLDERS.value
         self._search(changed)
         self._waiting.extendleft(reversed(changed))
-        self._search(self._waiting, PLANTED_TIME.seconds)
+        self._search(self._waiting, GIT_SEARCH_TIME.seconds)
         self.unsearched = self.unsearched or next(iter(self._waiting), "")
         return {Path(path) for paths in self._repositories.values() for path in paths if os.path.lexists(path)}
 
@@ -102,13 +102,13 @@ class RepositoryFinder:
                     known.pop(folder, None)
                 continue
             names = {name for name, _ in rows}
-            found = [f"{folder}/{name}" for name in names if fold(name) == _GIT]
+            found = [f"{folder}/{name}" for name in names if fold_path(name) == _GIT]
             below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED}
             below -= set(found)
             self._repositories[folder] = [folder, *found] if is_bare(names) else found
             new = sorted(below - self._below.get(folder, set()))
             self._below[folder] = below
-            room = max(PLANTED_FOLDERS.value - len(self._below) - len(waiting), 0)
+            room = max(GIT_SEARCH_FOLDERS.value - len(self._below) - len(waiting), 0)
             waiting += new[:room]
             self.unsearched = self.unsearched or "".join(new[room : room + 1])
 

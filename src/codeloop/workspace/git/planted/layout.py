@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from codeloop.kit.small_files import from_home, read_start
+from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.workspace.git.planted.configured_files import read_file_settings
 
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
@@ -164,6 +164,6 @@ def _leads_back(folder: Path, root: Path) -> bool:
         return back == Path(os.path.realpath(root / ".git"))
     settings = {setting.name: setting.value for setting in read_file_settings(folder / "config")}
     if "core.worktree" in settings:
-        return Path(os.path.realpath(folder / from_home(settings["core.worktree"]))) == root
+        return Path(os.path.realpath(folder / expand_user_path(settings["core.worktree"]))) == root
     # As `git init --separate-git-dir` leaves it. Another work tree's own, or a bare one, would be somebody else's.
     return folder.name != ".git" and settings.get("core.bare") != "true"

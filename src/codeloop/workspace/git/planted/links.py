@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from codeloop.schema.bounds.sandbox import PLANTED_LINKS
+from codeloop.schema.bounds.sandbox import GIT_SEARCH_LINKS
 
 _SKIPPED = ("hooks",)
 """Entries that no command can change; users have links there."""
@@ -38,7 +38,7 @@ def find_links_out(folder: Path, known_paths: Collection[str] = ()) -> LinkScan:
     waiting, others = [top], list[str]()
     while waiting or others:
         each = waiting.pop() if waiting else others.pop(0)
-        if len(paths_read) >= PLANTED_LINKS.value:
+        if len(paths_read) >= GIT_SEARCH_LINKS.value:
             return LinkScan(tuple(paths), tuple(paths_read), tuple(map(Path, (each, *waiting, *others))))
         paths_read.append(each)
         try:

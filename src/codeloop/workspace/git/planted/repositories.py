@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.guarded_paths import fold
+from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
@@ -88,7 +88,7 @@ class PlantedRepositories:
             folder = find_git_folder(entry)
             paths += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
             if folder is not None:
-                tree = entry.parent if fold(entry.name) == ".git" else entry
+                tree = entry.parent if fold_path(entry.name) == ".git" else entry
                 paths += find_named_files([folder], tree, self._roots, self._environment)
         return list(dict.fromkeys(paths))
 
@@ -98,7 +98,7 @@ class PlantedRepositories:
         The nearest to the top come first, so that a command can't displace them by making many others.
         """
         nested = self._of_user - set(_list_own_folders(self._roots))
-        ordered = sorted(nested, key=lambda path: (fold(path.name) != ".git", len(path.parts), path))
+        ordered = sorted(nested, key=lambda path: (fold_path(path.name) != ".git", len(path.parts), path))
         return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
 
     @property
@@ -249,7 +249,7 @@ class PlantedRepositories:
     def _clear_configured_files(self, entry: Path) -> None:
         """Move away what the user's settings make git run in a new work tree, unless the project has the same file."""
         folder = find_git_folder(entry) if os.path.lexists(entry) else None
-        if folder is None or fold(entry.name) != ".git":
+        if folder is None or fold_path(entry.name) != ".git":
             return
         shared = read_pointer(folder / "commondir") or folder
         named = find_named_files(dict.fromkeys((shared, folder)), entry.parent, self._roots, self._environment)
@@ -350,7 +350,7 @@ def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tup
 
 def _came_with_programs(folder: Path, roots: Iterable[Path]) -> bool:
     """Return whether a git directory, among the project's files as if it had come with them, names programs."""
-    if any(fold(part) == ".git" for part in folder.parts) or folder in _list_own_folders(roots):
+    if any(fold_path(part) == ".git" for part in folder.parts) or folder in _list_own_folders(roots):
         return False
     settings = (setting for name in ("config", "config.worktree") for setting in read_file_settings(folder / name))
     hooks = (hook for hook in list_entries(folder / "hooks") if hook.suffix != ".sample")

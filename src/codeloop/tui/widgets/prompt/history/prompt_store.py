@@ -9,9 +9,9 @@ import msgspec
 
 from codeloop.kit.small_files import (
     FileState,
-    file_state,
     lock,
     make_private,
+    read_file_state,
     read_start,
     write_all,
     write_atomically,
@@ -46,7 +46,7 @@ class PromptStore:
     def history(self) -> list[StoredPrompt]:
         """Return the prompts that were sent in this project by any process, the latest last."""
         path = self.folder / "history.jsonl"
-        state = file_state(path)
+        state = read_file_state(path)
         if state != self._history[0]:
             self._history = state, _read_prompts(path)[-PROMPT_HISTORY.value :]
         return self._history[1]
@@ -107,7 +107,7 @@ class PromptStore:
     def mentions(self) -> dict[str, tuple[float, int]]:
         """Return the weight of each mention when it was last used, and when that was (ms since the epoch)."""
         path = self.folder / "mentions.json"
-        state = file_state(path)
+        state = read_file_state(path)
         if state != self._mentions[0]:
             self._mentions = state, _read_mentions(path)
         return self._mentions[1]
