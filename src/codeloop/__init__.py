@@ -46,7 +46,7 @@ def __getattr__(name: str) -> object:
         return __dir__()
     if name not in _TARGETS:
         raise AttributeError(f"module 'codeloop' has no attribute {name!r}")
-    value = load(":".join(_TARGETS[name]))
+    value = load_object(":".join(_TARGETS[name]))
     # Stored, so that the next access does not come here. The module `sync` is an attribute of its package already.
     return globals().setdefault(name, value)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codeloop.config.config_text import NotEditable, add_to_list, edit_text, remove_from_list, set_value
-from codeloop.kit.jsonc import parse
+from codeloop.kit.jsonc import parse_jsonc
 
 
 def is_x(entry: Any) -> bool:

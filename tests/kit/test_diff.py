@@ -36,12 +36,12 @@ def test_a_new_file_counts_all_its_lines() -> None:
 def test_the_ranges_name_the_changed_lines_of_the_new_text() -> None:
     before = "".join(f"{n}\n" for n in range(1, 41))
     after = before.replace("3\n", "three\n", 1).replace("20\n21\n", "").replace("30\n31\n", "a\n31\nb\n")
-    assert make_unified_diff("x", before, after).where == "lines 3, 28-30; lines removed after 19"
-    assert make_unified_diff("x", before, before.removeprefix("1\n")).where == "lines removed at the top"
-    assert make_unified_diff("x", "", "a\n").where == "line 1"
-    assert make_unified_diff("x", "a\n" * 30, "a\n").where == "lines removed after 1; 29 lines fewer"
+    assert make_unified_diff("x", before, after).changed_lines == "lines 3, 28-30; lines removed after 19"
+    assert make_unified_diff("x", before, before.removeprefix("1\n")).changed_lines == "lines removed at the top"
+    assert make_unified_diff("x", "", "a\n").changed_lines == "line 1"
+    assert make_unified_diff("x", "a\n" * 30, "a\n").changed_lines == "lines removed after 1; 29 lines fewer"
     every = "".join(f"{n}\n" + ("x\n" if n % 4 == 0 else "") for n in range(200))
-    assert make_unified_diff("x", "".join(f"{n}\n" for n in range(200)), every).where.endswith(" and 30 more places")
+    assert make_unified_diff("x", "".join(f"{n}\n" for n in range(200)), every).changed_lines.endswith(" and 30 more places")
 
 
 @given(st.lists(st.sampled_from("ab{}\n"), max_size=60), st.lists(st.sampled_from("ab{}\n"), max_size=60))

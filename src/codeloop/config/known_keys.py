@@ -166,7 +166,7 @@ def _find_misspellings(value: JSON, open_keys: KeyPath, names: frozenset[str]) -
                 yield UnknownKey((*keys, key), suggestions, is_dropped=False)
 
 
-def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+def find_values(value: Any, prefix: KeyPath, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the values at the path `prefix`, in which `*` stands for any key, each with its full path of keys."""
     if len(keys) == len(prefix):
         yield keys, value

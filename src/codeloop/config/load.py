@@ -57,7 +57,7 @@ class LoadedConfig(Struct, frozen=True):
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
     """The files that references and `hooks` name, each with its state when it was read."""
 
-    def describe_origin(self, keys: Keys) -> tuple[str, str] | None:
+    def describe_origin(self, keys: KeyPath) -> tuple[str, str] | None:
         """Return where a setting is made, and how to change it, without its value; None: nothing sets it."""
         origin = self.provenance.get(format_keys(keys))
         if origin is None or origin.layer.name == "command line":

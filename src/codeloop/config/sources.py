@@ -43,9 +43,9 @@ class Layer(Struct, frozen=True):
         """The object in the source, whose references are not replaced yet."""
         return self.document.value
 
-    def find_position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
+    def find_position(self, keys: KeyPath, *, of_key: bool = False) -> Position | None:
         """Return line and column of a value of `raw`, or of its key; None: the layer was not parsed from a text."""
-        return self.document.position(keys, of_key=of_key) if self.document.text else None
+        return self.document.find_position(keys, of_key=of_key) if self.document.text else None
 
     def format_location(self, keys: KeyPath, *, of_key: bool = False) -> str:
         """Return `source:line:column` of a value of `raw`, or of its key."""

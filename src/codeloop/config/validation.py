@@ -14,7 +14,7 @@ _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
 
 
-def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
+def find_fault(value: Any, kind: Any, keys: KeyPath = ()) -> tuple[KeyPath, str]:
     """Return the path of the innermost value that does not fit its type, and what was expected there.
 
     `value` must not fit `kind`.

@@ -29,8 +29,8 @@ class Diff(Struct, frozen=True):
     ranges: tuple[tuple[int, int], ...] = ()
 
     @property
-    def where(self) -> str:
-        """Return the changed lines of the new text in words: `lines 3, 40-44; lines removed after 60`."""
+    def changed_lines(self) -> str:
+        """The changed lines of the new text in words: `lines 3, 40-44; lines removed after 60`."""
         spans = [f"{a}" if a == z else f"{a}-{z}" for a, z in self.ranges if a <= z]
         insertions = [f"after {z}" if z else "at the top" for a, z in self.ranges if a > z]
         word = "line" if len(spans) == 1 and spans[0].isdigit() else "lines"

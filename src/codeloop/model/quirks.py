@@ -53,7 +53,7 @@ class Quirks(Struct, frozen=True):
     cache_minutes: int = 5
     """The lifetime of the service's prompt cache after the last request that used it."""
     answer_format: AnswerFormat = ""
-    """The field that carries the JSON Schema of an answer, also together with tools. "": a tool is used in its place."""
+    """The field that carries the JSON Schema of an answer, also together with tools. "": a tool is used instead."""
     models_without_answer_format: tuple[str, ...] = ()
     """Models, by wildcard, that do not support `answer_format`."""
     supports_forced_call: bool = True

@@ -150,6 +150,6 @@ def _apply_formatting(change: FileChange, file: FormattedFile | None) -> tuple[F
     if file is None or not file.by:
         return change, ""
     text = decode(file.now.data).content
-    where, by = make_unified_diff("", change.text_after, text).where, " and ".join(file.by)
+    where, by = make_unified_diff("", change.text_after, text).changed_lines, " and ".join(file.by)
     note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
     return replace(change, after=file.now.data, text_after=text), note

@@ -332,9 +332,9 @@ def describe_change(ctx: ToolContext, change: FileChange, diff: Diff, how: str =
     if change.before is None:
         return f"Created {path}: {format_line_count(diff.additions)}{note}"
     how_matched = f" (oldString was matched {how})" if how else ""
-    if not diff.where:
+    if not diff.changed_lines:
         return f"{path} is as it was{note}" if note else f"{path} already holds exactly this; nothing was changed."
-    return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{how_matched}{note}"
+    return f"Edited {path}: {diff.changed_lines if change.text_after else 'it is empty now'}{how_matched}{note}"
 
 
 def format_replaced(diff: Diff) -> str:

@@ -13,7 +13,7 @@ from msgspec import field as struct_field
 from codeloop.config.paths import Paths, get_plugin_name, get_plugin_path
 from codeloop.config.references import REFERENCE_PATTERN, read_variable
 from codeloop.config.sources import PROJECT_CONFIG_FOLDERS, PROJECT_FILES
-from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse
+from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse_jsonc
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 

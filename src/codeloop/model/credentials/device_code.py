@@ -90,7 +90,7 @@ async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
     match answer.json:
         case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
             # A service could name any time: the dialog waits for this one at most.
-            lasts = min(float(more.get("expires_in") or DEVICE_CODE.seconds), DEVICE_CODE.seconds)
+            lasts = min(float(more.get("expires_in") or DEVICE_CODE_TIME.seconds), DEVICE_CODE_TIME.seconds)
             return DeviceCode(
                 page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _POLL_STEP_SECONDS)
             )
@@ -163,7 +163,7 @@ class DeviceSigner:
 def _get_valid_token(data: JSON) -> str | None:
     token, end = str(data.get("access") or ""), float(data.get("expires") or 0) / 1000
     # 0: the token does not expire, as with GitHub's OAuth applications.
-    return token if token and (not end or end > time.time() + CLOUD_EARLY.seconds) else None
+    return token if token and (not end or end > time.time() + CLOUD_RENEWAL_LEAD.seconds) else None
 
 
 def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:

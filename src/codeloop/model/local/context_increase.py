@@ -28,7 +28,7 @@ async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
     if (await request_json(f"{root}/api/create", body, LOCAL_STATUS_TIME.seconds)).get("status") != "success":
         return LoadResult(model, 0)
     # Without a prompt this only loads the model.
-    await request_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD.seconds)
+    await request_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD_TIME.seconds)
     return LoadResult(name, await read_loaded_context(root, name))
 
 

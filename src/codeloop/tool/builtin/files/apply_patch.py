@@ -152,11 +152,11 @@ def _describe_change(ctx: ToolContext, file: _PatchedFile, change: FileChange, d
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
-        where = make_unified_diff("", file.source.original, change.text_after).where
+        where = make_unified_diff("", file.source.original, change.text_after).changed_lines
         return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{note}"
     if file.before is None:
         return f"A {path}: {format_line_count(diff.additions)}"
-    return f"M {path}: {diff.where or 'as it was'}{note}"
+    return f"M {path}: {diff.changed_lines or 'as it was'}{note}"
 
 
 def _list_paths(operations: Sequence[Operation]) -> list[str]:
