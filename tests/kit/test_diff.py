@@ -41,7 +41,8 @@ def test_the_ranges_name_the_changed_lines_of_the_new_text() -> None:
     assert make_unified_diff("x", "", "a\n").changed_lines == "line 1"
     assert make_unified_diff("x", "a\n" * 30, "a\n").changed_lines == "lines removed after 1; 29 lines fewer"
     every = "".join(f"{n}\n" + ("x\n" if n % 4 == 0 else "") for n in range(200))
-    assert make_unified_diff("x", "".join(f"{n}\n" for n in range(200)), every).changed_lines.endswith(" and 30 more places")
+    numbers = "".join(f"{n}\n" for n in range(200))
+    assert make_unified_diff("x", numbers, every).changed_lines.endswith(" and 30 more places")
 
 
 @given(st.lists(st.sampled_from("ab{}\n"), max_size=60), st.lists(st.sampled_from("ab{}\n"), max_size=60))
