@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bench.figures import Bench
 from codeloop.app.language.servers import users_of
-from codeloop.lsp.languages import Languages
-from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.bounds.language import LSP_MEMORY_POLL
 from codeloop.schema.config import LspServerConfig
@@ -70,7 +70,7 @@ async def _edits(folder: Path, name: str) -> list[float]:
         after = good + bad * (number % 2 == 0) + "\n" * number
         edits = [FileEdit(path, path.read_text(), after)]
         began = time.monotonic()
-        await opened.note_before_edits(edits, {})
+        await opened.prepare_for_edits(edits, {})
         path.write_text(after)
         found = await opened.diagnose_edits(edits)
         if number > 1 and bool(found) == (number % 2 == 0):  # the first ones start it and let it look
@@ -100,7 +100,7 @@ async def _idle(folder: Path, name: str) -> float | None:
     return share
 
 
-def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
+def _opened(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
     """Return a new work tree that one server serves; None for one that is not on the PATH, or beside this Python."""
     folder.mkdir()
     root = folder / "work"
@@ -131,5 +131,5 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
         watch=nothing,
         find_dependents=lambda path, row: users_of(workspace, path, row),
     )
-    opened = Languages(chosen, root, callbacks, lambda _: 0.0)
+    opened = ServerPool(chosen, root, callbacks, lambda _: 0.0)
     return workspace, opened

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.language.servers import users_of
-from codeloop.lsp.languages import Languages, format_diagnostics
-from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.client.diagnostic import format_new_diagnostics
+from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.config import LspServerConfig, SandboxConfig
 from codeloop.workspace.process.running_program import RunningProgram, start_program
@@ -164,7 +165,7 @@ class Real:
     """A project with one server. `code`: the folder of its files; `seconds`: how long the last edit waited."""
 
     code: Path
-    languages: Languages
+    languages: ServerPool
     logs: list[str]
     seconds: float = 0.0
 
@@ -172,11 +173,11 @@ class Real:
         path = self.code / name
         edits = [FileEdit(path, path.read_text() if path.exists() else None, text)]
         began = time.monotonic()
-        await self.languages.note_before_edits(edits, {})
+        await self.languages.prepare_for_edits(edits, {})
         path.write_text(text)
         found = await self.languages.diagnose_edits(edits)
         self.seconds = time.monotonic() - began
-        return format_diagnostics(found, lambda path: path.name)
+        return format_new_diagnostics(found, lambda path: path.name)
 
 
 @asynccontextmanager
@@ -213,7 +214,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     if not any(each.state == "found" for each in chosen):
         ctx.store.close()
         pytest.skip(f"{name} can't be had here")
-    languages = Languages(chosen, workspace.root, callbacks, lambda _: 0.0)
+    languages = ServerPool(chosen, workspace.root, callbacks, lambda _: 0.0)
     ctx.services.languages = languages
     code = workspace.root / folder
     code.mkdir(parents=True, exist_ok=True)

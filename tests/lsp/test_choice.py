@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.app.language.servers import users_of
 from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
-from codeloop.lsp.servers.row import load_rows
+from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.config import LspServerConfig
 from tests.tool.context import make_context
 
@@ -38,9 +38,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_more_than_thirty_are_known_each_once() -> None:
-    names = [row.name for row in load_rows()]
+    names = [row.name for row in load_server_rows()]
     assert len(names) == len(set(names)) > 30
-    for row in load_rows():
+    for row in load_server_rows():
         assert row.languages, row.name
         assert row.commands, row.name
         assert row.install, row.name
@@ -111,7 +111,7 @@ def test_the_configuration_changes_adds_and_disables(root: Path, tmp_path: Path)
 
 async def test_files_that_import_one_come_before_those_that_only_name_it(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
-    root, (row,) = ctx.workspace.root, [each for each in load_rows() if each.name == "ty"]
+    root, (row,) = ctx.workspace.root, [each for each in load_server_rows() if each.name == "ty"]
     (root / "billing").mkdir()
     texts = {
         "total.py": "", "words.py": "# the total", "one.py": "from billing import total", "two.py": "import total as t",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages, new_diagnostics
+from codeloop.lsp import diagnostics_tracker, server_pool
 from tests.lsp.world import world
 
 TOLD = "1 new error:\na.x:1: bad1 is not good (scripted B1)"
@@ -15,7 +15,7 @@ TOLD = "1 new error:\na.x:1: bad1 is not good (scripted B1)"
 @pytest.fixture(autouse=True)
 def short(patience: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits wait long for a server that has to start, and else a moment."""
-    monkeypatch.setattr(languages, "LSP_DIAGNOSTICS_TIME", Limit("test", 150, "ms", "for a test"))
+    monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", Limit("test", 150, "ms", "for a test"))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ async def test_the_first_edit_that_is_right_tells_nothing(tmp_path: Path, orders
 async def test_a_slow_answer_about_the_text_before_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_diagnostics, "_ASSUME_CLEAN_SECONDS", 0.1)
+    monkeypatch.setattr(diagnostics_tracker, "_ASSUME_CLEAN_SECONDS", 0.1)
     async with world(tmp_path, "pull", "slow=0.6") as it:
         (it.root / "a.x").write_text("bad0\n")
         assert await it.edit("a.x", "bad0\nbad1\n") == TOLD.replace(":1:", ":2:")
@@ -66,7 +66,7 @@ async def test_later_edits_wait_a_moment_only(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_never_speaks_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "LSP_FIRST_DIAGNOSTICS_TIME", Limit("test", 1_200, "ms", "for a test"))
+    monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", Limit("test", 1_200, "ms", "for a test"))
     async with world(tmp_path, "mute") as it:
         assert await it.edit("a.x", "bad1\n") == ""
         assert it.seconds >= 1

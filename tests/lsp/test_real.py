@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.lsp.languages import format_diagnostics
+from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from tests.lsp.real import CASES, Case, Real, real_server
 from tests.tool.context import TestContext
 from tests.tool.small_project import answer
@@ -41,7 +41,7 @@ async def test_an_edit_its_error_and_its_mend(real: tuple[Real, TestContext], na
         if not found:
             await it.languages.wait_idle()
             await asyncio.sleep(1.5)  # some look at a text only after a second in which it has not changed
-            found = format_diagnostics(it.languages.take_late(), lambda path: path.name)
+            found = format_new_diagnostics(it.languages.take_late_diagnostics(), lambda path: path.name)
         if found:
             break
         await it.edit(case.file, case.good)
@@ -76,5 +76,5 @@ async def test_an_error_in_a_file_that_nobody_read(real: tuple[Real, TestContext
     found = await it.edit(case.file, case.good.replace("double", "twice"))
     if not found:
         await it.languages.wait_idle()
-        found = format_diagnostics(it.languages.take_late(), lambda path: path.name)
+        found = format_new_diagnostics(it.languages.take_late_diagnostics(), lambda path: path.name)
     assert f"user{ending}:1: " in found, it.logs[-5:]

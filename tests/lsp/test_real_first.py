@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages
+from codeloop.lsp import server_pool
 from codeloop.lsp.client import client
 from tests.lsp.real import CASES, real_server
 from tests.tool.small_project import answer
@@ -19,7 +19,7 @@ BELOW = "packages/app"
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that has to start is waited for as long as a loaded machine needs."""
     long = Limit("test", 60_000, "ms", "for a test")
-    monkeypatch.setattr(languages, "LSP_FIRST_DIAGNOSTICS_TIME", long)
+    monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(client, "LSP_REQUEST", long)
 
 
@@ -44,7 +44,7 @@ async def test_a_first_edit_that_is_right_says_nothing(tmp_path: Path, name: str
         assert await it.edit(case.file, case.good + "\n") == ""
         async with asyncio.timeout(60):
             await it.languages.wait_idle()
-        assert it.languages.take_late() == []
+        assert it.languages.take_late_diagnostics() == []
 
 
 async def test_the_first_definition_is_right(tmp_path: Path, name: str) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages, server
+from codeloop.lsp import server, server_pool
 from codeloop.lsp.client import client
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED
-from codeloop.lsp.new_diagnostics import ServerDiagnostics
+from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker
 from tests.lsp.world import world
 
 
@@ -26,30 +26,30 @@ def limit(monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: int
 
 
 async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, languages, "LSP_MEMORY_POLL", 30)
+    limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         await it.languages.wait_idle()
         (pid,) = it.started()
-        limit(monkeypatch, languages, "LSP_IDLE", 50)
+        limit(monkeypatch, server_pool, "LSP_IDLE", 50)
         await gone(pid)
         assert it.server.state == "waiting"
         assert it.warned == []
-        limit(monkeypatch, languages, "LSP_IDLE", 60_000)
+        limit(monkeypatch, server_pool, "LSP_IDLE", 60_000)
         assert "bad1" in await it.edit("a.x", "bad1\n")
         assert len(it.started()) == 2
 
 
 async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, languages, "LSP_MEMORY_POLL", 30)
-    limit(monkeypatch, languages, "LSP_IDLE", 50)
+    limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
+    limit(monkeypatch, server_pool, "LSP_IDLE", 50)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         await it.languages.wait_idle()
         async with asyncio.timeout(10):
             while it.server.client is not None:  # then it is being ended
                 await asyncio.sleep(0)
-        it.languages.servers["scripted", it.root / "other"] = ServerDiagnostics(it.server)
+        it.languages.trackers["scripted", it.root / "other"] = DiagnosticsTracker(it.server)
         await gone(it.started()[0])
         await it.edit("a.x", "two\n")
         await it.languages.wait_idle()
@@ -58,7 +58,7 @@ async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")
 async def test_one_that_uses_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, languages, "LSP_MEMORY_POLL", 30)
+    limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
     limit(monkeypatch, server, "LSP_MEMORY", 1)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
@@ -141,5 +141,5 @@ async def test_a_server_of_one_root_has_five_processes_at_most(tmp_path: Path) -
             (it.root / name / "mark").touch()
             assert "bad1" in await it.edit(f"{name}/a.x", "bad1\n")
         await it.languages.wait_idle()
-        states = [news.server.state for news in it.languages.servers.values()]
+        states = [tracker.server.state for tracker in it.languages.trackers.values()]
         assert states == [*(["waiting"] * 2), *(["connected"] * 5)]

@@ -1,4 +1,4 @@
-"""The scripted server behind real `Languages`, in a folder: edits go in, new errors come out."""
+"""The scripted server behind real `ServerPool`, in a folder: edits go in, new errors come out."""
 
 import asyncio
 import sys
@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeloop.lsp.languages import Languages, Restarts, format_diagnostics
-from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.client.diagnostic import format_new_diagnostics
+from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
+from codeloop.lsp.server_pool import FindRestartTime, ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
-from codeloop.lsp.servers.row import ServerRow
+from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.running_program import RunningProgram, start_program
@@ -32,7 +33,7 @@ class World:
     """
 
     root: Path
-    languages: Languages
+    languages: ServerPool
     logs: list[str] = field(default_factory=list[str])
     warned: list[str] = field(default_factory=list[str])
     watched: list[bool] = field(default_factory=list[bool])
@@ -44,7 +45,7 @@ class World:
         before = path.read_text() if path.exists() else None
         edits = [FileEdit(path, before, text)]
         began = time.monotonic()
-        await self.languages.note_before_edits(
+        await self.languages.prepare_for_edits(
             edits, {self.root / each: (self.root / each).read_text() for each in known}
         )
         if text is None:
@@ -53,15 +54,15 @@ class World:
             path.write_text(text)
         found = await self.languages.diagnose_edits(edits)
         self.seconds = time.monotonic() - began
-        return format_diagnostics(found, lambda path: path.name)
+        return format_new_diagnostics(found, lambda path: path.name)
 
     def late(self) -> str:
         """Return what the next result of any tool says."""
-        return format_diagnostics(self.languages.take_late(), lambda path: path.name, "Late: ")
+        return format_new_diagnostics(self.languages.take_late_diagnostics(), lambda path: path.name, "Late: ")
 
     @property
     def server(self) -> LanguageServer:
-        return next(iter(self.languages.servers.values())).server
+        return next(iter(self.languages.trackers.values())).server
 
     def speak(self, **count: int) -> None:
         """Have a server that was ordered to hold back what it has to say, say it: all of it, or the first of it."""
@@ -81,7 +82,7 @@ async def world(
     folder: Path,
     *orders: str,
     ctx: TestContext | None = None,
-    restarts: Restarts = lambda _: 0.0,
+    restarts: FindRestartTime = lambda _: 0.0,
     warnings: bool | None = None,
     **row: Any,
 ) -> AsyncGenerator[World]:
@@ -119,7 +120,7 @@ async def world(
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}
     chosen = list_servers(configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none"))
     chosen = [replace(each, row=replace(each.row, **row)) for each in chosen if each.row.name == "scripted"]
-    languages = Languages(chosen, root, callbacks, restarts)
+    languages = ServerPool(chosen, root, callbacks, restarts)
     if ctx is not None:
         ctx.services.languages = languages
     try:

@@ -4,15 +4,15 @@ import pytest
 
 from codeloop.app.language import servers
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages, new_diagnostics
+from codeloop.lsp import diagnostics_tracker, server_pool
 
 
 def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let edits and searches wait long enough for language servers and ripgrep."""
     long = Limit("test", 20_000, "ms", "for a test")
-    monkeypatch.setattr(languages, "LSP_DIAGNOSTICS_TIME", long)
-    monkeypatch.setattr(languages, "LSP_FIRST_DIAGNOSTICS_TIME", long)
-    monkeypatch.setattr(languages, "_SHORT_WAIT", long.seconds)
-    monkeypatch.setattr(new_diagnostics, "LSP_OTHER_FILES_TIME", long)
-    monkeypatch.setattr(new_diagnostics, "LSP_DIAGNOSTICS_TIME", long)
+    monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", long)
+    monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", long)
+    monkeypatch.setattr(server_pool, "_SHORT_WAIT_SECONDS", long.seconds)
+    monkeypatch.setattr(diagnostics_tracker, "LSP_OTHER_FILES_TIME", long)
+    monkeypatch.setattr(diagnostics_tracker, "LSP_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(servers, "LSP_DEPENDENT_FILES_TIME", long)

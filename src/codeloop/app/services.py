@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from codeloop.extend.hooks.hooks import Handler
     from codeloop.extend.host.hosts import ExtensionHosts
     from codeloop.extend.mcp.cache.table import McpTable
-    from codeloop.lsp.languages import Languages
+    from codeloop.lsp.server_pool import ServerPool
     from codeloop.tool.edit_finisher import EditFinisher
     from codeloop.workspace.watch.project_watch import ProjectWatch
 
@@ -155,14 +155,14 @@ class Services(ToolServices):
         self._running: list[Running] = []
 
     @cached_property
-    def languages(self) -> "Languages | None":
+    def languages(self) -> "ServerPool | None":
         """The language servers of the project; none is started by that."""
         from codeloop.app.language.servers import make_languages
 
         return self.keep(make_languages(self._project.settings, self._workspace, self._project.publish_live))
 
     @property
-    def running_languages(self) -> "Languages | None":
+    def running_languages(self) -> "ServerPool | None":
         """The language servers, once something has needed them."""
         return self.languages if "languages" in vars(self) else None
 

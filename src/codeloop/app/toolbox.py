@@ -104,7 +104,7 @@ def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) 
 
 
 class _Row(Struct, frozen=True):
-    """What of a language server's row says whether one can run here; see `lsp.servers.row`."""
+    """What of a language server's row says whether one can run here; see `lsp.servers.server_row`."""
 
     name: str
     languages: dict[str, str]
@@ -152,7 +152,7 @@ def _has_program(row: _Row, root: Path, path: str) -> bool:
     for name in dict.fromkeys(command[0] for command in row.commands if command):
         program_path = str(root / expand_user_path(name)) if "/" in name else find_program(name, path, in_project=True)
         if program_path is not None and os.access(program_path, os.X_OK):
-            from codeloop.lsp.servers.programs import has_server
+            from codeloop.lsp.servers.program_check import has_server
 
             if has_server(program_path, row.packages):
                 return True

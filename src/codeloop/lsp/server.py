@@ -13,7 +13,7 @@ from codeloop.lsp.client.capabilities import make_workspace_folder
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
 from codeloop.lsp.servers.choice import ServerChoice
-from codeloop.lsp.servers.row import ServerRow
+from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 from codeloop.schema.errors import CodeloopError
 
@@ -22,15 +22,15 @@ _BYTES_PER_MB = 1_000_000
 
 
 class ServerUnavailable(CodeloopError):
-    """A server can't be used; the text says why."""
+    """A server can't be used; the text is the reason."""
 
 
 class ServerCallbacks(Struct, frozen=True):
-    """What a server needs from its owner. `start`: starts its program. `log`: gets a line for its log.
+    """The functions that a server calls. `start`: starts its program. `log`: adds a line to the log of a server.
 
-    `on_change`: called on a new state; `on_report`: with a file that it reported on; `warn`: shows the user a line.
-    `watch`: gets whether any server watches files. `find_dependents`: finds files that seem to use one;
-    None: that took too long.
+    `on_change`: is called on a new state; `on_report`: with the name of the server and the file that it reported on.
+    `warn`: shows the user a line. `watch`: is told whether any server watches files. `find_dependents`: finds the files
+    that seem to use one; None: the search took too long.
     """
 
     start: StartServer
@@ -51,7 +51,7 @@ class LanguageServer:
         """The project roots that it serves; its program runs in the first."""
         self.client: LanguageClient | None = None
         self.lock = asyncio.Lock()
-        self.reason = ""
+        self.failure_reason = ""
         self.restart_requested_at = time.time()
         """When the user last asked to restart it, or when it was created."""
         self.used_at = time.monotonic()
@@ -73,8 +73,8 @@ class LanguageServer:
         """The folder in which its program runs."""
         return self.roots[0]
 
-    def include(self, root: Path) -> None:
-        """Serve another root of the project, too; only for a row that is `shared`."""
+    def add_root(self, root: Path) -> None:
+        """Add a root of the project to those that it serves; only for a row that is `shared`."""
         if root not in self.roots:
             self.roots.append(root)
             if self.client is not None:
@@ -100,7 +100,7 @@ class LanguageServer:
 
     @property
     def is_given_up(self) -> bool:
-        """Return whether it failed too often to be started again by itself."""
+        """Whether it failed so often that only the user starts it again."""
         return self._failures >= LSP_CRASHES.value
 
     async def connect(self) -> LanguageClient:
@@ -109,7 +109,7 @@ class LanguageServer:
         if self.client is not None:
             return self.client
         if self.is_given_up:
-            raise ServerUnavailable(f"The language server {self.name} was given up: {self.reason}.")
+            raise ServerUnavailable(f"The language server {self.name} was given up: {self.failure_reason}.")
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
             self.callbacks.on_change()
@@ -118,7 +118,9 @@ class LanguageServer:
             # Others may wait for the same start: a caller that is cancelled must not end it.
             return await asyncio.shield(opening)
         except (ErrorAnswer, ServerGone, OSError, TimeoutError) as error:
-            raise ServerUnavailable(f"The language server {self.name} can't be started: {self.reason}.") from error
+            raise ServerUnavailable(
+                f"The language server {self.name} can't be started: {self.failure_reason}."
+            ) from error
         except asyncio.CancelledError:
             if opening.cancelled():
                 raise ServerUnavailable(f"The language server {self.name} was ended.") from None
@@ -142,15 +144,15 @@ class LanguageServer:
     async def restart(self) -> None:
         """End the server, and forget its failures."""
         await self.stop()
-        self._failures, self.reason = 0, ""
+        self._failures, self.failure_reason = 0, ""
 
-    async def fail(self, why: str) -> None:
+    async def fail(self, reason: str) -> None:
         """Record a failure, and end the server."""
-        self._fail(why)
+        self._record_failure(reason)
         await self.stop()
 
     async def check_memory(self) -> None:
-        """End the server for good when it uses too much memory."""
+        """End the server for good if it uses too much memory."""
         used = await self.client.connection.pipes.memory() // _BYTES_PER_MB if self.client is not None else 0
         if used > LSP_MEMORY.value:
             # This failure is the last one: started again, the server would use as much memory.
@@ -159,12 +161,12 @@ class LanguageServer:
 
     async def _open(self) -> LanguageClient:
         row = self.choice.row
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
             pipes = await self.callbacks.start(self.choice, self.root)
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
             setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.repeats, row.pull_method)
-            client = LanguageClient(pipes, setup, self._on_diagnostics)
+            client = LanguageClient(pipes, setup, self._handle_report)
             listening = asyncio.create_task(client.connection.listen())
             try:
                 await client.initialize(LSP_START.seconds)
@@ -173,43 +175,46 @@ class LanguageServer:
                 await asyncio.wait({listening}, timeout=LSP_STOP.seconds)
                 raise
         except TimeoutError:
-            self._fail(f"it did not answer within {LSP_START.seconds:.0f} s")
+            self._record_failure(f"it did not answer within {LSP_START.seconds:.0f} s")
             raise
         except (ErrorAnswer, ServerGone, OSError) as error:
-            self._fail(str(error) or "it can't be run")
+            self._record_failure(str(error) or "it can't be run")
             raise
         finally:
-            if self._opening is asyncio.current_task():  # else it was stopped, and may be opened again by now
+            # Otherwise the server was stopped meanwhile, and another task may be opening it again by now.
+            if self._opening is asyncio.current_task():
                 self._opening = None
         self.client = client
-        self.callbacks.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.choice.command)}")
-        listening.add_done_callback(lambda _: self._on_lost(client))
+        self.callbacks.log(
+            self.name, f"connected in {time.monotonic() - started_at:.2f} s: {' '.join(self.choice.command)}"
+        )
+        listening.add_done_callback(lambda _: self._handle_connection_loss(client))
         self.callbacks.on_change()
         return client
 
-    def _on_lost(self, client: LanguageClient) -> None:
+    def _handle_connection_loss(self, client: LanguageClient) -> None:
         """Handle the end of a connection: a failure, unless the server was stopped."""
         # Stopped by us, or replaced by a newer connection.
         if self.client is not client:
             return
         self.client = None
-        self._fail(client.connection.loss_reason)
+        self._record_failure(client.connection.loss_reason)
         closing = asyncio.ensure_future(client.connection.pipes.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
-    def _fail(self, why: str) -> None:
+    def _record_failure(self, reason: str) -> None:
         self._failures += 1
-        self.reason = why
-        self.callbacks.log(self.name, f"failed: {why}")
+        self.failure_reason = reason
+        self.callbacks.log(self.name, f"failed: {reason}")
         if self.is_given_up:
             self.callbacks.warn(
-                f"The language server {self.name} is given up: {why}. `codeloop lsp log {self.name}` shows what it "
+                f"The language server {self.name} is given up: {reason}. `codeloop lsp log {self.name}` shows what it "
                 f"said, `codeloop lsp restart {self.name}` tries again."
             )
         self.callbacks.on_change()
 
-    def _on_diagnostics(self, path: Path) -> None:
+    def _handle_report(self, path: Path) -> None:
         self.fresh_paths.add(path)
         with suppress(ValueError):
             self.callbacks.on_report(self.name, path)

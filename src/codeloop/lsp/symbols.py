@@ -1,4 +1,7 @@
-"""Queries on symbols: definitions, references, calls, outlines, renames."""
+"""Queries about symbols: definitions, references, calls, outlines, renames. The tool `lsp` formats the answers.
+
+A server's answer is not trusted: invalid parts are left out, and its texts and paths are only shown.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,15 +11,18 @@ from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.client import LanguageClient, parse_file_uri
-from codeloop.lsp.client.text import count_units, find_index, split_lines
+from codeloop.lsp.client.text_positions import count_units, find_index, split_lines
 from codeloop.schema.wire import JSON
 
-KINDS = (
+# The protocol's numbers of symbol kinds are the indices.
+_SYMBOL_KINDS = (
     *("", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum"),
     *("interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key", "null"),
     *("enum member", "struct", "event", "operator", "type parameter"),
 )
-_MINOR = frozenset(("variable", "constant", "property", "field", "string", "number", "boolean", "array", "key", "null"))
+_MINOR_KINDS = frozenset(
+    ("variable", "constant", "property", "field", "string", "number", "boolean", "array", "key", "null")
+)
 _MAX_DEPTH = 8
 _MAX_SYMBOLS = 5_000
 
@@ -29,7 +35,7 @@ class TextPosition(Struct, frozen=True):
 
 
 class Location(Struct, frozen=True):
-    """Lines of a file, from 0; `end` is the last. `name`: the symbol there, "" when the server does not say."""
+    """A range of lines of a file, from 0; `end` is the last. `name`: of the symbol there, "" if it is not known."""
 
     path: Path
     line: int
@@ -38,7 +44,7 @@ class Location(Struct, frozen=True):
 
 
 class OutlineRow(Struct, frozen=True):
-    """A symbol of a file: its lines from 0, what it is, and how deep it is nested."""
+    """A symbol of a file: its name and kind, its lines from 0, and how deep it is nested."""
 
     name: str
     kind: str
@@ -48,22 +54,22 @@ class OutlineRow(Struct, frozen=True):
 
     @property
     def is_minor(self) -> bool:
-        """Return whether an outline can omit it when nested."""
-        return self.kind in _MINOR
+        """Whether an outline can omit it if it is nested."""
+        return self.kind in _MINOR_KINDS
 
 
-def make_position_params(client: LanguageClient, path: Path, at: TextPosition) -> JSON:
+def make_position_params(client: LanguageClient, path: Path, position: TextPosition) -> JSON:
     """Make the parameters of a request about a position."""
-    line = _line_at(split_lines(client.documents[path].text), at.line)
-    character = count_units(line[: at.column], client.encoding)
-    return {"textDocument": {"uri": path.as_uri()}, "position": {"line": at.line, "character": character}}
+    line = _get_line(split_lines(client.documents[path].text), position.line)
+    character = count_units(line[: position.column], client.encoding)
+    return {"textDocument": {"uri": path.as_uri()}, "position": {"line": position.line, "character": character}}
 
 
 async def find_locations(client: LanguageClient, method: str, params: JSON) -> list[Location]:
     """Return the locations that a request finds (definition, references, implementation). Raises as a request does."""
     result = await client.request(f"textDocument/{method}", params)
     rows: list[Any] = result if is_list(result) else [result]
-    return _unique(location for row in rows if (location := _parse_location(row)) is not None)
+    return _drop_duplicates(location for row in rows if (location := _parse_location(row)) is not None)
 
 
 async def fetch_hover(client: LanguageClient, params: JSON) -> str:
@@ -89,22 +95,25 @@ async def find_workspace_symbols(client: LanguageClient, query: str) -> list[tup
     return symbols
 
 
-async def find_hierarchy(client: LanguageClient, kind: str, way: str, params: JSON) -> list[Location]:
-    """Return who calls a name or what it calls (`kind` call, `way` incoming or outgoing), its super- or subtypes."""
+async def find_hierarchy(client: LanguageClient, kind: str, direction: str, params: JSON) -> list[Location]:
+    """Return the callers or callees of a name (`kind` is `Call`), or its super- or subtypes (`Type`).
+
+    `direction`: `incoming` or `outgoing`, for types `supertypes` or `subtypes`.
+    """
     items = await client.request(f"textDocument/prepare{kind}Hierarchy", params)
     locations: list[Location] = []
     for item in items if is_list(items) else []:
         path = parse_file_uri(item.get("uri")) if is_object(item) else None
-        method = f"{kind.lower()}Hierarchy/{way}{'Calls' if kind == 'Call' else ''}"
+        method = f"{kind.lower()}Hierarchy/{direction}{'Calls' if kind == 'Call' else ''}"
         rows = await client.request(method, {"item": item})
         for row in rows if is_list(rows) else []:
             if is_object(row) and path is not None:
                 locations += _list_hierarchy_locations(row, path)
-    return _unique(locations)
+    return _drop_duplicates(locations)
 
 
 def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
-    """Return the edits of a workspace edit by file; None: it does more than edit files, or is invalid."""
+    """Return the edits of a workspace edit by file; None: it also creates or moves files, or is invalid."""
     if not is_object(result):
         return {}
     edits_by_path: dict[Path, list[JSON]] = {}
@@ -129,7 +138,7 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
     for line in lines:
         starts.append(starts[-1] + len(line))
 
-    def offset(position: Any) -> int:
+    def find_offset(position: Any) -> int:
         number = int(position["line"])
         if number >= len(lines):
             return len(text)
@@ -138,7 +147,10 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
         return starts[number] + find_index(lines[number], int(position["character"]), client.encoding)
 
     try:
-        rows = [(offset(each["range"]["start"]), offset(each["range"]["end"]), str(each["newText"])) for each in edits]
+        rows = [
+            (find_offset(each["range"]["start"]), find_offset(each["range"]["end"]), str(each["newText"]))
+            for each in edits
+        ]
     except (KeyError, TypeError) as error:
         raise ValueError("an edit without a range") from error
     pieces, position = list[str](), 0
@@ -150,11 +162,11 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
     return "".join((*pieces, text[position:]))
 
 
-def _line_at(lines: Sequence[str], number: int) -> str:
+def _get_line(lines: Sequence[str], number: int) -> str:
     return lines[number] if number < len(lines) else ""
 
 
-def _unique(locations: "Iterator[Location] | list[Location]") -> list[Location]:
+def _drop_duplicates(locations: "Iterator[Location] | list[Location]") -> list[Location]:
     return list(dict.fromkeys(locations))
 
 
@@ -173,10 +185,10 @@ def _parse_location(row: Any) -> Location | None:
 
 
 def _list_hierarchy_locations(row: JSON, path: Path) -> Iterator[Location]:
-    """Yield where a call or a type is. Outgoing calls are in the file of the request, `path`."""
+    """Yield the locations of a call or a type. Outgoing calls are in the file of the request, `path`."""
     item = row.get("from") or row.get("to") or row
     symbol: JSON = item if is_object(item) else {}
-    where = path if "to" in row else parse_file_uri(symbol.get("uri"))
+    symbol_path = path if "to" in row else parse_file_uri(symbol.get("uri"))
     name = str(symbol.get("name") or "")
     ranges = row.get("fromRanges")
     own_ranges: list[Any] = ranges if is_list(ranges) else [symbol.get("selectionRange")]
@@ -185,8 +197,8 @@ def _list_hierarchy_locations(row: JSON, path: Path) -> Iterator[Location]:
             line = int(range_["start"]["line"])
         except (KeyError, TypeError, ValueError):
             continue
-        if where is not None:
-            yield Location(where, line, line, name)
+        if symbol_path is not None:
+            yield Location(symbol_path, line, line, name)
 
 
 def _list_outline_rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRow]:
@@ -204,7 +216,7 @@ def _list_outline_rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRo
             )
         except (KeyError, TypeError, ValueError):
             continue
-        name = KINDS[kind] if 0 <= kind < len(KINDS) else ""
+        name = _SYMBOL_KINDS[kind] if 0 <= kind < len(_SYMBOL_KINDS) else ""
         yield OutlineRow(str(symbol.get("name") or ""), name, line, max(line, end), depth)
         children = symbol.get("children")
         if is_list(children) and depth < _MAX_DEPTH:

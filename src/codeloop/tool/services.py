@@ -13,7 +13,7 @@ from codeloop.schema.api.editor import RunInEditor
 from codeloop.workspace.workspace import ResolvedPath
 
 if TYPE_CHECKING:
-    from codeloop.lsp.languages import Languages
+    from codeloop.lsp.server_pool import ServerPool
     from codeloop.tool.edit_finisher import EditFinisher
 
 SaveBuffer = Callable[[str, Path], Awaitable[None]]
@@ -126,7 +126,7 @@ class ToolServices:
                 await self._save_buffer(session_id, target.path)
 
     @cached_property
-    def languages(self) -> "Languages | None":
+    def languages(self) -> "ServerPool | None":
         """The language servers; None: none may be used."""
         return None
 

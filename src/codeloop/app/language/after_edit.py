@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.lsp.servers.row import load_rows
+from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.bounds.language import FORMAT_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.edit_finisher import Diagnoser, EditFinisher, FileChange, FormatFiles, MayRead
@@ -42,7 +42,7 @@ class _LazyDiagnosis:
     def __init__(self, settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> None:
         self._workspace = workspace
         self._services = services
-        self._names = {name for row in load_rows() for name in row.languages}
+        self._names = {name for row in load_server_rows() for name in row.languages}
         if isinstance(settings.config.lsp, dict):
             self._names |= {name for each in settings.config.lsp.values() for name in each.extensions or ()}
         self._diagnose: Diagnoser | None = None

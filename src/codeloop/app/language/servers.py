@@ -9,13 +9,13 @@ from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
-from codeloop.lsp.client.diagnostic import Diagnostic
+from codeloop.lsp.client.diagnostic import Diagnostic, format_new_diagnostics
 from codeloop.lsp.client.document import read_text
-from codeloop.lsp.languages import Languages, format_diagnostics
-from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
-from codeloop.lsp.servers.row import ServerRow
+from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language import (
     LSP_DEPENDENT_FILES,
     LSP_DEPENDENT_FILES_TIME,
@@ -76,7 +76,7 @@ def restart_file(settings: ProjectSettings, name: str) -> Path:
     return settings.home / "lsp" / f"{Path(name).name}.restart"
 
 
-def make_languages(settings: ProjectSettings, workspace: Workspace, tell: Tell) -> Languages:
+def make_languages(settings: ProjectSettings, workspace: Workspace, tell: Tell) -> ServerPool:
     """Return the language servers of a project; none is started by that."""
     logs: dict[str, ProgramLog] = {}
 
@@ -101,7 +101,7 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, tell: Tell) 
         watch=lambda is_wanted: watch.switch(on=is_wanted),
         find_dependents=lambda path, row: users_of(workspace, path, row),
     )
-    languages = Languages(choose_servers(settings), workspace.root, callbacks, restarts)
+    languages = ServerPool(choose_servers(settings), workspace.root, callbacks, restarts)
 
     def pass_on(event: LiveEvent) -> None:
         if isinstance(event, FileWatched):
@@ -162,7 +162,7 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
 class EditDiagnoser:
     """Shows edits to the language servers, and what they say of them to the model."""
 
-    def __init__(self, languages: Languages, workspace: Workspace, notices: Notices) -> None:
+    def __init__(self, languages: ServerPool, workspace: Workspace, notices: Notices) -> None:
         self._languages = languages
         self._workspace = workspace
         self._editor = ""
@@ -175,7 +175,7 @@ class EditDiagnoser:
         """Have the servers learn what is wrong before the changes are made."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if edits:
-            await self._languages.note_before_edits(edits, self._texts_at_risk(edits))
+            await self._languages.prepare_for_edits(edits, self._texts_at_risk(edits))
 
     async def find_new_errors(
         self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
@@ -193,7 +193,7 @@ class EditDiagnoser:
 
     def _take_late_diagnostics(self, session_id: str) -> str:
         """Return the diagnostics that came too late for the results of a session's edits."""
-        diagnostics = self._languages.take_late() if session_id == self._editor else []
+        diagnostics = self._languages.take_late_diagnostics() if session_id == self._editor else []
         return self._format(diagnostics, "Earlier edits brought ")
 
     def _format(self, diagnostics: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
@@ -202,7 +202,7 @@ class EditDiagnoser:
             (path, each if self._is_readable(path) else replace(each, message=_UNREADABLE, source="", code=""))
             for path, each in diagnostics
         ]
-        return format_diagnostics(rows, lambda path: shown_path(self._workspace, path), lead)
+        return format_new_diagnostics(rows, lambda path: shown_path(self._workspace, path), lead)
 
     def _is_readable(self, path: Path) -> bool:
         return self._may_read(Path(os.path.realpath(path)))

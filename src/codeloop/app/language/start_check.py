@@ -11,7 +11,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.kit.terminal_text import one_line
 from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailable, StartServer
 from codeloop.lsp.servers.choice import ServerChoice
-from codeloop.lsp.servers.row import ServerRow
+from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language import LSP_TRIAL
 from codeloop.workspace.process.running_program import RunningProgram
 from codeloop.workspace.process.sandboxed_program import enter_sandbox
@@ -75,7 +75,7 @@ async def _start_once(settings: ProjectSettings, workspace: Workspace, chosen_se
             line.strip() for line in output[-_STDERR_BYTES:].decode("utf-8", "replace").splitlines() if line.strip()
         ]
         cause = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-        return one_line(": ".join(each for each in (server.reason, cause) if each), _MAX_PROBLEM_CHARS)
+        return one_line(": ".join(each for each in (server.failure_reason, cause) if each), _MAX_PROBLEM_CHARS)
     finally:
         await server.stop()
     return ""

@@ -1,1 +1,1 @@
-"""The client of the protocol: messages over pipes, document synchronisation, diagnostics."""
+"""A client of the language server protocol: messages over pipes, document synchronisation, diagnostics."""

@@ -1,4 +1,4 @@
-"""What we send with `initialize`: the capabilities that we use, and the roots."""
+"""The parameters of the request `initialize`: the capabilities that the client has, and the project's roots."""
 
 import os
 from collections.abc import Sequence
@@ -40,14 +40,15 @@ CAPABILITIES: JSON = {
 
 
 def make_workspace_folder(root: Path) -> JSON:
-    """Return a root as a `WorkspaceFolder`."""
+    """Make the `WorkspaceFolder` of a root."""
     return {"uri": root.as_uri(), "name": root.name or os.sep}
 
 
 def make_initialize_params(roots: Sequence[Path], initialization: Any) -> JSON:
-    """Return the parameters of `initialize`. No process id: in a sandbox it would mean another process, or none."""
+    """Make the parameters of `initialize`."""
     root = roots[0]
     return {
+        # A server ends when this process is gone. In a sandbox the id would mean another process, or none.
         "processId": None,
         "clientInfo": {"name": "codeloop", "version": __version__},
         "rootUri": root.as_uri(),

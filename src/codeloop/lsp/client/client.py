@@ -1,4 +1,8 @@
-"""A client of one running server: initialisation, document synchronisation, diagnostics of the current text."""
+"""A client of one running server: initialisation, document synchronisation, diagnostics of the current text.
+
+A server that pushes diagnostics without naming the version of the text leaves open which text they are about. The
+client finds out with fences: requests that the server refuses once it has read all messages before them.
+"""
 
 import asyncio
 import time
@@ -15,48 +19,51 @@ from codeloop.lsp.client.capabilities import make_initialize_params
 from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.document import OpenDocument, read_text
-from codeloop.lsp.client.habits import PushHabits
-from codeloop.lsp.client.server_requests import Registrations
-from codeloop.lsp.client.text import Encoding, find_change, split_lines
-from codeloop.lsp.client.tsserver import request_tsserver_diagnostics
+from codeloop.lsp.client.push_habits import PushHabits
+from codeloop.lsp.client.registrations import Registrations
+from codeloop.lsp.client.text_positions import Encoding, find_change, split_lines
+from codeloop.lsp.client.tsserver_diagnostics import request_tsserver_diagnostics
 from codeloop.schema.bounds.language import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
-_FULL, _INCREMENTAL = 1, 2
+_FULL_SYNC, _INCREMENTAL_SYNC = 1, 2
 _RETRY_SECONDS = 0.02
 
 
 class ServerSetup(Struct, frozen=True):
-    """How a server is initialised: its roots (more may be added later), options, settings.
+    """The values that a server is initialised with: its roots (more may be added later), options, settings.
 
-    `settle`: seconds of silence after which the diagnostics of a server that names no versions are complete. `repeats`:
-    the same holds for one that names versions, since it reports several times on one text. `pull_method`: how to
-    request diagnostics from a server that lacks the protocol's pull request.
+    `settle_seconds`: of silence, after which the diagnostics of a server that names no versions are complete.
+    `repeats_reports`: the same holds for a server that names versions, since it reports several times on one text.
+    `pull_method`: how to request diagnostics from a server that lacks the protocol's pull request.
     """
 
     roots: list[Path]
     initialization: Any
     settings: JSON
-    settle: float
-    repeats: bool = False
+    settle_seconds: float
+    repeats_reports: bool = False
     pull_method: Literal["", "tsserver"] = ""
 
 
 class LanguageClient:
-    """A client. `on_diagnostics` is called with the path of a file with new diagnostics."""
+    """A client. `on_diagnostics` is called with the path of each file that the server reports on.
+
+    `documents`: the open files, the one used last at the end.
+    """
 
     def __init__(self, pipes: ServerPipes, setup: ServerSetup, on_diagnostics: Callable[[Path], None]) -> None:
         self.setup = setup
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
         self._on_diagnostics = on_diagnostics
-        self._unopened: dict[Path, tuple[float, list[Any]]] = {}
+        self._closed_file_reports: dict[Path, tuple[float, list[Any]]] = {}
         """Reports on files that are not open: when each arrived (wall clock), and its diagnostics."""
-        self._received = asyncio.Event()
-        self.registrations = Registrations(self._received.set)
-        self.habits = PushHabits(setup.settle, repeats=setup.repeats)
+        self._diagnostics_changed = asyncio.Event()
+        self.registrations = Registrations(self._diagnostics_changed.set)
+        self.habits = PushHabits(setup.settle_seconds, repeats_reports=setup.repeats_reports)
         self._capabilities: Mapping[str, Any] = {}
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters declare that theirs do not."""
@@ -68,8 +75,8 @@ class LanguageClient:
         """Initialise the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
         params = make_initialize_params(self.setup.roots, self.setup.initialization)
         result = await self.connection.request("initialize", params, seconds)
-        can = result.get("capabilities") if is_object(result) else None
-        self._capabilities = can if is_object(can) else {}
+        declared = result.get("capabilities") if is_object(result) else None
+        self._capabilities = declared if is_object(declared) else {}
         diagnostic_provider = self._capabilities.get("diagnosticProvider")
         self.looks_across_files = (
             not is_object(diagnostic_provider) or diagnostic_provider.get("interFileDependencies") is not False
@@ -89,15 +96,15 @@ class LanguageClient:
     def has_capability(self, capability: str) -> bool:
         """Return whether the server has a capability, declared or registered."""
         value = self._capabilities.get(capability)
-        return (value is not None and value is not False) or self.registrations.has(capability)
+        return (value is not None and value is not False) or self.registrations.has_capability(capability)
 
     @property
-    def pulls(self) -> bool:
-        """Return whether diagnostics are requested, rather than sent by the server when it likes."""
+    def pulls_diagnostics(self) -> bool:
+        """Whether diagnostics are requested (pulled), rather than sent by the server when it likes (pushed)."""
         return bool(self.setup.pull_method) or self.has_capability("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
-        """Return the result of a request, repeated when the server reports that its content changed meanwhile.
+        """Return the result of a request, which is repeated while the server reports that its content has changed.
 
         Raises ErrorAnswer, ServerGone, TimeoutError.
         """
@@ -110,13 +117,13 @@ class LanguageClient:
                     raise
             await asyncio.sleep(_RETRY_SECONDS)
 
-    def sync(self, path: Path, language: str, text: str) -> None:
-        """Send the server this text of a file, opening it when it is not open."""
+    def send_text(self, path: Path, language: str, text: str) -> None:
+        """Send the server the text of a file, which is opened if it is not open."""
         document = self.documents.pop(path, None)
         if document is None:
             document = OpenDocument(path, language, text, next(self.habits.versions))
             item = {"uri": document.uri, "languageId": language, "version": document.version, "text": text}
-            self._unopened.pop(path, None)
+            self._closed_file_reports.pop(path, None)
             self._fence(document)
             self._notify("textDocument/didOpen", {"textDocument": item})
         elif document.text != text:
@@ -125,10 +132,10 @@ class LanguageClient:
             self._fence(document)
             self._send_change(document, before)
         document.synced_at = time.time()
-        self.documents[path] = document  # the one used last is the last
+        self.documents[path] = document
 
-    def close(self, path: Path) -> None:
-        """Close a file, dropping its diagnostics."""
+    def close_document(self, path: Path) -> None:
+        """Close a file and drop its diagnostics."""
         document = self.documents.pop(path, None)
         if document is not None:
             self._notify("textDocument/didClose", {"textDocument": document.identifier})
@@ -138,42 +145,48 @@ class LanguageClient:
         document, sync = self.documents.get(path), self._capabilities.get("textDocumentSync")
         save = sync.get("save") if is_object(sync) else None
         if document is not None and save:
-            more = {"text": document.text} if is_object(save) and save.get("includeText") else {}
-            self._notify("textDocument/didSave", {"textDocument": document.identifier, **more})
+            extra_params = {"text": document.text} if is_object(save) and save.get("includeText") else {}
+            self._notify("textDocument/didSave", {"textDocument": document.identifier, **extra_params})
 
     def notify_changed(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
-        """Notify the server of changed files that it has asked to watch."""
-        changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registrations.watches(path)]
+        """Notify the server of changes on the disk, of those files that it watches."""
+        changes = [
+            {"uri": path.as_uri(), "type": event} for path, event in events if self.registrations.is_watched(path)
+        ]
         if changes:
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
     async def wait_for_diagnostics(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
-        """Wait for diagnostics of the current text; None when none arrive in time."""
+        """Wait for the diagnostics of the current text, and return them; None if they do not arrive in time."""
         document = self.documents.get(path)
         if document is None:
             return None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not self.habits.is_fresh(document, pulls=self.pulls):
-                    if self.pulls:
+                while not self.habits.is_fresh(document, pulls=self.pulls_diagnostics):
+                    if self.pulls_diagnostics:
                         await self._pull(document)
                     else:
-                        await self._wait_push(document)
+                        await self._wait_for_push(document)
         return self.find_diagnostics(path)
 
     def find_diagnostics(self, path: Path) -> tuple[Diagnostic, ...] | None:
         """Return the diagnostics of the current text; None: none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
-            return document.diagnostics(self.encoding) if self.habits.is_fresh(document, pulls=self.pulls) else None
-        report = self._unopened.get(path)
+            return (
+                document.list_diagnostics(self.encoding)
+                if self.habits.is_fresh(document, pulls=self.pulls_diagnostics)
+                else None
+            )
+        report = self._closed_file_reports.get(path)
         return (
             None if report is None else parse_diagnostics(report[1], split_lines(read_text(path) or ""), self.encoding)
         )
 
     def is_current(self, path: Path) -> bool:
         """Return whether a file's diagnostics belong to its text on the disk."""
-        document, report = self.documents.get(path), self._unopened.get(path)
+        document, report = self.documents.get(path), self._closed_file_reports.get(path)
         try:
             changed_at = path.stat().st_mtime
         except OSError:
@@ -182,22 +195,22 @@ class LanguageClient:
             return changed_at <= document.synced_at or read_text(path) == document.text
         return report is not None and changed_at <= report[0]
 
-    async def _wait_push(self, document: OpenDocument) -> None:
+    async def _wait_for_push(self, document: OpenDocument) -> None:
         """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
-        self._received.clear()
-        if document.older_texts and document.is_quiet(self.habits.pause):
-            document.ask_again(next(self.habits.versions))
+        self._diagnostics_changed.clear()
+        if document.older_text_count and document.is_quiet(self.habits.pause):
+            document.resend(next(self.habits.versions))
             self._fence(document)
             self._send_change(document, None)
-        seconds_left = self.habits.find_seconds_left(document)
+        seconds_left = self.habits.measure_seconds_left(document)
         if self.connection.loss_reason:
             raise ServerGone(self.connection.loss_reason)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if seconds_left is None else max(seconds_left, 0.001)):
-                await self._received.wait()
+                await self._diagnostics_changed.wait()
 
     async def _pull(self, document: OpenDocument) -> None:
-        """Pull a file's diagnostics; an answer about an older version is dropped."""
+        """Request a file's diagnostics; an answer about an older version is dropped."""
         version = document.version
         try:
             if self.setup.pull_method:
@@ -207,7 +220,7 @@ class LanguageClient:
                     "textDocument": document.identifier,
                     **self.registrations.make_pull_options(self._capabilities),
                 }
-                params |= {"previousResultId": document.result} if document.result is not None else {}
+                params |= {"previousResultId": document.result_id} if document.result_id is not None else {}
                 report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
             report = None  # cancelled by the server, since something changed
@@ -217,14 +230,14 @@ class LanguageClient:
             return
         if report.get("kind") != "unchanged":
             items = report.get("items")
-            document.last = items if is_list(items) else []
-        document.result = report.get("resultId")
-        document.pulled = document.last
+            document.last_report = items if is_list(items) else []
+        document.result_id = report.get("resultId")
+        document.pulled = document.last_report
         self._on_diagnostics(document.path)
 
     def _fence(self, document: OpenDocument) -> None:
         """Detect when the server has processed all messages before a version, unless it reports versions anyway."""
-        if self.habits.names_versions or self.pulls:
+        if self.habits.names_versions or self.pulls_diagnostics:
             return
         version = document.version
 
@@ -234,14 +247,14 @@ class LanguageClient:
         self.connection.fence(mark_fenced)
 
     def _send_change(self, document: OpenDocument, before: str | None) -> None:
-        """Send what changed since the text `before`; with None, the whole text."""
+        """Send the change since the text `before`; with None, the whole text."""
         sync = self._capabilities.get("textDocumentSync")
         kind = sync.get("change") if is_object(sync) else sync
-        if kind not in {_FULL, _INCREMENTAL}:
+        if kind not in {_FULL_SYNC, _INCREMENTAL_SYNC}:
             return
         change = (
             find_change(before, document.text, self.encoding).event
-            if kind == _INCREMENTAL and before is not None
+            if kind == _INCREMENTAL_SYNC and before is not None
             else {"text": document.text}
         )
         identifier = {**document.identifier, "version": document.version}
@@ -253,20 +266,20 @@ class LanguageClient:
 
     def _on_notification(self, method: str, params: Any) -> None:
         if method == "textDocument/publishDiagnostics" and is_object(params):
-            self._take_diagnostics(params)
+            self._handle_report(params)
         elif method == "$/progress" and is_object(params):
-            self.registrations.note_progress(params)
-            self.habits.note_work(is_working=bool(self.registrations.work))
-            self._received.set()
+            self.registrations.record_progress(params)
+            self.habits.record_work(is_working=bool(self.registrations.active_work))
+            self._diagnostics_changed.set()
         elif method == "tsserver/request" and is_list(params):
             # Vue's server asks an editor's own tsserver about types: there is none, so it does without.
             for request in params:
                 if is_list(request) and request:
                     self.connection.notify("tsserver/response", [[request[0], None]])
         elif method == CONNECTION_LOST:
-            self._received.set()
+            self._diagnostics_changed.set()
 
-    def _take_diagnostics(self, params: JSON) -> None:
+    def _handle_report(self, params: JSON) -> None:
         path, items, version = parse_file_uri(params.get("uri")), params.get("diagnostics"), params.get("version")
         if path is None or not is_list(items):
             return
@@ -276,14 +289,14 @@ class LanguageClient:
             self.habits.names_versions = True
         if document is None:
             # A server may report on every file of a large project.
-            if path in self._unopened or len(self._unopened) < LSP_DIAGNOSED_FILES.value:
-                self._unopened[path] = (time.time(), items)
+            if path in self._closed_file_reports or len(self._closed_file_reports) < LSP_DIAGNOSED_FILES.value:
+                self._closed_file_reports[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
             self.habits.lengthen_pause(document)
-            document.push(items)
+            document.record_push(items)
         else:
             return  # about an outdated text
-        self._received.set()
+        self._diagnostics_changed.set()
         self._on_diagnostics(path)
 
 

@@ -1,4 +1,7 @@
-"""JSON-RPC over a server's pipes: requests with deadlines, and notifications."""
+"""JSON-RPC over a server's pipes: messages, requests with deadlines, and notifications.
+
+A server may be broken or hostile, so the sizes of messages, their rate and the unread output are bounded.
+"""
 
 import asyncio
 import re
@@ -13,12 +16,14 @@ from codeloop.schema.bounds.language import LSP_GARBAGE, LSP_MESSAGE, LSP_MESSAG
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_HEADER = re.compile(rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n", re.IGNORECASE)
+_HEADER_PATTERN = re.compile(
+    rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n", re.IGNORECASE
+)
 _decode = msgspec.json.Decoder().decode
 
 
-class BadStream(CodeloopError):
-    """A server's output is not the protocol, or too large."""
+class InvalidStream(CodeloopError):
+    """The output of a server is not the protocol, or too large."""
 
 
 def encode_message(message: JSON) -> bytes:
@@ -32,38 +37,38 @@ class MessageReader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._begin = 0
+        self._position = 0
         self._length = -1
-        self._garbage = 0
+        self._skipped_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[JSON]:
-        """Take bytes and yield the messages that are complete. Raises BadStream."""
+        """Add bytes and yield the messages that are complete. Raises InvalidStream."""
         self._buffer += data
         while True:
             if self._length < 0 and not self._read_header():
                 break
-            if len(self._buffer) - self._begin < self._length:
+            if len(self._buffer) - self._position < self._length:
                 break
-            end = self._begin + self._length
-            body = bytes(self._buffer[self._begin : end])
-            self._begin, self._length = end, -1
+            end = self._position + self._length
+            body = bytes(self._buffer[self._position : end])
+            self._position, self._length = end, -1
             yield _decode_message(body)
-        if self._begin:
-            del self._buffer[: self._begin]
-            self._begin = 0
+        if self._position:
+            del self._buffer[: self._position]
+            self._position = 0
 
     def _read_header(self) -> bool:
-        """Take the next header, if all of it is there."""
-        match = _HEADER.search(self._buffer, self._begin)
-        waiting = (match.start() if match else len(self._buffer)) - self._begin
-        if self._garbage + waiting > LSP_GARBAGE.value:
-            raise BadStream("it writes something other than the language server protocol")
+        """Read the next header; return whether all of it is there. Raises InvalidStream."""
+        match = _HEADER_PATTERN.search(self._buffer, self._position)
+        future = (match.start() if match else len(self._buffer)) - self._position
+        if self._skipped_bytes + future > LSP_GARBAGE.value:
+            raise InvalidStream("it writes something other than the language server protocol")
         if match is None:
             return False
-        self._garbage += waiting
-        self._begin, self._length = match.end(), int(match[1])
+        self._skipped_bytes += future
+        self._position, self._length = match.end(), int(match[1])
         if self._length > LSP_MESSAGE.value:
-            raise BadStream(f"it sent a message of more than {LSP_MESSAGE.value:,} bytes")
+            raise InvalidStream(f"it sent a message of more than {LSP_MESSAGE.value:,} bytes")
         return True
 
 
@@ -71,16 +76,16 @@ def _decode_message(body: bytes) -> JSON:
     try:
         value: Any = _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadStream(f"it sent something that is not JSON: {error}") from error
+        raise InvalidStream(f"it sent something that is not JSON: {error}") from error
     if not is_object(value):
-        raise BadStream("it sent a message that is not an object")
+        raise InvalidStream("it sent a message that is not an object")
     return value
 
 
 _UNKNOWN_METHOD = -32601
-_OUTDATED = (-32801, -32802)
+_OUTDATED_CODES = (-32801, -32802)
 """ContentModified and ServerCancelled."""
-FENCE = "codeloop/fence"
+FENCE_METHOD = "codeloop/fence"
 """A method that no server knows: the error that it answers with shows that it has read everything before."""
 CONNECTION_LOST = "codeloop/lost"
 """A pseudo-notification, sent once when the server is gone."""
@@ -112,7 +117,7 @@ class ServerPipes(Protocol):
 
 
 class ServerGone(CodeloopError):
-    """The server has ended or was killed; the text says why."""
+    """The server has ended or was killed; the text is the reason."""
 
 
 class ErrorAnswer(CodeloopError):
@@ -121,8 +126,8 @@ class ErrorAnswer(CodeloopError):
     `is_outdated`: the content changed meanwhile; a retry may succeed.
     """
 
-    def __init__(self, words: str, *, is_outdated: bool = False) -> None:
-        super().__init__(words)
+    def __init__(self, text: str, *, is_outdated: bool = False) -> None:
+        super().__init__(text)
         self.is_outdated = is_outdated
 
 
@@ -131,9 +136,9 @@ RequestHandlers = Mapping[str, Callable[[Any], Any]]
 
 
 class LspConnection:
-    """A connection. `on_message`: gets its notifications; `handlers`: handlers of its requests.
+    """A connection. `on_message`: is called with each notification; `handlers`: of requests, by method.
 
-    Run `listen` in a task; when it returns, `loss_reason` says why.
+    `listen` has to run in a task; when it returns, the server is gone, and `loss_reason` is the reason.
     """
 
     def __init__(self, pipes: ServerPipes, on_message: MessageHandler, handlers: RequestHandlers) -> None:
@@ -141,9 +146,9 @@ class LspConnection:
         self.pipes = pipes
         self._on_message = on_message
         self._handlers = handlers
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._futures: dict[int, asyncio.Future[Any]] = {}
         self._fences: dict[int, Callable[[], None]] = {}
-        self._count = 0
+        self._request_count = 0
 
     async def listen(self) -> None:
         """Read until the end. Raises only when cancelled, whatever the server does."""
@@ -157,51 +162,52 @@ class LspConnection:
                     began, count = time.monotonic(), 0
                 # A flooding server is throttled: its pipe fills, and it waits.
                 await asyncio.sleep(1 if count > LSP_MESSAGE_RATE.value else 0)
-        except BadStream as error:
+        except InvalidStream as error:
             self.mark_lost(str(error))
         except OSError:
             pass
         finally:
             self.mark_lost(self.pipes.ending or "it closed its output")
 
-    def mark_lost(self, why: str) -> None:
+    def mark_lost(self, reason: str) -> None:
         """Mark the server as gone: pending requests fail."""
         if self.loss_reason:
             return
-        self.loss_reason = why
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(ServerGone(self.loss_reason))
-                waiting.exception()  # the caller may have been cancelled
-        self._waiting.clear()
+        self.loss_reason = reason
+        for future in self._futures.values():
+            if not future.done():
+                future.set_exception(ServerGone(self.loss_reason))
+                # Marks the error as seen: asyncio logs it if the caller was cancelled and never reads it.
+                future.exception()
+        self._futures.clear()
         self._on_message(CONNECTION_LOST, None)
 
     def fence(self, on_passed: Callable[[], None]) -> None:
-        """Send an unknown request; `on_passed` is called at its refusal, when everything before it is processed."""
+        """Send an unknown request. Its refusal means that everything before it is processed, and calls `on_passed`."""
         if not self.loss_reason:
-            number, _ = self._post(FENCE, {})
-            self._fences[number] = on_passed
+            request_id, _ = self._post(FENCE_METHOD, {})
+            self._fences[request_id] = on_passed
 
     def _post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
-        """Send a request; return its number and the future of its answer. Raises ServerGone."""
+        """Send a request; return its number and the waiting of its answer. Raises ServerGone."""
         if self.loss_reason:
             raise ServerGone(self.loss_reason)
-        self._count += 1
-        answer = self._waiting[self._count] = asyncio.get_running_loop().create_future()
-        self._send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
-        return self._count, answer
+        self._request_count += 1
+        answer = self._futures[self._request_count] = asyncio.get_running_loop().create_future()
+        self._send({"jsonrpc": "2.0", "id": self._request_count, "method": method, "params": params})
+        return self._request_count, answer
 
     async def request(self, method: str, params: Any, seconds: float) -> Any:
         """Return the result of a request. Raises ErrorAnswer, ServerGone, TimeoutError."""
-        number, answer = self._post(method, params)
+        request_id, answer = self._post(method, params)
         try:
             async with asyncio.timeout(seconds):
                 return await answer
         except (TimeoutError, asyncio.CancelledError):
-            self.notify("$/cancelRequest", {"id": number})
+            self.notify("$/cancelRequest", {"id": request_id})
             raise
         finally:
-            self._waiting.pop(number, None)
+            self._futures.pop(request_id, None)
 
     def notify(self, method: str, params: Any) -> None:
         """Send a notification. Ignored if the server is gone."""
@@ -218,31 +224,32 @@ class LspConnection:
             self.mark_lost("it does not read what it is sent")
 
     def _handle(self, message: JSON) -> None:
-        method, number = message.get("method"), message.get("id")
+        method, request_id = message.get("method"), message.get("id")
         if not isinstance(method, str):
-            self._resolve(number, message)
-        elif number is None:
+            self._settle_request(request_id, message)
+        elif request_id is None:
             self._on_message(method, message.get("params"))
         elif method in self._handlers:
             result = self._handlers[method](message.get("params"))
-            self._send({"jsonrpc": "2.0", "id": number, "result": result})
+            self._send({"jsonrpc": "2.0", "id": request_id, "result": result})
         else:
             error = {"code": _UNKNOWN_METHOD, "message": f"{method} is not supported"}
-            self._send({"jsonrpc": "2.0", "id": number, "error": error})
+            self._send({"jsonrpc": "2.0", "id": request_id, "error": error})
 
-    def _resolve(self, number: Any, message: JSON) -> None:
-        if not isinstance(number, int):
+    def _settle_request(self, request_id: Any, message: JSON) -> None:
+        if not isinstance(request_id, int):
             return  # not an answer to us: ours have numbers
-        waiting = self._waiting.pop(number, None)
-        if on_passed := self._fences.pop(number, None):
-            on_passed()  # now, since messages in the same chunk are handled next
-        if waiting is None or waiting.done():
+        future = self._futures.pop(request_id, None)
+        if on_passed := self._fences.pop(request_id, None):
+            # At once, not in a task: messages in the same chunk are handled next, and depend on it.
+            on_passed()
+        if future is None or future.done():
             return
         error = message.get("error")
         if error is None:
-            waiting.set_result(message.get("result"))
+            future.set_result(message.get("result"))
             return
-        words = error.get("message") if is_object(error) else error
-        is_outdated = is_object(error) and error.get("code") in _OUTDATED
-        waiting.set_exception(ErrorAnswer(str(words)[:1_000], is_outdated=is_outdated))
-        waiting.exception()
+        text = error.get("message") if is_object(error) else error
+        is_outdated = is_object(error) and error.get("code") in _OUTDATED_CODES
+        future.set_exception(ErrorAnswer(str(text)[:1_000], is_outdated=is_outdated))
+        future.exception()

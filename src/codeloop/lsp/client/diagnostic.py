@@ -1,17 +1,24 @@
-"""Diagnostics, parsed tolerantly from a server's messages."""
+"""A diagnostic: parsed from a server's message, sent to clients, and formatted for a model.
 
-from collections.abc import Sequence
+Parsing is tolerant: an invalid diagnostic is left out, so that the valid ones still help.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
-from codeloop.lsp.client.text import Encoding, count_units, find_index
-from codeloop.schema.bounds.language import LSP_DIAGNOSTICS_PER_FILE
+from codeloop.lsp.client.text_positions import Encoding, count_units, find_index
+from codeloop.schema.bounds.language import LSP_DIAGNOSTICS_PER_FILE, LSP_DIAGNOSTICS_SHOWN
 from codeloop.schema.wire import JSON
 
 ERROR, WARNING = 1, 2
 _MAX_MESSAGE_CHARS = 2_000
+_MAX_MESSAGE_LINES = 4
+_MAX_NAMED_FILES = 8
+"""Files that are named without showing their errors."""
 
 
 class Diagnostic(Struct, frozen=True):
@@ -27,11 +34,11 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, str, str, str]:
-        """What identifies the diagnostic, whatever its position."""
+        """The identity of the diagnostic, which stays the same when it moves to another line."""
         return (self.severity, self.source, self.code, self.message)
 
     def to_wire(self) -> JSON:
-        """Return the diagnostic in the wire form, with columns in UTF-16 code units."""
+        """Return the diagnostic in the form that clients get, with columns in UTF-16 code units."""
         span = {
             name: {
                 "line": line,
@@ -39,8 +46,8 @@ class Diagnostic(Struct, frozen=True):
             }
             for name, (line, column) in (("start", self.start), ("end", self.end))
         }
-        more = {name: value for name, value in (("code", self.code), ("source", self.source)) if value}
-        return {"range": span, "severity": self.severity, "message": self.message, **more}
+        extra = {name: value for name, value in (("code", self.code), ("source", self.source)) if value}
+        return {"range": span, "severity": self.severity, "message": self.message, **extra}
 
 
 def parse_diagnostics(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
@@ -57,11 +64,11 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         message = item["message"]
         text = message if isinstance(message, str) else str(message["value"])
         severity = item.get("severity", ERROR)
-        # A line that the text lacks means another version of it.
+        # The diagnostic is about another version of the text if it names a line that this one lacks.
         if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
             return None
         columns = [
-            find_index(_find_line(lines, at), int(each["character"]), encoding)
+            find_index(_get_line(lines, at), int(each["character"]), encoding)
             for at, each in ((first, start), (last, end))
         ]
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -74,9 +81,42 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         code=str(code) if isinstance(code, str | int) else "",
         source=str(item.get("source") or ""),
         message=text[:_MAX_MESSAGE_CHARS].strip(),
-        line=_find_line(lines, first).rstrip("\r\n"),
+        line=_get_line(lines, first).rstrip("\r\n"),
     )
 
 
-def _find_line(lines: Sequence[str], number: int) -> str:
+def _get_line(lines: Sequence[str], number: int) -> str:
     return lines[number] if number < len(lines) else ""
+
+
+def format_new_diagnostics(
+    diagnostics: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = ""
+) -> str:
+    """Format diagnostics for a model: their number, then one a line as `path:line: message`; "" for none.
+
+    `name`: formats a path; `lead`: the text before the number.
+    """
+    if not diagnostics:
+        return ""
+    rows = [
+        format_diagnostic(each, name(path), "warning: " if each.severity >= WARNING else "")
+        for path, each in diagnostics[: LSP_DIAGNOSTICS_SHOWN.value]
+    ]
+    rest = len(diagnostics) - len(rows)
+    others = dict.fromkeys(path for path, _ in diagnostics[len(rows) :]).keys() - {
+        path for path, _ in diagnostics[: len(rows)]
+    }
+    where = ", ".join(sorted(map(name, others))[:_MAX_NAMED_FILES])
+    where += ", ..." if len(others) > _MAX_NAMED_FILES else ""
+    more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
+    warnings = sum(each.severity >= WARNING for _, each in diagnostics)
+    counts = ((len(diagnostics) - warnings, "error"), (warnings, "warning"))
+    summary = " and ".join(f"{count} new {kind}{'' if count == 1 else 's'}" for count, kind in counts if count)
+    return "\n".join([f"{lead}{summary}:", *rows, *more])
+
+
+def format_diagnostic(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
+    """Format one diagnostic as compilers print it: `name:line: kind message (source code)`."""
+    lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MAX_MESSAGE_LINES]
+    by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
+    return f"{name}:{diagnostic.start[0] + 1}: {kind}{'; '.join(lines)}{f' ({by})' if by else ''}"

@@ -6,12 +6,12 @@ from typing import Any
 
 from codeloop.kit.small_files import read_start
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
-from codeloop.lsp.client.text import Encoding, split_lines
+from codeloop.lsp.client.text_positions import Encoding, split_lines
 from codeloop.schema.bounds.language import LSP_FILE_BYTES
 from codeloop.schema.wire import JSON
 
-_MAX_OLDER_TEXTS = 3
-"""The most older texts that reports without a version are assumed to be about."""
+_MAX_OLDER_TEXT_COUNT = 3
+"""The number of older texts that reports without a version may be about, at most."""
 
 
 def read_text(path: Path) -> str | None:
@@ -27,9 +27,10 @@ class OpenDocument:
     """An open document. `pushed` and `pulled`: diagnostics of the current version; None: none yet.
 
     `is_fenced`: whether the server has answered a request that was sent before this version, so that a report without
-    a version is not about a much older text. `pushed_at`: when diagnostics arrived, on the monotonic clock. `result`:
-    the id of the last pulled report, `last`, which the next one may refer to. `older_texts`: how many older texts the
-    next reports without a version may still be about. `synced_at`: when the text was last the file's (wall clock).
+    a version is not about a much older text. `pushed_at`: when diagnostics arrived, on the monotonic clock.
+    `last_report`: the last pulled report, which the next one may refer to by its `result_id`. `older_text_count`: of
+    the texts before this one that the next reports without a version may still be about. `synced_at`: when the text
+    was last that of the file (wall clock).
     """
 
     def __init__(self, path: Path, language: str, text: str, version: int) -> None:
@@ -41,9 +42,9 @@ class OpenDocument:
         self.pulled: list[Any] | None = None
         self.pushed_at = 0.0
         self.is_fenced = False
-        self.last: list[Any] = []
-        self.result: str | None = None
-        self.older_texts = 0
+        self.last_report: list[Any] = []
+        self.result_id: str | None = None
+        self.older_text_count = 0
         self.synced_at = 0.0
 
     @property
@@ -57,34 +58,33 @@ class OpenDocument:
         return {"uri": self.uri}
 
     def change(self, text: str, version: int, pause: float) -> None:
-        """Set a new text, dropping the old one's diagnostics. `pause`: see `is_quiet`."""
+        """Set a new text and drop the diagnostics of the old one. `pause`: see `is_quiet`."""
         # A quiet server has reported on the old text: no further report will be about that one.
-        self.older_texts = (
-            0 if self.is_quiet(pause) and not self.older_texts else min(self.older_texts + 1, _MAX_OLDER_TEXTS)
-        )
+        has_settled = self.is_quiet(pause) and not self.older_text_count
+        self.older_text_count = 0 if has_settled else min(self.older_text_count + 1, _MAX_OLDER_TEXT_COUNT)
         self.text = text
-        self._renew(version)
+        self._begin_version(version)
 
-    def ask_again(self, version: int) -> None:
-        """Send the same text as a new version, since its diagnostics may have been of an older one."""
-        self.older_texts -= 1
-        self._renew(version)
+    def resend(self, version: int) -> None:
+        """Make the same text a new version, since the diagnostics of this one may have been about an older text."""
+        self.older_text_count -= 1
+        self._begin_version(version)
 
-    def _renew(self, version: int) -> None:
+    def _begin_version(self, version: int) -> None:
         self.version = version
         self.pushed = self.pulled = None
         self.is_fenced = False
 
-    def push(self, items: list[Any]) -> None:
+    def record_push(self, items: list[Any]) -> None:
         """Record pushed diagnostics of this version."""
         self.pushed = items
         self.pushed_at = time.monotonic()
 
     def is_quiet(self, pause: float) -> bool:
-        """Return whether diagnostics of this version arrived, and no more for so many seconds."""
+        """Return whether diagnostics of this version arrived, and no further ones for `pause` seconds."""
         return self.pushed is not None and time.monotonic() - self.pushed_at >= pause
 
-    def diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
+    def list_diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
         """Return the diagnostics of the current text; None: none yet."""
         if self.pushed is None and self.pulled is None:
             return None

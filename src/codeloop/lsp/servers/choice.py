@@ -1,4 +1,4 @@
-"""Chooses a project's servers: the configured table, installed programs, and permission to run."""
+"""Chooses the servers of a project by the table, the configuration, the installed programs and the project's trust."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,25 +9,28 @@ from msgspec import Struct
 
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import expand_user_path
-from codeloop.lsp.servers.programs import fill_packages, has_server, list_package_folders
-from codeloop.lsp.servers.row import ServerRow, load_rows
+from codeloop.lsp.servers.program_check import fill_packages, has_server, list_package_folders
+from codeloop.lsp.servers.server_row import ServerRow, load_server_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 
-State = Literal["found", "missing", "disabled", "untrusted"]
+ChoiceState = Literal["found", "missing", "disabled", "untrusted"]
 
 
 class ServerChoice(Struct, frozen=True):
-    """A server and whether it can run here. `command`: with the program's path; `is_own`: one of the project's own."""
+    """A server and whether it can run here. `command`: with the path of its program, `is_own`: the project has it."""
 
     row: ServerRow
-    state: State
+    state: ChoiceState
     command: tuple[str, ...] = ()
     is_own: bool = False
 
 
 class ProgramSearch(Struct, frozen=True):
-    """Where programs are searched: the project (if trusted), `path` (as in PATH), and our `installed` ones."""
+    """The places where programs are searched: the project (if trusted), `path` (as in PATH) and `installed`.
+
+    `installed`: the folder of the servers that codeloop has installed.
+    """
 
     root: Path
     directory: Path
@@ -40,33 +43,33 @@ ServersConfig = bool | dict[str, LspServerConfig] | None
 
 
 def list_servers(config: ServersConfig, search: ProgramSearch, *, warnings: bool = False) -> tuple[ServerChoice, ...]:
-    """Return every known or configured server, with whether it can run here.
+    """List every known or configured server, with whether it can run here.
 
     `warnings`: the default for reporting warnings like errors.
     """
     if config is False:
-        return tuple(ServerChoice(row, "disabled") for row in load_rows())
-    own: Mapping[str, LspServerConfig] = {} if config is None or config is True else config
-    server_rows = {row.name: row for row in load_rows()}
-    rows = [_apply_config(row, own.get(row.name)) for row in server_rows.values()]
-    rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in own.items() if name not in server_rows]
-    rows = [replace(row, warnings=_reports_warnings(own.get(row.name), warnings)) for row in rows]
-    return tuple(_choose(row, own.get(row.name), search) for row in rows)
+        return tuple(ServerChoice(row, "disabled") for row in load_server_rows())
+    entries: Mapping[str, LspServerConfig] = {} if config is None or config is True else config
+    server_rows = {row.name: row for row in load_server_rows()}
+    rows = [_apply_config(row, entries.get(row.name)) for row in server_rows.values()]
+    rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in entries.items() if name not in server_rows]
+    rows = [replace(row, warnings=_reports_warnings(entries.get(row.name), warnings)) for row in rows]
+    return tuple(_choose_program(row, entries.get(row.name), search) for row in rows)
 
 
-def _reports_warnings(own: LspServerConfig | None, otherwise: bool) -> bool:
-    return otherwise if own is None or own.warnings is None else own.warnings
+def _reports_warnings(entry: LspServerConfig | None, default: bool) -> bool:
+    return default if entry is None or entry.warnings is None else entry.warnings
 
 
 def select_servers(servers: Iterable[ServerChoice], path: Path, top: Path) -> list[tuple[ServerChoice, Path]]:
-    """Return the servers for a file, each with its root. Of a kind the first serves, a project's own before others.
+    """Return the servers for a file, each with its root: the first of each kind, the project's own before others.
 
-    `top`: no root lies above it.
+    `top`: the folder above which no root is looked for.
     """
     choices: dict[str, tuple[ServerChoice, Path]] = {}
     for server in sorted(servers, key=lambda each: not each.is_own):
         row = server.row
-        if server.state != "found" or row.language(path) is None:
+        if server.state != "found" or row.find_language(path) is None:
             continue
         folder = _find_folder_above(path, top, row.needs)
         if row.needs and folder is None:
@@ -75,27 +78,27 @@ def select_servers(servers: Iterable[ServerChoice], path: Path, top: Path) -> li
     return list(choices.values())
 
 
-def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
+def _apply_config(row: ServerRow, entry: LspServerConfig | None) -> ServerRow:
     """Return a row with its configuration applied."""
-    if own is None:
+    if entry is None:
         return row
     languages = row.languages
-    if own.extensions is not None:
-        languages = {each: row.languages.get(each, each.lstrip(".")) for each in own.extensions}
+    if entry.extensions is not None:
+        languages = {each: row.languages.get(each, each.lstrip(".")) for each in entry.extensions}
     return replace(
         row,
         languages=languages,
-        commands=[own.command] if own.command else row.commands,
-        environment=own.env,
-        initialization=row.initialization if own.initialization is None else own.initialization,
-        needs=[] if own.command else row.needs,
-        runs_project_code=row.runs_project_code and not own.command,
-        sandbox=own.sandbox,
+        commands=[entry.command] if entry.command else row.commands,
+        environment=entry.env,
+        initialization=row.initialization if entry.initialization is None else entry.initialization,
+        needs=[] if entry.command else row.needs,
+        runs_project_code=row.runs_project_code and not entry.command,
+        sandbox=entry.sandbox,
     )
 
 
-def _choose(row: ServerRow, own: LspServerConfig | None, search: ProgramSearch) -> ServerChoice:
-    if own is not None and own.disabled:
+def _choose_program(row: ServerRow, entry: LspServerConfig | None, search: ProgramSearch) -> ServerChoice:
+    if entry is not None and entry.disabled:
         return ServerChoice(row, "disabled")
     for command in row.commands:
         for folder, is_own in _list_program_folders(search):
@@ -107,7 +110,8 @@ def _choose(row: ServerRow, own: LspServerConfig | None, search: ProgramSearch) 
             if program is None:
                 continue
             if not has_server(program, row.packages):
-                if is_own:  # the project's version counts, not one of the user's
+                # A project that has the program wants its own version, not the user's.
+                if is_own:
                     return ServerChoice(row, "missing")
                 continue
             if not search.is_trusted and _needs_trust(row, (program, *command[1:]), search):
@@ -127,16 +131,16 @@ def _needs_trust(row: ServerRow, command: Sequence[str], search: ProgramSearch) 
     """Return whether a server needs trust: it runs project code, or has more access than the sandbox."""
     tops = (search.directory, search.root)
     named_files = (search.root / word for word in command if "/" in word or Path(word).suffix)
-    return row.runs_project_code or row.sandbox is not True or any(_is_in(str(each), tops) for each in named_files)
+    return row.runs_project_code or row.sandbox is not True or any(_is_inside(str(each), tops) for each in named_files)
 
 
 def _list_program_folders(search: ProgramSearch) -> list[tuple[str, bool]]:
     """Return the folders searched for programs, without those of an untrusted project."""
     tops = dict.fromkeys((search.directory, search.root))
-    own = [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS] if search.is_trusted else []
-    path = [each for each in search.path.split(os.pathsep) if search.is_trusted or not _is_in(each, tops)]
-    ours = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
-    return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]
+    project_folders = [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS] if search.is_trusted else []
+    path = [each for each in search.path.split(os.pathsep) if search.is_trusted or not _is_inside(each, tops)]
+    own_folders = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
+    return [*((folder, True) for folder in project_folders), (os.pathsep.join([*own_folders, *path]), False)]
 
 
 def _list_node_modules(search: ProgramSearch) -> list[Path]:
@@ -145,7 +149,7 @@ def _list_node_modules(search: ProgramSearch) -> list[Path]:
     return [top / "node_modules" for top in tops]
 
 
-def _is_in(folder: str, tops: Iterable[Path]) -> bool:
+def _is_inside(folder: str, tops: Iterable[Path]) -> bool:
     real = Path(os.path.realpath(folder))
     return any(real.is_relative_to(os.path.realpath(top)) for top in tops)
 

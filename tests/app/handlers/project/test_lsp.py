@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages
+from codeloop.lsp import server_pool
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.files import FindSymbols
 from codeloop.schema.api.session_requests import RevertSession
@@ -73,7 +73,7 @@ async def speak(it: Rig) -> None:
     """Have the server say what it held back, and wait until that was heard."""
     servers = it.project.services.languages
     assert servers is not None
-    (news,) = servers.servers.values()
+    (news,) = servers.trackers.values()
     assert news.server.client is not None
     news.server.client.connection.notify("scripted/speak", {})
     await servers.wait_idle()
@@ -111,7 +111,7 @@ async def test_what_a_server_says_late_goes_with_the_next_prompt(
         servers = it.project.services.languages
         assert servers is not None
         await servers.wait_idle()
-        monkeypatch.setattr(languages, "LSP_DIAGNOSTICS_TIME", Limit("test", 300, "ms", "for a test"))
+        monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", Limit("test", 300, "ms", "for a test"))
         await it.prompt("two")
         assert "error" not in it.results()[1]
         await speak(it)

@@ -5,7 +5,7 @@ import asyncio
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
-from codeloop.lsp.new_diagnostics import ServerDiagnostics
+from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker
 from codeloop.lsp.symbols import find_workspace_symbols
 from codeloop.schema import operation
 from codeloop.schema.api.files import FindSymbols, Symbol
@@ -18,22 +18,22 @@ _SYMBOL_KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
 """Classes, methods, enums, interfaces, functions, variables, constants, structs."""
 
 
-def _list_running(project: Project) -> list[ServerDiagnostics]:
+def _list_running(project: Project) -> list[DiagnosticsTracker]:
     languages = project.services.running_languages
-    return list(languages.servers.values()) if languages is not None else []
+    return list(languages.trackers.values()) if languages is not None else []
 
 
 @handles(operation.LSP_STATUS)
 async def list_servers(project: Project, _args: NoArguments) -> list[LSPStatus]:
     """Return the servers that run, and those that failed for good."""
-    rows = [(news.server, project.workspace.relative(news.server.root)) for news in _list_running(project)]
+    rows = [(tracker.server, project.workspace.relative(tracker.server.root)) for tracker in _list_running(project)]
     return [
         LSPStatus(
             id=server.name,
             name=server.name,
             root=root,
             status="connected" if server.state == "connected" else "error",
-            error=server.reason if server.state == "failed" else None,
+            error=server.failure_reason if server.state == "failed" else None,
         )
         for server, root in rows
         if server.state in {"connected", "failed"}
@@ -43,7 +43,7 @@ async def list_servers(project: Project, _args: NoArguments) -> list[LSPStatus]:
 @handles(operation.FIND_SYMBOLS)
 async def find_symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     """Return the symbols that running servers find for a query; servers that fail are left out."""
-    clients = [news.server.client for news in _list_running(project)]
+    clients = [tracker.server.client for tracker in _list_running(project)]
     able = [client for client in clients if client is not None and client.has_capability("workspaceSymbolProvider")]
     results = await asyncio.gather(
         *(find_workspace_symbols(client, args.query) for client in able), return_exceptions=True

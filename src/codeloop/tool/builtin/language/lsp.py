@@ -11,11 +11,10 @@ from msgspec import Meta
 
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
-from codeloop.lsp.client.diagnostic import WARNING
+from codeloop.lsp.client.diagnostic import WARNING, format_diagnostic
 from codeloop.lsp.client.document import read_text
-from codeloop.lsp.client.text import split_lines
-from codeloop.lsp.languages import format_diagnostic
-from codeloop.lsp.new_diagnostics import ServerDiagnostics
+from codeloop.lsp.client.text_positions import split_lines
+from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
     Location,
@@ -157,7 +156,7 @@ def _check_params(params: LspParams, line: int | None) -> None:
         raise ToolFailure("rename needs `newName`")
 
 
-async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
+async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[DiagnosticsTracker]:
     """Return the language servers for a file. Raises ToolFailure when there is none."""
     languages = ctx.services.languages
     servers = await languages.find_servers(target.real) if languages is not None else []
@@ -170,8 +169,8 @@ async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDi
 
 
 async def _choose_client(
-    operation: str, servers: Sequence[ServerDiagnostics], target: ResolvedPath, text: str
-) -> tuple[ServerDiagnostics, LanguageClient]:
+    operation: str, servers: Sequence[DiagnosticsTracker], target: ResolvedPath, text: str
+) -> tuple[DiagnosticsTracker, LanguageClient]:
     """Return the first server that supports the operation, with the file's current text opened in it.
 
     Raises ToolFailure when none supports it, and ServerUnavailable when none could be started.
@@ -301,7 +300,7 @@ async def _widen_location(
         return location
     text = read_text(location.path)
     if location.path not in client.documents and text is not None and location.path.suffix == target.real.suffix:
-        client.sync(location.path, client.documents[target.real].language, text)
+        client.send_text(location.path, client.documents[target.real].language, text)
     if location.path not in client.documents:
         # It is a file of another language, which this server may not know.
         return location

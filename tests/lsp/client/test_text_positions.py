@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.lsp.client.connection import BadStream, MessageReader, encode_message
-from codeloop.lsp.client.text import Encoding, count_units, find_change, find_index, split_lines
+from codeloop.lsp.client.connection import InvalidStream, MessageReader, encode_message
+from codeloop.lsp.client.text_positions import Encoding, count_units, find_change, find_index, split_lines
 
 TEXTS = st.lists(st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12).map("".join)
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
@@ -58,5 +58,5 @@ def test_messages_are_found_however_the_stream_is_cut(cuts: list[int]) -> None:
     "data", [b"x" * 70_000, b"Content-Length: 99999999999\r\n\r\n", b"Content-Length: 2\r\n\r\n[]"]
 )
 def test_what_is_not_the_protocol_is_refused(data: bytes) -> None:
-    with pytest.raises(BadStream):
+    with pytest.raises(InvalidStream):
         list(MessageReader().feed(data))

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages, new_diagnostics
-from codeloop.lsp.client.diagnostic import Diagnostic
-from codeloop.lsp.languages import format_diagnostics
+from codeloop.lsp import diagnostics_tracker, server_pool
+from codeloop.lsp.client.diagnostic import Diagnostic, format_new_diagnostics
 from tests.lsp.world import World, world
 
 HANGS = 10
@@ -17,7 +16,7 @@ HANGS = 10
 
 def wait(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
     for name in ("LSP_DIAGNOSTICS_TIME", "LSP_FIRST_DIAGNOSTICS_TIME"):
-        monkeypatch.setattr(languages, name, Limit("test", milliseconds, "ms", "for a test"))
+        monkeypatch.setattr(server_pool, name, Limit("test", milliseconds, "ms", "for a test"))
 
 
 async def quiet(it: World) -> None:
@@ -59,9 +58,9 @@ async def test_many_errors_are_counted(tmp_path: Path) -> None:
 
 def test_files_of_which_no_error_is_shown_are_named() -> None:
     errors = [(Path(f"{name}.x"), error(at)) for name in ("a", "b", "c") for at in range(15)]
-    assert format_diagnostics(errors, lambda path: path.name).endswith("\n(25 more, also in c.x)")
+    assert format_new_diagnostics(errors, lambda path: path.name).endswith("\n(25 more, also in c.x)")
     many = [(Path(f"{at:02}.x"), error(1)) for at in range(40)]
-    assert ", also in 20.x, 21.x, 22.x, 23.x, 24.x, 25.x, 26.x, 27.x, ...)" in format_diagnostics(
+    assert ", also in 20.x, 21.x, 22.x, 23.x, 24.x, 25.x, 26.x, 27.x, ...)" in format_new_diagnostics(
         many, lambda path: path.name
     )
 
@@ -133,18 +132,18 @@ async def test_quick_edits_wait_less_for_a_server_that_is_behind(
     async with world(tmp_path, "held") as it:
         await it.edit("a.x", "one\n")
         await quiet(it)
-        (news,) = it.languages.servers.values()
-        assert news.misses == 0
+        (tracker,) = it.languages.trackers.values()
+        assert tracker.misses == 0
         with monkeypatch.context() as short:
             wait(short, 100)
             for number in range(3):
                 await it.edit("a.x", f"two {number}\n")
-        assert news.misses == 3
+        assert tracker.misses == 3
         it.speak()
         await quiet(it)
         await it.edit("b.x", "new\n")
         await quiet(it)
-        assert news.misses == 0, "it answers again"
+        assert tracker.misses == 0, "it answers again"
 
 
 async def test_what_comes_late_is_in_the_next_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +196,7 @@ async def test_an_error_in_a_file_that_nobody_read_is_told(tmp_path: Path) -> No
 async def test_a_server_that_says_nothing_of_files_without_errors_is_understood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_diagnostics, "_ASSUME_CLEAN_SECONDS", 0.3)
+    monkeypatch.setattr(diagnostics_tracker, "_ASSUME_CLEAN_SECONDS", 0.3)
     wait(monkeypatch, 300)
     async with world(tmp_path, "silent") as it:
         (it.root / "a.x").write_text("one\n")

@@ -8,13 +8,13 @@ from msgspec import Struct
 from codeloop.schema.wire import JSON
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _LAST_OF_BMP = 0xFFFF
 
 
 def split_lines(text: str) -> list[str]:
     """Split a text into lines with their ends; after a last line end there is no further, empty line."""
-    return _LINES.findall(text)
+    return _LINE.findall(text)
 
 
 def count_units(text: str, encoding: Encoding) -> int:
@@ -27,7 +27,7 @@ def count_units(text: str, encoding: Encoding) -> int:
 
 
 def find_index(line: str, column: int, encoding: Encoding) -> int:
-    """Return the index in a line that a column means; the line's end for one beyond it."""
+    """Return the index in a line of a column in code units; a column beyond the line is its end."""
     if line.isascii() or encoding == "utf-32":
         return min(max(column, 0), len(line))
     remaining = column
@@ -39,9 +39,9 @@ def find_index(line: str, column: int, encoding: Encoding) -> int:
 
 
 class TextChange(Struct, frozen=True):
-    """From one text to the next: lines `first` to `end` (from 0, without the last) became `text`.
+    """A change of a text: the lines from `first` up to `end` (from 0, `end` excluded) became `text`.
 
-    `column`: where the replaced range ends on line `end`, which is 0 but at the end of a text without a last line end.
+    `column`: the end of the replaced range in line `end`. It is 0, except at the end of a text without a last line end.
     """
 
     first: int
@@ -51,20 +51,22 @@ class TextChange(Struct, frozen=True):
 
     @property
     def event(self) -> JSON:
-        """The change as didChange takes it."""
+        """The change in the form of the notification `textDocument/didChange`."""
         span = {"start": {"line": self.first, "character": 0}, "end": {"line": self.end, "character": self.column}}
         return {"range": span, "text": self.text}
 
 
 def find_change(before: str, after: str, encoding: Encoding) -> TextChange:
-    """Return the one change that leads from a text to another, in whole lines."""
+    """Return the change from one text to another as one range of whole lines."""
     old, new = split_lines(before), split_lines(after)
-    least = min(len(old), len(new))
-    first = next((at for at in range(least) if old[at] != new[at]), least)
-    tail = next((at for at in range(least - first) if old[-1 - at] != new[-1 - at]), least - first)
-    end, column = len(old) - tail, 0
+    shorter_length = min(len(old), len(new))
+    first = next((at for at in range(shorter_length) if old[at] != new[at]), shorter_length)
+    common_tail = next(
+        (at for at in range(shorter_length - first) if old[-1 - at] != new[-1 - at]), shorter_length - first
+    )
+    end, column = len(old) - common_tail, 0
     # The last line has no end: the range must end inside it, since there is no line after it.
-    if not tail and old and not old[-1].endswith(("\n", "\r")):
+    if not common_tail and old and not old[-1].endswith(("\n", "\r")):
         end, column = len(old) - 1, count_units(old[-1], encoding)
         first = min(first, end)
-    return TextChange(first, end, column, "".join(new[first : len(new) - tail]))
+    return TextChange(first, end, column, "".join(new[first : len(new) - common_tail]))

@@ -18,7 +18,7 @@ _MAX_MANIFEST_BYTES = 1_000_000
 def has_server(program: str, packages: Mapping[str, str]) -> bool:
     """Return whether a program contains the server, without running it.
 
-    `packages`: program name -> the npm package and the least major version that contains the server (`typescript@7`).
+    `packages`: by program, the npm package with the lowest major version that contains the server (`typescript@7`).
     """
     path = Path(program)
     if (requirement := packages.get(path.name)) is not None:
@@ -39,7 +39,7 @@ def _major_version(program: Path, package: str) -> int:
 
 
 def list_package_folders(program: str) -> list[Path]:
-    """Return the folders of npm packages around a program, as Node looks for them."""
+    """Return the folders of npm packages above a program, in the order in which Node searches them."""
     folders_above = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
     return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in folders_above))
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from codeloop.lsp.client.document import OpenDocument
-from codeloop.lsp.client.habits import PushHabits
+from codeloop.lsp.client.push_habits import PushHabits
 
 
 def said(habits: PushHabits, ago: float) -> OpenDocument:
     document = OpenDocument(Path("/a"), "x", "", next(habits.versions))
-    document.push([])
+    document.record_push([])
     document.pushed_at = time.monotonic() - ago
     return document
 
@@ -33,11 +33,11 @@ def test_what_may_be_about_an_older_text_is_not_believed() -> None:
     assert habits.is_fresh(document)
     document.change("a", next(habits.versions), habits.pause)
     document.change("b", next(habits.versions), habits.pause)  # nothing was said of "a"
-    document.push([])
+    document.record_push([])
     document.pushed_at -= 1.0
     assert not habits.is_fresh(document)
-    document.ask_again(next(habits.versions))
-    document.push([])
+    document.resend(next(habits.versions))
+    document.record_push([])
     assert not habits.is_fresh(document), "it may go on"
     document.pushed_at -= 1.0
     assert habits.is_fresh(document)

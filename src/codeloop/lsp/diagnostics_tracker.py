@@ -1,4 +1,9 @@
-"""New diagnostics after edits: the diagnostics of a server that were not there before."""
+"""Tracks the diagnostics of one server, to find those that are new after an edit.
+
+Servers differ: some answer requests (pull), others report when they like (push), and a report may come late, in several
+parts, or be about an older text. So the tracker compares with what it has reported before, and waits only as long as
+an edit can bear; whatever comes later is part of the next result.
+"""
 
 import asyncio
 import time
@@ -10,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
-from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
+from codeloop.lsp.client.connection import FENCE_METHOD, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
 from codeloop.lsp.client.document import read_text
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
@@ -28,7 +33,7 @@ _BURST_SECONDS = 0.02
 """The time in which a server sends the diagnostics of several files in one burst."""
 _SETTLE_SECONDS = 0.15
 """After this time without reports, a server that pushes diagnostics has reported all effects of an edit."""
-_MAX_SEARCHES = 2
+_MAX_DEPENDENT_SEARCHES = 2
 """How often the dependents of an edited file are searched for, if the search is too slow to finish."""
 _IDLE_SECONDS = 3.0
 """After this time without reports, a server that pushes diagnostics has analysed the project."""
@@ -45,14 +50,14 @@ class FileEdit(Struct, frozen=True):
 
     @property
     def event(self) -> FileEvent:
-        """Whether the edit created, changed or deleted the file."""
+        """The kind of change in the protocol: created, changed or deleted."""
         if self.before is None:
             return CREATED
         return CHANGED if self.after is not None else DELETED
 
 
-class ServerDiagnostics:
-    """The diagnostics of one server, compared with the diagnostics that were reported before."""
+class DiagnosticsTracker:
+    """The diagnostics of one server, compared with those that the model was shown before."""
 
     def __init__(self, server: LanguageServer) -> None:
         self.server = server
@@ -62,36 +67,36 @@ class ServerDiagnostics:
         """The edited files that the server has reported on since its start."""
         self._reported: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
-        self._waiting = 0
+        self._waiting_count = 0
         self.collecting: asyncio.Task[None] | None = None
         """The task that collects the last edits' effects on other files."""
         self._has_analysed_project = False
         """If true, files without a report have no diagnostics."""
-        self._hurry = asyncio.Event()
+        self._hurry_requested = asyncio.Event()
         """Set while another task waits for its turn."""
         self._edited_paths: set[Path] = set()
         """The files of the last edits."""
         self._search_counts = Counter[Path]()
-        """How often the dependents of each file were searched for; `_MAX_SEARCHES` once they were found."""
+        """How often the dependents of each file were searched for; `_MAX_DEPENDENT_SEARCHES` once they were found."""
 
     async def prepare(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
-        """Record the diagnostics before the edits. `related`: texts of other files that the edits may break."""
+        """Record the diagnostics before edits. `related`: texts of other files that the edits may break."""
         async with self._take_turn():
             client = await self._connect()
             if client is None:
                 return
-            self._refresh(client, frozenset(edit.path for edit in edits))
+            self._reload_changed_files(client, frozenset(edit.path for edit in edits))
             dependents = await self._find_dependents(client, edits)
             texts = {**dependents, **related, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
-                self._sync(client, path, text)
+                self._send_text(client, path, text)
             await asyncio.gather(*(self._record_baseline(client, path) for path in [*client.documents]))
             for edit in edits:
                 if edit.before is None:
                     self._reported[edit.path] = ()
 
     async def apply_and_wait(self, edits: Sequence[FileEdit]) -> None:
-        """Send the edits to the server and wait for its diagnostics, or for further edits."""
+        """Send edits to the server and wait for its diagnostics, or until a further edit wants the server."""
         start = time.monotonic()
         async with self._take_turn():
             client = await self._connect()
@@ -104,10 +109,10 @@ class ServerDiagnostics:
             self._has_analysed_project = self._has_analysed_project or _is_idle(client)
             for edit in edits:
                 if edit.after is None:
-                    client.close(edit.path)
+                    client.close_document(edit.path)
                     self._reported.pop(edit.path, None)
                 else:
-                    self._sync(client, edit.path, edit.after)
+                    self._send_text(client, edit.path, edit.after)
                     client.notify_saved(edit.path)
             client.notify_changed((edit.path, edit.event) for edit in edits)
             self._edited_paths = edited_paths = {edit.path for edit in edits}
@@ -121,16 +126,16 @@ class ServerDiagnostics:
             if (
                 results
                 and None not in results
-                and not self._waiting
+                and not self._waiting_count
                 and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds
             ):
                 self.misses = 0
-            if None in results and not self._waiting:
+            if None in results and not self._waiting_count:
                 await self._check_alive(client)
-            elif not self._waiting:
+            elif not self._waiting_count:
                 self.collecting = asyncio.create_task(_collect_diagnostics(client, others))
                 await asyncio.wait({self.collecting}, timeout=LSP_OTHER_FILES_TIME.seconds)
-                if not client.pulls:
+                if not client.pulls_diagnostics:
                     await asyncio.sleep(_BURST_SECONDS)
                     await self._wait_until_quiet(client)
 
@@ -142,18 +147,18 @@ class ServerDiagnostics:
         """Open files that the model has read, so that new diagnostics in them are reported."""
         for path in list(dict.fromkeys(paths))[: LSP_READ_FILES.value]:
             if path not in client.documents and (text := read_text(path)) is not None:
-                self._sync(client, path, text)
+                self._send_text(client, path, text)
 
     async def open_document(self, path: Path, text: str) -> LanguageClient:
         """Return the server's client with a file's current text opened. Raises ServerUnavailable."""
         client = await self.server.connect()
         async with self._take_turn():
             await self._connect()
-            self._refresh(client)
-            self._sync(client, path, text)
+            self._reload_changed_files(client)
+            self._send_text(client, path, text)
         return client
 
-    def take_new(self) -> list[tuple[Path, Diagnostic]]:
+    def take_new_diagnostics(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call, all about current texts.
 
         Diagnostics of an outdated text are kept for a later call: the user or another program has changed the file.
@@ -164,15 +169,15 @@ class ServerDiagnostics:
         has_settled = self._has_settled(client)
         diagnostics: list[tuple[Path, Diagnostic]] = []
         for path in list(self.server.fresh_paths):
-            now = client.find_diagnostics(path)
-            if now is None:
+            current = client.find_diagnostics(path)
+            if current is None:
                 continue
             new = self._list_unreported(client, path)
             if new and not (client.is_current(path) and (path in self._edited_paths or has_settled)):
                 continue
             self.server.fresh_paths.discard(path)
             diagnostics += [(path, each) for each in new]
-            self._reported[path] = now
+            self._reported[path] = current
         return diagnostics
 
     def list_diagnostics(self, path: Path) -> tuple[Diagnostic, ...]:
@@ -182,14 +187,14 @@ class ServerDiagnostics:
     @asynccontextmanager
     async def _take_turn(self) -> AsyncGenerator[None]:
         """Wait for exclusive use of the server's documents; the task that holds the lock is asked to hurry."""
-        self._waiting += 1
-        self._hurry.set()
+        self._waiting_count += 1
+        self._hurry_requested.set()
         try:
             await self.server.lock.acquire()
         finally:
-            self._waiting -= 1
-            if not self._waiting:
-                self._hurry.clear()
+            self._waiting_count -= 1
+            if not self._waiting_count:
+                self._hurry_requested.clear()
         if self.collecting is not None:
             self.collecting.cancel()  # each edit requests the diagnostics of all open files again
         try:
@@ -213,67 +218,74 @@ class ServerDiagnostics:
             self.server.fresh_paths.clear()
         return client
 
-    def _sync(self, client: LanguageClient, path: Path, text: str) -> None:
-        language = self.server.choice.row.language(path)
+    def _send_text(self, client: LanguageClient, path: Path, text: str) -> None:
+        language = self.server.choice.row.find_language(path)
         if language is None or len(text) > LSP_FILE_BYTES.value:
-            client.close(path)
+            client.close_document(path)
             return
-        client.sync(path, language, text)
+        client.send_text(path, language, text)
         while len(client.documents) > LSP_OPEN_FILES.value:
-            client.close(next(iter(client.documents)))
+            client.close_document(next(iter(client.documents)))
 
     async def _find_dependents(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
         """Return the texts of the edited files' dependents. Each file's dependents are searched for once."""
         new = [
-            edit.path for edit in edits if edit.before is not None and self._search_counts[edit.path] < _MAX_SEARCHES
+            edit.path
+            for edit in edits
+            if edit.before is not None and self._search_counts[edit.path] < _MAX_DEPENDENT_SEARCHES
         ]
         new = new if client.looks_across_files else []
         row, texts = self.server.choice.row, dict[Path, str]()
         searches = await asyncio.gather(*(self.server.callbacks.find_dependents(path, row) for path in new))
         for path, dependents in zip(new, searches, strict=True):
-            self._search_counts[path] = self._search_counts[path] + 1 if dependents is None else _MAX_SEARCHES
+            self._search_counts[path] = self._search_counts[path] + 1 if dependents is None else _MAX_DEPENDENT_SEARCHES
             for dependent in dependents or ():
                 if dependent not in client.documents and (text := read_text(dependent)) is not None:
                     texts[dependent] = text
         return texts
 
-    def _refresh(self, client: LanguageClient, skip: frozenset[Path] = frozenset()) -> None:
+    def _reload_changed_files(self, client: LanguageClient, skip: frozenset[Path] = frozenset()) -> None:
         """Reload open files that were changed outside codeloop, except the paths in `skip`."""
         for path, document in [each for each in client.documents.items() if each[0] not in skip]:
-            now = read_text(path)
-            if now is None:
-                client.close(path)
+            current = read_text(path)
+            if current is None:
+                client.close_document(path)
                 self._reported.pop(path, None)
-            elif now != document.text:
-                self._sync(client, path, now)
+            elif current != document.text:
+                self._send_text(client, path, current)
 
     async def _record_baseline(self, client: LanguageClient, path: Path) -> None:
         """Record a file's current diagnostics, unless diagnostics of the file were recorded before."""
         if path in self._reported or path not in client.documents:
             return
         # A server that answers pull requests gets more time: it may have to read the project before it answers.
-        now = await client.wait_for_diagnostics(
-            path, LSP_LATE_DIAGNOSTICS_TIME.seconds if client.pulls else _ASSUME_CLEAN_SECONDS
+        current = await client.wait_for_diagnostics(
+            path, LSP_LATE_DIAGNOSTICS_TIME.seconds if client.pulls_diagnostics else _ASSUME_CLEAN_SECONDS
         )
-        if now is None and client.registrations.work:
-            now = await client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
-        if now is None and not client.registrations.work and not client.pulls and await _is_responding(client):
-            now = ()
-        if now is not None:
-            self._reported[path] = now
+        if current is None and client.registrations.active_work:
+            current = await client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
+        if (
+            current is None
+            and not client.registrations.active_work
+            and not client.pulls_diagnostics
+            and await _is_responding(client)
+        ):
+            current = ()
+        if current is not None:
+            self._reported[path] = current
 
     def _record_first_reports(self, client: LanguageClient) -> None:
         """Record the first report on a file as the diagnostics before the edit."""
         for path in list(self.server.fresh_paths):
-            if path not in self._reported and (now := client.find_diagnostics(path)) is not None:
-                self._reported[path] = now
+            if path not in self._reported and (current := client.find_diagnostics(path)) is not None:
+                self._reported[path] = current
                 self.server.fresh_paths.discard(path)
 
     async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
         """Wait for a file's diagnostics, unless another edit is waiting."""
         waiting, hurry = (
             asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)),
-            asyncio.create_task(self._hurry.wait()),
+            asyncio.create_task(self._hurry_requested.wait()),
         )
         try:
             await asyncio.wait({waiting, hurry}, return_when=asyncio.FIRST_COMPLETED)
@@ -284,26 +296,28 @@ class ServerDiagnostics:
             await asyncio.wait({waiting, hurry})
 
     async def _wait_until_quiet(self, client: LanguageClient) -> None:
-        """Wait until the reports on other files, if there are any, reflect the edits, or another edit waits."""
+        """Wait until the reports on other files reflect the edits, if there are any, or until another edit waits."""
         until = time.monotonic() + LSP_LATE_DIAGNOSTICS_TIME.seconds
-        while not self._waiting and not self._has_settled(client) and time.monotonic() < until:
+        while not self._waiting_count and not self._has_settled(client) and time.monotonic() < until:
             if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited_paths):
                 break
             await asyncio.sleep(_BURST_SECONDS)
 
     def _list_unreported(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
         """Return a file's unreported diagnostics: errors, and warnings if the server's configuration asks for them."""
-        now = client.find_diagnostics(path) or ()
+        current = client.find_diagnostics(path) or ()
         lowest = WARNING if self.server.choice.row.warnings else ERROR
-        before = self._reported.get(path, () if self._has_analysed_project else now)
-        return [each for each in find_new(before, now) if each.severity <= lowest]
+        before = self._reported.get(path, () if self._has_analysed_project else current)
+        return [each for each in find_new_diagnostics(before, current) if each.severity <= lowest]
 
     def _has_settled(self, client: LanguageClient) -> bool:
         """Return whether the reports on other files reflect the edits, and not the state before."""
         answered = all(
             client.find_diagnostics(path) is not None for path in self._edited_paths if path in client.documents
         )
-        return answered and (client.pulls or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS)
+        return answered and (
+            client.pulls_diagnostics or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
+        )
 
     async def _check_alive(self, client: LanguageClient) -> None:
         if not await _is_responding(client) and self.server.client is client:
@@ -313,7 +327,7 @@ class ServerDiagnostics:
 async def _is_responding(client: LanguageClient) -> bool:
     """Return whether a server responds. An error counts: the method is one that no server knows."""
     try:
-        await client.request(FENCE, {}, LSP_REQUEST.seconds)
+        await client.request(FENCE_METHOD, {}, LSP_REQUEST.seconds)
     except ErrorAnswer:
         return True
     except (ServerGone, TimeoutError):
@@ -330,15 +344,15 @@ async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) ->
 def _is_idle(client: LanguageClient) -> bool:
     """Return whether the server pushes diagnostics and has been silent for so long that all files are analysed."""
     silent_seconds = time.monotonic() - max(client.habits.received_at, client.habits.began_at)
-    return not client.pulls and not client.registrations.work and silent_seconds > _IDLE_SECONDS
+    return not client.pulls_diagnostics and not client.registrations.active_work and silent_seconds > _IDLE_SECONDS
 
 
-def find_new(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:
+def find_new_diagnostics(before: Iterable[Diagnostic], current: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics that were not there before. Diagnostics that only moved to another line are not new."""
     counts_by_line = Counter((each.key, each.line.strip()) for each in before)
     counts = Counter(each.key for each in before)
     unmatched: list[Diagnostic] = []
-    for each in now:
+    for each in current:
         key = (each.key, each.line.strip())
         if counts_by_line[key]:
             counts_by_line[key] -= 1
