@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.commands.sessions.move import take_over
+from codeloop.cli.commands.sessions.move import import_session
 from codeloop.schema.errors import CodeloopError
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
@@ -76,4 +76,4 @@ def test_a_hostile_file_is_refused_and_fills_no_disk(tmp_path: Path) -> None:
     for data in (bomb, encrypted, unknown, broken, plain[:40], packed[:-30]):
         (tmp_path / "hostile.zip").write_bytes(data)
         with pytest.raises(CodeloopError, match="is no file that"):
-            take_over(tmp_path / "hostile.zip")
+            import_session(tmp_path / "hostile.zip")

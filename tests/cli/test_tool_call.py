@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.cli.output.tool_call import lines
+from codeloop.cli.output.tool_call import format_call
 from codeloop.schema.part import ToolPart
 
 
@@ -28,4 +28,4 @@ def finished(tool: str, **metadata: Any) -> ToolPart:
     ids=["a command's own time", "an older one", "an imported one", "another tool"],
 )
 def test_the_time_of_a_command_is_its_own(part: ToolPart, took: str) -> None:
-    assert lines(part, colour=False)[0].endswith(took)
+    assert format_call(part, colour=False)[0].endswith(took)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.output.result import Outcome
-from codeloop.cli.output.streams import Outlet, standard
+from codeloop.cli.output.streams import OutputQueue, open_standard_streams
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import read_line
-from codeloop.cli.run.signals import Signals
+from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
@@ -47,11 +47,11 @@ class Broken:
 
 
 async def outcome(made: Rig, view: Broken) -> Outcome:
-    stdout, _ = standard(Outlet(asyncio.get_running_loop()))
+    stdout, _ = open_standard_streams(OutputQueue(asyncio.get_running_loop()))
     turn = RunTurn(made.client, made.view().session, view, Answerer(None, auto=False), stdout, "codeloop run")
     prompt = Prompt(session_id=made.session_id, parts=[TextPartInput(text="go")])
     return await within(
-        turn.run("", lambda: made.client.call(PROMPT, prompt), None, Signals(lambda: None, lambda: None)), 20
+        turn.run("", lambda: made.client.call(PROMPT, prompt), None, SignalHandlers(lambda: None, lambda: None)), 20
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.run.turn import STOPPING
+from codeloop.cli.run.turn import STOPPING_NOTE
 from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, call, events, lives, serving, steps
 from tests.faults.store import calls_without_result, is_sound
 from tests.support.answers import Answer
@@ -105,7 +105,7 @@ def test_a_second_ctrl_c_ends_it_at_once_with_one_result(tmp_path: Path) -> None
             out, err = child.communicate(timeout=30)
             assert [line["type"] for line in events(out)].count("result") == 1, out
             assert (child.returncode, events(out)[-1]["type"]) == (130, "result")
-            assert err in {"", f"{STOPPING}\n"}
+            assert err in {"", f"{STOPPING_NOTE}\n"}
     assert survivors(desk) == []
     is_sound(desk)
 

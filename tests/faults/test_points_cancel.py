@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.run.turn import STOPPING
+from codeloop.cli.run.turn import STOPPING_NOTE
 from tests.cli.program import Desk, bash, serving, steps
 from tests.faults.store import calls_without_result
 from tests.faults.test_kill import wait_for
@@ -66,7 +66,7 @@ def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
     assert (open_answers(desk), calls_without_result(desk)) == (0, []), "it is stored before it is shown"
     rest, err = child.communicate(timeout=60)
     assert (child.returncode, rest) == (130, "")
-    assert err in {"", f"{STOPPING}\n"}
+    assert err in {"", f"{STOPPING_NOTE}\n"}
     ended = json.loads(last)
     assert (ended["reason"], ended["exitCode"]) == ("interrupted", 130)
     return shown
@@ -114,6 +114,6 @@ def test_a_tool_that_does_not_end_at_once_is_said_to_be_ended(tmp_path: Path) ->
             said = next(line for line in iter(child.stderr.readline, "") if "Stopping" in line or "Interrupted" in line)
             took.append(time.monotonic() - start)
             child.communicate(timeout=60)
-        assert (said.strip(), child.returncode) == (STOPPING, 130)
+        assert (said.strip(), child.returncode) == (STOPPING_NOTE, 130)
         assert calls_without_result(desk) == []
     assert min(took) <= limit, took

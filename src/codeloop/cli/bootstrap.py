@@ -7,24 +7,25 @@ import os
 import sys
 from itertools import pairwise
 
-TYPE_CHECKING = False  # `typing` takes longer to load than everything else here
+# `typing` takes longer to load than everything else here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
 _signal = __import__("_signal")
 """The core of `signal`, which makes enums of all that is in it: that takes longer than everything else here."""
-INTERRUPTED = 130
-RESULT = (
+INTERRUPTED_EXIT_CODE = 130
+INTERRUPTED_RESULT = (
     b'{"type":"result","reason":"interrupted","exitCode":130,"message":"Interrupted.","text":"","cost":0.0,'
     b'"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"steps":0,"durationMs":0,"denied":[]}\n'
 )
-STREAM_RESULT = (
+INTERRUPTED_STREAM_RESULT = (
     b'{"type":"result","subtype":"error_during_execution","is_error":true,"duration_ms":0,"duration_api_ms":0,'
     b'"num_turns":0,"total_cost_usd":0.0,"usage":{"input_tokens":0,"cache_creation_input_tokens":0,'
     b'"cache_read_input_tokens":0,"output_tokens":0},"modelUsage":{},"permission_denials":[],'
     b'"errors":["Interrupted."],"session_id":"","uuid":""}\n'
 )
-FORMATS = {
+JSON_FORMAT_OPTIONS = {
     "json": ("--format", "json"),
     "stream-json": ("--output-format", "stream-json"),
     "result": ("--output-format", "json"),
@@ -48,10 +49,11 @@ def catch_signals(arguments: list[str]) -> None:
 
     def end_by_signal(_number: int, frame: "FrameType | None") -> None:
         if is_run or is_importing(frame):
-            end(arguments)
+            end_interrupted(arguments)
         raise KeyboardInterrupt
 
-    is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # a shell's background job
+    # A shell's background job.
+    is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN
     for number in list_end_signals() if is_run else [] if is_ignored else [_signal.SIGINT]:
         _signal.signal(number, end_by_signal)
 
@@ -65,14 +67,15 @@ def is_importing(frame: "FrameType | None") -> bool:
     return False
 
 
-def end(arguments: list[str]) -> None:
+def end_interrupted(arguments: list[str]) -> None:
     """End the process as interrupted, with the JSON result of a `run` that was asked for JSON."""
     try:
-        form = wants_json(arguments) if arguments[:1] == ["run"] else ""
+        form = find_json_format(arguments) if arguments[:1] == ["run"] else ""
         if form:
-            os.write(1, RESULT if form == "json" else STREAM_RESULT)
-    finally:  # also when nobody can read it
-        os._exit(INTERRUPTED)
+            os.write(1, INTERRUPTED_RESULT if form == "json" else INTERRUPTED_STREAM_RESULT)
+    finally:
+        # Also when nobody can read it.
+        os._exit(INTERRUPTED_EXIT_CODE)
 
 
 def exit_at_once(code: str | int | None) -> None:
@@ -90,10 +93,10 @@ def exit_at_once(code: str | int | None) -> None:
     os._exit(code or 0)
 
 
-def wants_json(arguments: list[str]) -> str:
+def find_json_format(arguments: list[str]) -> str:
     """Return the JSON format that a run was asked for, before its options are parsed; "": none."""
     pairs = [*pairwise(arguments), *(argument.split("=", 1) for argument in arguments if "=" in argument)]
-    for form, option in reversed(FORMATS.items()):
+    for form, option in reversed(JSON_FORMAT_OPTIONS.items()):
         if any((name, value) == option for name, value in pairs):
             return form
     return ""

@@ -9,27 +9,27 @@ from typing import Any
 import click
 
 from codeloop import __version__
-from codeloop.cli.bootstrap import INTERRUPTED
-from codeloop.cli.group import LazyGroup, problem_of
+from codeloop.cli.bootstrap import INTERRUPTED_EXIT_CODE
+from codeloop.cli.group import LazyGroup, describe_usage_error
 from codeloop.cli.options import (
-    AGENT,
-    AUTO,
-    BASE,
-    CONFIG,
-    CONTINUE,
-    DIR,
-    FORK,
-    LOG_LEVEL,
-    MODEL,
-    OFFLINE,
-    PLAIN,
-    PRINT_LOGS,
-    PROFILE,
-    PROMPT,
-    SESSION,
-    THINKING,
-    TRUST,
-    WORKTREE,
+    AGENT_OPTION,
+    AUTO_OPTION,
+    BASE_OPTION,
+    CONFIG_OPTION,
+    CONTINUE_OPTION,
+    DIR_OPTION,
+    FORK_OPTION,
+    LOG_LEVEL_OPTION,
+    MODEL_OPTION,
+    OFFLINE_OPTION,
+    PLAIN_OPTION,
+    PRINT_LOGS_OPTION,
+    PROFILE_OPTION,
+    PROMPT_OPTION,
+    SESSION_OPTION,
+    THINKING_OPTION,
+    TRUST_OPTION,
+    WORKTREE_OPTION,
 )
 from codeloop.kit import fault_injection
 from codeloop.kit.processes import exclude_project_folders
@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": ("commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."),
     "bench": ("commands.automation.bench:bench", "Do tasks of your own with several agents and models, and compare."),
     "models": ("commands.models:models", "List models with their limits and prices."),
-    "auth": ("commands.auth:auth", "Store, list and remove API keys."),
+    "auth": ("commands.access.auth:auth", "Store, list and remove API keys."),
     "session": ("commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."),
     "compare": ("commands.sessions.compare:compare", "Give the same prompt to several models, and compare."),
     "status": ("commands.sessions.status:status", "Show what runs, waits for you or has ended, in every project."),
@@ -80,7 +80,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class Commands(LazyGroup):
+class RootGroup(LazyGroup):
     """The commands; other words begin a conversation. Ctrl-C ends any of them silently with 130."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -88,7 +88,7 @@ class Commands(LazyGroup):
         if args[:1] and args[0] in COMMANDS:
             return super().parse_args(ctx, args)
         ctx.allow_interspersed_args = True
-        ctx.meta[IS_PROMPT] = "--" in args
+        ctx.meta[IS_PROMPT_KEY] = "--" in args
         return click.Command.parse_args(self, ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -96,7 +96,7 @@ class Commands(LazyGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            sys.exit(INTERRUPTED)
+            sys.exit(INTERRUPTED_EXIT_CODE)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write both forms of the call."""
@@ -104,33 +104,33 @@ class Commands(LazyGroup):
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
 
 
-IS_PROMPT = "codeloop.is_prompt"
+IS_PROMPT_KEY = "codeloop.is_prompt"
 
 
 @click.group(
-    cls=Commands,
+    cls=RootGroup,
     rows=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@MODEL
-@AGENT
-@CONTINUE
-@SESSION
-@FORK
-@WORKTREE
-@BASE
-@PROMPT
-@AUTO
-@PROFILE
-@TRUST
-@THINKING
-@PLAIN
-@OFFLINE
-@DIR
-@CONFIG
-@LOG_LEVEL
-@PRINT_LOGS
+@MODEL_OPTION
+@AGENT_OPTION
+@CONTINUE_OPTION
+@SESSION_OPTION
+@FORK_OPTION
+@WORKTREE_OPTION
+@BASE_OPTION
+@PROMPT_OPTION
+@AUTO_OPTION
+@PROFILE_OPTION
+@TRUST_OPTION
+@THINKING_OPTION
+@PLAIN_OPTION
+@OFFLINE_OPTION
+@DIR_OPTION
+@CONFIG_OPTION
+@LOG_LEVEL_OPTION
+@PRINT_LOGS_OPTION
 @click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def app(ctx: click.Context, **flags: Any) -> None:
@@ -140,42 +140,43 @@ def app(ctx: click.Context, **flags: Any) -> None:
     prompt: codeloop "fix the failing test". Without a terminal, PROMPT or stdin is run once, as by `codeloop run`.
     """
     if ctx.invoked_subcommand is None:
-        from codeloop.cli.chat.start import begin
+        from codeloop.cli.chat.start import start_conversation
 
-        sys.exit(begin(ctx, flags, is_prompt=ctx.meta.get(IS_PROMPT, False)))
+        sys.exit(start_conversation(ctx, flags, is_prompt=ctx.meta.get(IS_PROMPT_KEY, False)))
 
 
-def call() -> None:
+def run_command_line() -> None:
     """Run the command line. Errors are one or two lines: bad input never shows a traceback."""
     if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.find_variable_error()):
         click.echo(f"codeloop: {problem}", err=True)
         sys.exit(2)
     if "_CODELOOP_COMPLETE" in os.environ:
-        from codeloop.cli.commands.completion import register
+        from codeloop.cli.commands.completion import register_bash
 
-        register()
-    with suppress(OSError):  # whoever stands in a folder that is gone is told so by what needs it
+        register_bash()
+    # Whoever stands in a folder that is gone is told so by what needs it.
+    with suppress(OSError):
         exclude_project_folders(Path.cwd())
     try:
         result = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:
-        from codeloop.cli.exit_codes import of_error
+        from codeloop.cli.exit_codes import choose_error_code
 
-        code = of_error(error)
-        _complain(f"codeloop: {error}")
+        code = choose_error_code(error)
+        _print_error(f"codeloop: {error}")
         sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
-        _complain(error.format_message())
+        _print_error(error.format_message())
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        _complain(f"codeloop: {problem_of(error)}")
+        _print_error(f"codeloop: {describe_usage_error(error)}")
         sys.exit(error.exit_code)
     except click.Abort:
         click.echo("codeloop: Interrupted.", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_EXIT_CODE)
     sys.exit(result if isinstance(result, int) else 0)
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     """Print an error, which may quote a server, a repository or a file: nothing in it moves the terminal."""
     click.echo(escape_controls(text), err=True)

@@ -23,7 +23,7 @@ NOT_DONE = 7
 TIMEOUT = 124
 INTERRUPTED = 130
 
-OF_REASON = {
+CODES_BY_STOP_REASON = {
     "done": DONE,
     "idle": DONE,
     "length": PROVIDER,
@@ -37,7 +37,7 @@ OF_REASON = {
 }
 
 
-def of_error(error: CodeloopError) -> int:
+def choose_error_code(error: CodeloopError) -> int:
     """Return the exit code for an error that ended a command."""
     match error:
         case UsageProblem():
@@ -48,11 +48,11 @@ def of_error(error: CodeloopError) -> int:
             return ERROR
 
 
-def of_turn(answer: MessageWithParts) -> int:
+def choose_turn_code(answer: MessageWithParts) -> int:
     """Return the exit code of a turn that has ended."""
     reason = answer.stop.reason if answer.stop else "done"
-    if reason in OF_REASON:
-        return OF_REASON[reason]
+    if reason in CODES_BY_STOP_REASON:
+        return CODES_BY_STOP_REASON[reason]
     error: MessageError | None = getattr(answer.info, "error", None)
     if isinstance(error, StructuredOutputError):
         return UNSTRUCTURED

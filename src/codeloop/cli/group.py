@@ -10,11 +10,11 @@ from codeloop.kit.lazy import load_object
 from codeloop.kit.suggest import format_suggestion
 from codeloop.kit.terminal_text import escape_controls
 
-_UNCUT = 10_000
+_UNLIMITED_WIDTH = 10_000
 """Characters: more than any sentence has."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group whose help shows each command's first sentence in full."""
 
     def resolve_command(
@@ -23,9 +23,9 @@ class Group(click.Group):
         """Find the command that was called. Raises UsageError with similar names."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from codeloop.cli.completion.similar import similar_commands
+            from codeloop.cli.suggestions import suggest_commands
 
-            names = similar_commands(self, ctx, name)
+            names = suggest_commands(self, ctx, name)
             raise click.UsageError(f"Unknown command: {name}.{format_suggestion(names)}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -42,10 +42,10 @@ class Group(click.Group):
     def short_help_of(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
         command = self.get_command(ctx, name)
-        return command.get_short_help_str(_UNCUT) if command is not None else ""
+        return command.get_short_help_str(_UNLIMITED_WIDTH) if command is not None else ""
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command's module only when it is called; help and completion need none of them.
 
     `rows`: by name, where the command is (`module:name`) and what it does.
@@ -79,14 +79,14 @@ class LazyGroup(Group):
         return [*completion_items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
-def problem_of(error: click.ClickException) -> str:
+def describe_usage_error(error: click.ClickException) -> str:
     """Describe a usage error in one line, with the command whose `--help` helps."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     text = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        from codeloop.cli.completion.similar import similar_options
+        from codeloop.cli.suggestions import suggest_options
 
-        text = f"Unknown option: {error.option_name}.{format_suggestion(similar_options(context, error.option_name))}"
+        text = f"Unknown option: {error.option_name}.{format_suggestion(suggest_options(context, error.option_name))}"
     stop = "" if text.endswith((".", "?", "!")) else "."
     where = f" See: {context.command_path.strip()} --help" if context is not None else ""
     return f"{escape_controls(text)}{stop}{where}"

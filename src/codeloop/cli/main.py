@@ -3,7 +3,7 @@
 import sys
 
 from codeloop import __version__
-from codeloop.cli.bootstrap import catch_signals, end, exit_at_once
+from codeloop.cli.bootstrap import catch_signals, end_interrupted, exit_at_once
 
 
 def main() -> None:
@@ -13,11 +13,12 @@ def main() -> None:
         return
     try:
         catch_signals(sys.argv[1:])
-        from codeloop.cli.command_table import call
+        from codeloop.cli.command_table import run_command_line
 
-        call()
-    except KeyboardInterrupt:  # before a command could catch it: what was being imported is imported again
-        end(sys.argv[1:])
+        run_command_line()
+    except KeyboardInterrupt:
+        # Before a command could catch it: what was being imported is imported again.
+        end_interrupted(sys.argv[1:])
     except SystemExit as error:
         exit_at_once(error.code)
         raise

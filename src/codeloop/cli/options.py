@@ -12,19 +12,19 @@ from codeloop.kit.lazy import load_object
 from codeloop.net.offline import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
-COMPLETIONS = {
-    "session": "sessions:current",
-    "archived": "sessions:archived_sessions",
-    "agent": "configuration:agents",
-    "command": "configuration:commands",
-    "model": "configuration:models",
-    "grant": "sessions:grants",
+COMPLETION_FUNCTIONS = {
+    "session": "sessions:complete_sessions",
+    "archived": "sessions:complete_archived_sessions",
+    "agent": "configuration:complete_agents",
+    "command": "configuration:complete_commands",
+    "model": "configuration:complete_models",
+    "grant": "sessions:complete_grants",
 }
 
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Return the completion function of a parameter of a `COMPLETIONS` kind."""
-    return lambda _context, _parameter, value: load_object(f"cli.completion.{COMPLETIONS[kind]}")(value)
+    """Return the completion function of a parameter of a `COMPLETION_FUNCTIONS` kind."""
+    return lambda _context, _parameter, value: load_object(f"cli.completion.{COMPLETION_FUNCTIONS[kind]}")(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -33,56 +33,60 @@ def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bo
         environ[OFFLINE_VARIABLE] = "1"
 
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-DIRECTORY = click.Path(path_type=Path, readable=False)
+FILE_TYPE = click.Path(path_type=Path, dir_okay=False)
+DIRECTORY_TYPE = click.Path(path_type=Path, readable=False)
 
-MODEL = click.option(
+MODEL_OPTION = click.option(
     "-m", "--model", metavar="PROVIDER/MODEL", shell_complete=make_completion("model"), help="Model to use."
 )
-AGENT = click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use.")
-CONTINUE = click.option("-c", "--continue", "go_on", is_flag=True, help="Resume this directory's latest session.")
-SESSION = click.option(
+AGENT_OPTION = click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use.")
+CONTINUE_OPTION = click.option(
+    "-c", "--continue", "continue_latest", is_flag=True, help="Resume this directory's latest session."
+)
+SESSION_OPTION = click.option(
     "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Resume a session."
 )
-FORK = click.option("--fork", is_flag=True, help="Resume a copy and leave the session unchanged.")
-AUTO = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
-PROFILE = click.option("--profile", type=click.Choice(PROFILES), help="What the session may do without asking.")
-TRUST = click.option("--trust", is_flag=True, help="Trust this directory's configuration, for this run only.")
-PROMPT = click.option("--prompt", metavar="TEXT", help="Begin with this prompt, as with the words of PROMPT.")
-PLAIN = click.option("--plain", is_flag=True, help="Converse line by line, as in a simple terminal.")
-THINKING = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
-OFFLINE = click.option(
+FORK_OPTION = click.option("--fork", is_flag=True, help="Resume a copy and leave the session unchanged.")
+AUTO_OPTION = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
+PROFILE_OPTION = click.option("--profile", type=click.Choice(PROFILES), help="What the session may do without asking.")
+TRUST_OPTION = click.option("--trust", is_flag=True, help="Trust this directory's configuration, for this run only.")
+PROMPT_OPTION = click.option("--prompt", metavar="TEXT", help="Begin with this prompt, as with the words of PROMPT.")
+PLAIN_OPTION = click.option("--plain", is_flag=True, help="Converse line by line, as in a simple terminal.")
+THINKING_OPTION = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
+OFFLINE_OPTION = click.option(
     "--offline",
     is_flag=True,
     expose_value=False,
     callback=_set_offline,
     help="Reach this machine and private networks only.",
 )
-DIR = click.option("--dir", "directory", type=DIRECTORY, help="Directory to work in.")
-CONFIG = click.option("--config", type=FILE, help="Additional configuration file.")
-LOG_LEVEL = click.option(
+DIR_OPTION = click.option("--dir", "directory", type=DIRECTORY_TYPE, help="Directory to work in.")
+CONFIG_OPTION = click.option("--config", type=FILE_TYPE, help="Additional configuration file.")
+LOG_LEVEL_OPTION = click.option(
     "--log-level",
     type=click.Choice(["DEBUG", "INFO", "WARN", "ERROR"], case_sensitive=False),
     help="Minimum level to log. [default: CODELOOP_LOG, log_level, else INFO]",
 )
-PRINT_LOGS = click.option("--print-logs", is_flag=True, help="Print the log to stderr as well.")
-USERNAME = click.option(
+PRINT_LOGS_OPTION = click.option("--print-logs", is_flag=True, help="Print the log to stderr as well.")
+USERNAME_OPTION = click.option(
     "-u", "--username", metavar="NAME", help="User name for the server. [default: the server's own]"
 )
-PASSWORD = click.option(
+PASSWORD_OPTION = click.option(
     "-p", "--password", help="Password for the server. [default: that of your own server, else from the environment]"
 )
-WORKTREE = click.option(
+WORKTREE_OPTION = click.option(
     "--worktree",
     metavar="[NAME]",
     is_flag=False,
     flag_value="",
     help="Work in a work tree of your repository with a branch of its own; made if there is none.",
 )
-BASE = click.option("--base", metavar="REF", help="With --worktree: branch or commit to begin from.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-NAME = click.argument("name", required=False, shell_complete=make_completion("session"))
-AT = click.option("--at", metavar="MESSAGE", help="Copy only what comes before MESSAGE: an id, or N for prompt N.")
+BASE_OPTION = click.option("--base", metavar="REF", help="With --worktree: branch or commit to begin from.")
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+SESSION_ARGUMENT = click.argument("name", required=False, shell_complete=make_completion("session"))
+AT_OPTION = click.option(
+    "--at", metavar="MESSAGE", help="Copy only what comes before MESSAGE: an id, or N for prompt N."
+)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -96,7 +100,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str | None = None
     variant: str | None = None
     agent: str | None = None
-    go_on: bool = False
+    continue_latest: bool = False
     session: str | None = None
     fork: bool = False
     worktree: str | None = None

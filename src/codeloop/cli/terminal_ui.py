@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.options import Options
-from codeloop.cli.target.selection import check_agent, check_model, choose_session, model_of, session_of
+from codeloop.cli.target.selection import check_agent, check_model, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
@@ -17,18 +17,19 @@ from codeloop.tui.settings.launch import AskTrust, UiLaunch
 
 def show_terminal_ui(options: Options) -> int:
     """Show the terminal UI until the user leaves; return the exit code. Raises CodeloopError if it can't begin."""
-    gc.disable()  # until the project is open: what is made until then stays, and a look at it all delays the screen
+    # Until the project is open: what is made until then stays, and a look at it all delays the screen.
+    gc.disable()
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()
 
     def open_ui_target(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
         async def trusts(settings: ProjectSettings) -> bool:
-            from codeloop.cli.questions.trust_text import trust_question
+            from codeloop.cli.questions.trust_text import format_trust_question
 
-            return await ask_trust(trust_question(settings, colour=False))
+            return await ask_trust(format_trust_question(settings, colour=False))
 
         if options.attach is None:
-            from codeloop.cli.target.conversation import open_conversation as open_target
+            from codeloop.cli.target.conversation_target import open_conversation as open_target
         else:
             from codeloop.cli.target.remote import open_remote as open_target
         return open_target(options, trusts)
@@ -38,10 +39,10 @@ def show_terminal_ui(options: Options) -> int:
         client = target.client if session is None else target.client_of(session)
         await check_agent(client, options.agent)
         await check_model(client, options.model)
-        return None if session is None else await session_of(client, options, session)
+        return None if session is None else await prepare_session(client, options, session)
 
     async def create(client: Client) -> Session:
-        return await session_of(client, options, None)
+        return await prepare_session(client, options, None)
 
     folders = [paths.opencode_config, paths.config, directory / ".opencode", directory / ".codeloop"]
     from codeloop.tui.start import run_terminal_ui
@@ -58,15 +59,16 @@ def show_terminal_ui(options: Options) -> int:
             theme_folders=tuple(folder / "themes" for folder in folders),
             prompt=" ".join(options.message).strip(),
             agent=options.agent,
-            model=model_of(options.model),
+            model=parse_model(options.model),
             thinking=options.thinking or None,
             server=options.attach or "",
-            command=_resuming(options),
+            command=_format_resume_command(options),
         )
     )
 
 
-def _resuming(options: Options) -> str:
-    if options.replay is not None:  # what a recording said is not gone on with
+def _format_resume_command(options: Options) -> str:
+    # What a recording said is not gone on with.
+    if options.replay is not None:
         return ""
     return f"codeloop attach {options.attach} --session" if options.attach else "codeloop --session"

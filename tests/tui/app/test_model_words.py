@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.recovery import CHECK_FIRST
-from codeloop.cli.output.tool_call import lines
+from codeloop.cli.output.tool_call import format_call
 from codeloop.client.export.html import as_html
 from codeloop.client.export.markdown import as_markdown
 from codeloop.model.testing.script import ScriptedAnswer
@@ -56,7 +56,7 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
         messages = await desk.client.call(SESSION_MESSAGES, ListMessages(session_id=session.session_id))
     parts = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
     for_model = " ".join(map(result, parts))
-    run = "\n".join(line for part in parts for line in lines(part, colour=False))
+    run = "\n".join(line for part in parts for line in format_call(part, colour=False))
     shown = (screen, run, as_markdown(found, messages), as_html(found, messages))
     assert len([words for words in FOR_THE_MODEL if words in for_model]) >= 7
     for words in FOR_THE_MODEL:

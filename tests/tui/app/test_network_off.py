@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.output.tool_call import lines
+from codeloop.cli.output.tool_call import format_call
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.operation import SESSION_MESSAGES
@@ -30,5 +30,5 @@ async def test_a_command_without_the_network_says_so_in_every_interface(tmp_path
     (part,) = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
     assert isinstance(part.state, ToolStateCompleted)
     assert NOTE in screen
-    assert NOTE in "\n".join(lines(part, colour=False))
+    assert NOTE in "\n".join(format_call(part, colour=False))
     assert part.state.metadata["notes"] == [NOTE]

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.chat.line_terminal import LineTerminal
-from codeloop.cli.chat.open_session import OpenSession, Send
+from codeloop.cli.chat.open_session import OpenSession, SendCall
 from codeloop.cli.options import Options
 from codeloop.cli.output.style import Look
 from codeloop.cli.questions.answerer import Answerer
-from codeloop.cli.target.selection import check_agent, check_model, choose_session, session_of
+from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
 from codeloop.client.link import ServerLost
 from codeloop.client.target import Target
 from codeloop.schema.api.session_requests import ListMessages
@@ -39,7 +39,7 @@ class LineConversation:
         self._target = target
         self._terminal = terminal
         self._answerer = Answerer(terminal if terminal.is_attended else None, auto=options.auto)
-        self._open: OpenSession | None = None
+        self._open_session: OpenSession | None = None
         self._idle = asyncio.Event()
         self._is_warned = False
         """Whether the next Ctrl-C ends the conversation."""
@@ -51,12 +51,12 @@ class LineConversation:
     @property
     def session(self) -> Session | None:
         """The session, if there is one yet."""
-        return self._open.session if self._open is not None else None
+        return self._open_session.session if self._open_session is not None else None
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn runs, whoever began it."""
-        return self._open is not None and self._open.is_busy
+        return self._open_session is not None and self._open_session.is_busy
 
     @property
     def location(self) -> str:
@@ -74,86 +74,86 @@ class LineConversation:
         await check_agent(client, self.options.agent)
         await check_model(client, self.options.model)
         if session is not None:
-            session = await session_of(client, self.options, session)
+            session = await prepare_session(client, self.options, session)
         loop = asyncio.get_running_loop()
         for number in list_end_signals():
             loop.add_signal_handler(number, self._interrupt if number == signal.SIGINT else self.leave)
-        self._terminal.lines.start()
+        self._terminal.lines.start_reading()
         try:
-            await self._begin(session)
-            while (line := await self._terminal.lines.take()) is not None:
+            await self._show_start(session)
+            while (line := await self._terminal.lines.take_line()) is not None:
                 self._is_warned = False
                 self._terminal.set_ready(is_ready=False)
                 try:
                     await take_line(self, line)
                 except CodeloopError as error:
                     self._show_failure(error)
-                self._update()
+                self._refresh_prompt()
                 if not self.is_attended:
                     await self._idle.wait()
         finally:
             await self._stop()
         return self._code
 
-    async def _begin(self, session: Session | None) -> None:
+    async def _show_start(self, session: Session | None) -> None:
         if self._target.link is not None:
             self._target.link.on_report = lambda text: self.say(f"codeloop: {text}", "yellow")
         for note in self._target.notes:
             self.say(note, "yellow")
         if self.is_attended:
             self.say(f"{self.location}  /help lists the commands, Ctrl-D leaves.")
-        await self.enter(session)
+        await self.switch_session(session)
         if first := " ".join(self.options.message).strip():
             self.say("\n".join(f"> {line}" for line in first.splitlines()), "cyan")
             self._terminal.lines.put(first)
         else:
-            self._update()
+            self._refresh_prompt()
 
     def say(self, text: str, look: Look = "dim") -> None:
         """Show lines."""
         self._terminal.say(text, look)
 
-    async def enter(self, session: Session | None, directory: str | None = None) -> None:
+    async def switch_session(self, session: Session | None, directory: str | None = None) -> None:
         """Continue with a session; None: with a new one, which the next prompt creates, maybe in another directory."""
         if directory is not None:
             self.client = self._target.client_at(directory)
-        if self._open is not None:
-            await self._open.stop()
-        self._open = None
+        if self._open_session is not None:
+            await self._open_session.stop()
+        self._open_session = None
         if session is not None:
             client = self._target.client_of(session)
             list_messages = ListMessages(session_id=session.id, limit=ATTACH_SHOWN.value)
             await self._terminal.show_transcript(session, await client.call(SESSION_MESSAGES, list_messages))
             await self._follow(session)
 
-    async def send(self, send: Send, text: str = "", message_id: str | None = None) -> None:
+    async def send(self, send: SendCall, text: str = "", message_id: str | None = None) -> None:
         """Send something that is answered when a turn ends, to a session that may have to be created.
 
         `text`: the prompt, which may have to wait; `message_id`: the id it will be stored under.
         """
-        session_open = self._open or await self._follow(await session_of(self.client, self.options, None))
+        open_session = self._open_session or await self._follow(await prepare_session(self.client, self.options, None))
         is_offline = self._target.link is not None and self._target.link.is_down
         if text and (is_offline or self.is_busy):
             self.say("  sent as soon as the server is back" if is_offline else "  queued")
-        await session_open.send(send, text, message_id)
+        await open_session.send(send, text, message_id)
 
     def leave(self) -> None:
         """End the conversation; a turn on a server goes on."""
         self._is_over = True
-        self._terminal.lines.end()
+        self._terminal.lines.end_input()
         self._idle.set()
 
     def _interrupt(self) -> None:
         """Drop what waits to be sent, and stop the turn; the second time, end the conversation."""
         if not self.is_attended:
             self._code = exit_codes.INTERRUPTED
-            self._terminal.lines.end()
-        elif count := self._terminal.lines.drop():
+            self._terminal.lines.end_input()
+        elif count := self._terminal.lines.drop_waiting():
             self.say(f"{count:,} lines that waited were dropped.", "yellow")
         if self._is_warned:
             self.leave()
-        elif self._open is not None and self._open.is_busy:
-            self._open.abort()
+        elif self._open_session is not None and self._open_session.is_busy:
+            self._open_session.abort()
             self.say("Stopping the turn; press Ctrl-C again to leave.", "yellow")
         elif self.is_attended:
             self.say("Press Ctrl-C again to leave, or use Ctrl-D or /exit.", "yellow")
@@ -161,25 +161,25 @@ class LineConversation:
 
     async def _follow(self, session: Session) -> OpenSession:
         self.client = self._target.client_of(session)
-        self._open = OpenSession(
+        self._open_session = OpenSession(
             self.client,
             session,
             self._terminal,
             self._answerer,
             on_failure=self._show_failure,
-            on_loss=self._end_if_lost,
-            on_change=self._update,
+            on_loss=self._end_after_loss,
+            on_change=self._refresh_prompt,
         )
-        await self._open.start()
-        return self._open
+        await self._open_session.start()
+        return self._open_session
 
-    def _end_if_lost(self, error: BaseException) -> None:
+    def _end_after_loss(self, error: BaseException) -> None:
         """End the conversation: nothing can be shown any more."""
         self._show_failure(error, is_end=True)
         self._code = exit_codes.ERROR
         self.leave()
 
-    def _resume(self, session: Session) -> str:
+    def _format_resume_hint(self, session: Session) -> str:
         again = f"codeloop attach {self.options.attach}" if self.options.attach else "codeloop"
         return f"Resume with: {again} --session {session.id}"
 
@@ -193,14 +193,14 @@ class LineConversation:
             return
         code, text = exit_codes.ERROR, f"codeloop: Unexpected error: {error!r}"
         if isinstance(error, CodeloopError):
-            code, text = exit_codes.of_error(error), f"codeloop: {error}"
+            code, text = exit_codes.choose_error_code(error), f"codeloop: {error}"
         self._code = code if not self.is_attended else self._code
         self._is_lost = isinstance(error, ServerLost)
         self.say(text, "red")
         if (is_end or self._is_lost) and self.session is not None and not self.is_attended:
-            self.say(self._resume(self.session), "red")
+            self.say(self._format_resume_hint(self.session), "red")
 
-    def _update(self, code: int = exit_codes.DONE) -> None:
+    def _refresh_prompt(self, code: int = exit_codes.DONE) -> None:
         """Show the prompt if nothing runs. `code`: that of a turn that has ended; in a pipe the last failure counts."""
         if not self.is_attended:
             self._code = code or self._code
@@ -215,9 +215,9 @@ class LineConversation:
         busy = ""
         if self.is_busy:
             busy = "The turn goes on there. " if self.options.attach else "The turn was stopped. "
-        self._terminal.lines.stop()
+        self._terminal.lines.stop_reading()
         self._terminal.set_ready(is_ready=False)
-        if self._open is not None:
-            await self._open.stop()
+        if self._open_session is not None:
+            await self._open_session.stop()
             if self.is_attended:
-                self.say(f"{busy}{self._resume(self._open.session)}")
+                self.say(f"{busy}{self._format_resume_hint(self._open_session.session)}")

@@ -1,17 +1,17 @@
 """A simple terminal, or pipes: what a conversation shows goes above the line that is typed."""
 
 from codeloop.cli.chat.typed_lines import TypedLines
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import Look, has_colour, paint
-from codeloop.cli.output.text import TextView
-from codeloop.cli.output.transcript import transcript
-from codeloop.cli.output.view import ViewAbove
-from codeloop.cli.questions.prompter import Draw
+from codeloop.cli.output.text_view import TextView
+from codeloop.cli.output.transcript import print_transcript
+from codeloop.cli.output.view import ViewAbovePrompt
+from codeloop.cli.questions.prompter import DrawCallback
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.message import Session
 
-PROMPT = "> "
+PROMPT_TEXT = "> "
 
 
 class LineTerminal:
@@ -21,7 +21,7 @@ class LineTerminal:
     share its last line.
     """
 
-    def __init__(self, answers: Output, notes: Output, *, is_attended: bool, thinking: bool) -> None:
+    def __init__(self, answers: OutputStream, notes: OutputStream, *, is_attended: bool, thinking: bool) -> None:
         self.lines = TypedLines(notes.end_prompt, joins_pastes=is_attended)
         self.is_attended = is_attended
         self._answers = answers
@@ -29,37 +29,38 @@ class LineTerminal:
         self._thinking = thinking
         self._question = ""
         self._is_ready = False
-        self._postponed: list[Draw] = []
+        self._postponed_draws: list[DrawCallback] = []
 
-    def view(self) -> ViewAbove:
+    def make_view(self) -> ViewAbovePrompt:
         """Make the view that prints a session's events above the prompt."""
-        return ViewAbove(TextView(self._answers, self._notes, thinking=self._thinking), self)
+        return ViewAbovePrompt(TextView(self._answers, self._notes, thinking=self._thinking), self)
 
     def say(self, text: str, look: Look = "dim") -> None:
         """Show lines, with nothing in them that could control the terminal."""
         painted_text = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
-        self.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))
+        self.write_above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))
 
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:
         """Show a session's last messages at a terminal."""
         if messages and self.is_attended:
-            await self._notes.drain()  # the transcript is written past this output
-            self.above(lambda: transcript(session, messages, thinking=self._thinking))
+            # The transcript is written past this output.
+            await self._notes.drain()
+            self.write_above(lambda: print_transcript(session, messages, thinking=self._thinking))
 
     def set_ready(self, *, is_ready: bool) -> None:
         """Show the prompt from now on, or do not: while a turn or a command runs there is none."""
         self._is_ready = is_ready
         self._show_bottom()
 
-    def above(self, draw: Draw, *, urgent: bool = True) -> None:
-        """Write above the prompt or the question; what is not `urgent` waits until the question is answered."""
-        if self._question and not urgent:
-            self._postponed.append(draw)
+    def write_above(self, draw: DrawCallback, *, is_urgent: bool = True) -> None:
+        """Write above the prompt or the question; what is not urgent waits until the question is answered."""
+        if self._question and not is_urgent:
+            self._postponed_draws.append(draw)
             return
         draw()
         self._show_bottom()
 
-    def flash(self, draw: Draw) -> None:
+    def write_if_idle(self, draw: DrawCallback) -> None:
         """Write unless the user is typing."""
         if not self._notes.has_prompt:
             draw()
@@ -69,19 +70,19 @@ class LineTerminal:
         self._question = question
         self._notes.write_prompt(question)
         try:
-            return await self.lines.answer()
+            return await self.lines.take_answer()
         finally:
             self._question = ""
-            while self._postponed:
-                self._postponed.pop(0)()
+            while self._postponed_draws:
+                self._postponed_draws.pop(0)()
 
-    def defer(self, line: str) -> bool:
+    def queue_command(self, line: str) -> bool:
         """Take a command as if no question stood there."""
         self.lines.put(line)
         return True
 
     def _show_bottom(self) -> None:
         """Write the question or the prompt again, if something was written where it stood."""
-        bottom = self._question or (PROMPT if self._is_ready and self.is_attended else "")
+        bottom = self._question or (PROMPT_TEXT if self._is_ready and self.is_attended else "")
         if bottom and not self._notes.has_prompt:
             self._notes.write_prompt(bottom)

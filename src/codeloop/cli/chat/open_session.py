@@ -7,12 +7,12 @@ from typing import Any
 
 from codeloop.cli import exit_codes
 from codeloop.cli.chat.line_terminal import LineTerminal
-from codeloop.cli.follow.follower import Callbacks, RunFollower
+from codeloop.cli.follow.follower import FollowCallbacks, SessionFollower
+from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.style import Look
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.run.turn import read_ending
-from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
@@ -23,9 +23,9 @@ from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.operation import ABORT
 from codeloop.schema.part import FilePart, TextPart
 
-Send = Callable[[Client, str], Coroutine[Any, Any, object]]
+SendCall = Callable[[Client, str], Coroutine[Any, Any, object]]
 """Sends something to a session, named by its id, and returns what the turn answers."""
-OnError = Callable[[BaseException], object]
+ErrorCallback = Callable[[BaseException], object]
 
 
 class OpenSession:
@@ -42,30 +42,30 @@ class OpenSession:
         terminal: LineTerminal,
         answerer: Answerer,
         *,
-        on_failure: OnError,
-        on_loss: OnError,
+        on_failure: ErrorCallback,
+        on_loss: ErrorCallback,
         on_change: Callable[[int], object],
     ) -> None:
         self.client = client
         self._answerer = answerer
         self._on_failure = on_failure
         self._on_change = on_change
-        self._prompts = _Prompts(session, terminal.say)
-        self._view = terminal.view()
-        callbacks = Callbacks(
+        self._prompts = _PromptDisplay(session, terminal.say)
+        self._view = terminal.make_view()
+        callbacks = FollowCallbacks(
             on_failure=lambda error: terminal.say(f"The question could not be answered: {error}", "red"),
             on_loss=on_loss,
-            on_event=self._prompts.take,
-            on_change=self._note_change,
+            on_event=self._prompts.handle_event,
+            on_change=self._handle_change,
         )
-        self._follower = RunFollower(client, session, self._view, answerer, callbacks)
+        self._follower = SessionFollower(client, session, self._view, answerer, callbacks)
         self._answer: MessageWithParts | None = None
         """The last answer that has not been summed up yet."""
         self._start_time: float | None = None
         """When it began to work (monotonic seconds); None while it does not."""
-        self._turns: set[asyncio.Task[Any]] = set()
+        self._turn_tasks: set[asyncio.Task[Any]] = set()
         """Calls that are answered when a turn ends."""
-        self._background: set[asyncio.Task[Any]] = set()
+        self._background_tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def session(self) -> Session:
@@ -75,7 +75,7 @@ class OpenSession:
     @property
     def is_busy(self) -> bool:
         """Whether a turn runs, whoever began it."""
-        return bool(self._turns) or self._follower.is_running
+        return bool(self._turn_tasks) or self._follower.is_running
 
     async def start(self) -> None:
         """Follow the session from now on."""
@@ -84,10 +84,10 @@ class OpenSession:
 
     async def stop(self) -> None:
         """Follow and wait no more; a turn on a server goes on."""
-        await stop_all([*self._turns, *self._background])
+        await cancel_all([*self._turn_tasks, *self._background_tasks])
         await self._follower.stop()
 
-    async def send(self, send: Send, text: str = "", message_id: str | None = None) -> None:
+    async def send(self, send: SendCall, text: str = "", message_id: str | None = None) -> None:
         """Send something that is answered when a turn ends.
 
         `text`: the prompt, shown when its turn comes after waiting. `message_id`: the id it will be stored under; then
@@ -98,33 +98,34 @@ class OpenSession:
         tasks: set[asyncio.Future[Any]] = set()
         if message_id is not None:
             tasks.add(self._prompts.expect(message_id, text if self._follower.is_running else ""))
-        turn = self._start(send(self.client, self.session.id), self._turns)
-        self._note_change()
+        turn = self._start_task(send(self.client, self.session.id), self._turn_tasks)
+        self._handle_change()
         if tasks:
             await asyncio.wait({turn, *tasks}, return_when=asyncio.FIRST_COMPLETED)
 
     def abort(self) -> None:
         """Ask for the end of the turn that runs."""
-        self._start(self.client.call(ABORT, SessionId(session_id=self.session.id)), self._background)
+        self._start_task(self.client.call(ABORT, SessionId(session_id=self.session.id)), self._background_tasks)
 
-    def _start(self, call: Coroutine[Any, Any, Any], group: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
+    def _start_task(self, call: Coroutine[Any, Any, Any], group: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
         task = asyncio.create_task(call)
         group.add(task)
-        task.add_done_callback(lambda task: self._take_result(task, group))
+        task.add_done_callback(lambda task: self._handle_result(task, group))
         return task
 
-    def _take_result(self, task: asyncio.Task[Any], group: set[asyncio.Task[Any]]) -> None:
+    def _handle_result(self, task: asyncio.Task[Any], group: set[asyncio.Task[Any]]) -> None:
         group.discard(task)
-        report(task, self._on_failure)
-        if group is self._background or task.cancelled():
+        report_failure(task, self._on_failure)
+        if group is self._background_tasks or task.cancelled():
             return
         if task.exception() is None and isinstance(task.result(), MessageWithParts):
             self._answer = task.result()
-        if not self._turns and self._follower.is_running:  # the event that ends the turn may be lost
-            self._start(self._follower.settle(), self._background)
-        self._note_change()
+        # The event that ends the turn may be lost.
+        if not self._turn_tasks and self._follower.is_running:
+            self._start_task(self._follower.confirm_end(), self._background_tasks)
+        self._handle_change()
 
-    def _note_change(self) -> None:
+    def _handle_change(self) -> None:
         """Sum up a turn that is over."""
         code = exit_codes.DONE
         if self.is_busy:
@@ -135,17 +136,18 @@ class OpenSession:
 
     def _sum_up(self) -> int:
         ending = read_ending(self._answer, self._answerer.refusals)
-        if ending.reason == "aborted" or ending.message == self._prompts.error:  # which is on the screen already
+        # Which is on the screen already.
+        if ending.reason == "aborted" or ending.message == self._prompts.error:
             ending = ending._replace(message="")
         seconds = time.monotonic() - self._start_time if self._start_time is not None else 0.0
-        outcome = self._follower.tally.outcome(ending, session_id=self.session.id, seconds=seconds)
+        outcome = self._follower.tally.make_outcome(ending, session_id=self.session.id, seconds=seconds)
         self._follower.tally = Tally(self.session)
         self._answer, self._start_time, self._prompts.error, self._answerer.refusals = None, None, "", 0
         self._view.finish(outcome)
         return outcome.exit_code
 
 
-class _Prompts:
+class _PromptDisplay:
     """Shows a prompt when its turn comes after waiting, or when another client sent it.
 
     `session`: as last seen; `error`: the last one of the session that was shown.
@@ -155,20 +157,20 @@ class _Prompts:
         self.session = session
         self.error = ""
         self._say = say
-        self._waiting: dict[str, str] = {}
+        self._waiting_texts: dict[str, str] = {}
         """Our prompts that wait for the model, by message id."""
-        self._storing: dict[str, asyncio.Future[None]] = {}
+        self._stored_futures: dict[str, asyncio.Future[None]] = {}
         self._prompts_of_others: set[str] = set()
         self._shown_ids: set[str] = set()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._storing[message_id] = future
-        self._waiting[message_id] = text
+        self._stored_futures[message_id] = future
+        self._waiting_texts[message_id] = text
         return future
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Take in an event of the session."""
         match event:
             case SessionUpdated(properties=p):
@@ -176,18 +178,19 @@ class _Prompts:
             case SessionDeleted():
                 self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                future = self._storing.pop(p.info.id, None)
+                future = self._stored_futures.pop(p.info.id, None)
                 if future is not None and not future.done():
                     future.set_result(None)
-                elif future is None and p.info.id not in self._waiting:
+                elif future is None and p.info.id not in self._waiting_texts:
                     self._prompts_of_others.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                if text := self._waiting.get(p.info.parent_id):
-                    self._waiting[p.info.parent_id] = ""
+                if text := self._waiting_texts.get(p.info.parent_id):
+                    self._waiting_texts[p.info.parent_id] = ""
                     self._say(f"> {text}", "cyan")
-            case PartUpdated(properties=p) if self._waiting.get(p.part.message_id):
-                if isinstance(p.part, TextPart) and not p.part.synthetic:  # one that waits may be changed
-                    self._waiting[p.part.message_id] = p.part.text
+            case PartUpdated(properties=p) if self._waiting_texts.get(p.part.message_id):
+                # One that waits may be changed.
+                if isinstance(p.part, TextPart) and not p.part.synthetic:
+                    self._waiting_texts[p.part.message_id] = p.part.text
             case PartUpdated(properties=p) if (
                 p.part.message_id in self._prompts_of_others and p.part.id not in self._shown_ids
             ):

@@ -7,8 +7,8 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.cli.chat.conversation import LineConversation
-from codeloop.cli.run.send import Sending, send
-from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
+from codeloop.cli.run.send import OutgoingMessage, send_message
+from codeloop.cli.target.selection import check_agent, check_model, find_session, parse_model, set_profile
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.client.numbers import format_cost, format_time
@@ -54,8 +54,8 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, Profile
 from codeloop.schema.wire import replace
 
-WIDTH = 70
-BUSY = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
+TITLE_CHARS = 70
+BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
 
 
 class LineCommand(Struct, frozen=True):
@@ -69,47 +69,49 @@ class LineCommand(Struct, frozen=True):
     text: str = ""
 
 
-async def take_line(chat: LineConversation, line: str) -> None:
+async def run_line(chat: LineConversation, line: str) -> None:
     """Do what a line says. Raises CodeloopError if that is refused."""
     if line.startswith("/"):
         name, _, words = line[1:].partition(" ")
-        await _slash(chat, name, words.strip())
+        await _run_slash_command(chat, name, words.strip())
     elif line.startswith("!") and (command := line[1:].strip()):
         agent = chat.options.agent or (chat.session.agent if chat.session else None)
         if chat.is_busy:
-            raise UsageProblem(BUSY)
-        shell = RunShell(session_id="", command=command, agent=agent, model=model_of(chat.options.model))
+            raise UsageProblem(BUSY_MESSAGE)
+        shell = RunShell(session_id="", command=command, agent=agent, model=parse_model(chat.options.model))
         await chat.send(lambda client, session: client.call(SESSION_SHELL, replace(shell, session_id=session)))
     elif line.strip():
-        await _prompt(chat, line)
+        await _send_prompt(chat, line)
 
 
-async def _prompt(chat: LineConversation, line: str, goal: Goal | None = None) -> None:
+async def _send_prompt(chat: LineConversation, line: str, goal: Goal | None = None) -> None:
     parts = [TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))]
-    await _send(chat, line, Sending(parts, chat.is_attended, goal=goal))
+    await _send_message(chat, line, OutgoingMessage(parts, chat.is_attended, goal=goal))
 
 
-async def _send(chat: LineConversation, text: str, sending: Sending) -> None:
+async def _send_message(chat: LineConversation, text: str, sending: OutgoingMessage) -> None:
     message_id, options = new_id("msg"), chat.options
-    await chat.send(lambda client, session: send(client, session, message_id, options, sending), text, message_id)
+    await chat.send(
+        lambda client, session: send_message(client, session, message_id, options, sending), text, message_id
+    )
 
 
-async def _memory(chat: LineConversation, _words: str) -> None:
+async def _show_memory(chat: LineConversation, _words: str) -> None:
     chat.say("\n".join(memory_lines(await chat.client.call(MEMORY_LIST, NoArguments()))))
 
 
-async def _goal(chat: LineConversation, words: str) -> None:
+async def _pursue_goal(chat: LineConversation, words: str) -> None:
     text, goal = parse_goal(words)
     if chat.is_busy:
-        raise UsageProblem(BUSY)
-    await _prompt(chat, text, goal)
+        raise UsageProblem(BUSY_MESSAGE)
+    await _send_prompt(chat, text, goal)
 
 
-async def _slash(chat: LineConversation, name: str, words: str) -> None:
+async def _run_slash_command(chat: LineConversation, name: str, words: str) -> None:
     shared = BY_ANY_NAME.get(name)
-    command_name = shared.name if shared is not None and name not in COMMANDS else name
-    if (row := COMMANDS.get(command_name)) is not None:
-        if words and not _arguments(command_name, row):
+    command_name = shared.name if shared is not None and name not in LINE_COMMANDS else name
+    if (row := LINE_COMMANDS.get(command_name)) is not None:
+        if words and not _describe_arguments(command_name, row):
             raise UsageProblem(f"/{name} takes no words. To say this to the model, put a space first.")
         await row.run(chat, words)
         return
@@ -117,24 +119,25 @@ async def _slash(chat: LineConversation, name: str, words: str) -> None:
     if name not in commands and shared is not None:
         raise UsageProblem(f"/{name} ({shared.title}) needs the terminal UI: start codeloop without --plain.")
     if name not in commands:
-        close = format_suggestion(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
+        close = format_suggestion(f"/{each}" for each in similar_names(name, [*LINE_COMMANDS, *commands]))
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
-    await _send(chat, f"/{name} {words}".rstrip(), Sending([], chat.is_attended, name, words))
+    await _send_message(chat, f"/{name} {words}".rstrip(), OutgoingMessage([], chat.is_attended, name, words))
 
 
-def _arguments(name: str, row: LineCommand) -> str:
+def _describe_arguments(name: str, row: LineCommand) -> str:
     return BY_NAME[name].arguments if row.arguments is None else row.arguments
 
 
-async def _help(chat: LineConversation, _words: str) -> None:
+async def _show_help(chat: LineConversation, _words: str) -> None:
     rows = [
-        (f"/{name} {_arguments(name, row)}".rstrip(), row.text or BY_NAME[name].title) for name, row in COMMANDS.items()
+        (f"/{name} {_describe_arguments(name, row)}".rstrip(), row.text or BY_NAME[name].title)
+        for name, row in LINE_COMMANDS.items()
     ]
     rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
     commands = await chat.client.call(COMMAND_LIST, NoArguments())
-    rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in COMMANDS]
+    rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in LINE_COMMANDS]
     wide = max(len(name) for name, _ in rows)
     room = max(shutil.get_terminal_size().columns - wide - 5, 20)
     chat.say("\n".join(f"  {name.ljust(wide)}  {one_line(text, room)}".rstrip() for name, text in rows))
@@ -142,34 +145,34 @@ async def _help(chat: LineConversation, _words: str) -> None:
 
 
 async def _start_new(chat: LineConversation, words: str) -> None:
-    await chat.enter(None)
+    await chat.switch_session(None)
     if words:
-        await take_line(chat, words)
+        await run_line(chat, words)
     else:
         chat.say("The next prompt starts a new session.")
 
 
-async def _sessions(chat: LineConversation, _words: str) -> None:
+async def _list_sessions(chat: LineConversation, _words: str) -> None:
     sessions = await chat.client.call(
         SESSION_LIST, ListSessions(scope="project", roots=True, limit=ATTACH_LISTED.value)
     )
     own = chat.session.id if chat.session else ""
     several = len({row.directory for row in sessions}) > 1
     lines = [
-        f"{'*' if row.id == own else ' '} {row.id}  {format_time(row.time.updated)}  {one_line(row.title, WIDTH)}"
+        f"{'*' if row.id == own else ' '} {row.id}  {format_time(row.time.updated)}  {one_line(row.title, TITLE_CHARS)}"
         + (f"  {row.directory}" if several else "")
         for row in sessions
     ]
     chat.say("\n".join(lines) or "No sessions yet.")
 
 
-async def _session(chat: LineConversation, words: str) -> None:
+async def _switch_session(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name one: /session ID. /sessions lists them.")
-    await chat.enter(await find(chat.client, words))
+    await chat.switch_session(await find_session(chat.client, words))
 
 
-async def _agent(chat: LineConversation, words: str) -> None:
+async def _choose_agent(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them.")
     await check_agent(chat.client, words)
@@ -177,7 +180,7 @@ async def _agent(chat: LineConversation, words: str) -> None:
     chat.say(f"The next prompts use agent {words}.")
 
 
-async def _model(chat: LineConversation, words: str) -> None:
+async def _choose_model(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem(
             "Name one: /model PROVIDER/MODEL. /status shows which one answers, `codeloop models` lists them."
@@ -187,9 +190,9 @@ async def _model(chat: LineConversation, words: str) -> None:
     chat.say(f"The next prompts use {words}.")
 
 
-async def _profile(chat: LineConversation, words: str) -> None:
+async def _choose_profile(chat: LineConversation, words: str) -> None:
     if not words:
-        session = await _current(chat) if chat.session is not None else None
+        session = await _load_session(chat) if chat.session is not None else None
         current = (session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile
         chat.say(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
@@ -201,17 +204,17 @@ async def _profile(chat: LineConversation, words: str) -> None:
         )
     chat.options = replace(chat.options, profile=profile)
     if chat.session is not None:
-        await with_profile(chat.client, await _current(chat), profile)
+        await set_profile(chat.client, await _load_session(chat), profile)
     chat.say(f"From the next call on, profile {profile} holds in this session.")
 
 
-async def _undo(chat: LineConversation, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
+async def _undo_turn(chat: LineConversation, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
     warn = partial(chat.say, look="red")
-    await change(chat.client, await _current(chat), dry_run=False, say=chat.say, warn=warn)
+    await change(chat.client, await _load_session(chat), dry_run=False, say=chat.say, warn=warn)
 
 
-async def _compact(chat: LineConversation, _words: str) -> None:
-    session = await _current(chat)
+async def _summarize_session(chat: LineConversation, _words: str) -> None:
+    session = await _load_session(chat)
     if session.model is None:
         raise UsageProblem("There is nothing to summarize yet.")
     provider_id, model_id = session.model.provider_id, session.model.id
@@ -222,13 +225,13 @@ async def _compact(chat: LineConversation, _words: str) -> None:
     await chat.send(send)
 
 
-async def _status(chat: LineConversation, _words: str) -> None:
+async def _show_status(chat: LineConversation, _words: str) -> None:
     lines = [chat.location]
     agent, model = chat.options.agent, chat.options.model
     if chat.session is not None:
-        session = await _current(chat)
+        session = await _load_session(chat)
         lines.append(
-            f"{session.id}  {one_line(session.title, WIDTH)}  {format_cost(session.cost or 0, session.tokens)}"
+            f"{session.id}  {one_line(session.title, TITLE_CHARS)}  {format_cost(session.cost or 0, session.tokens)}"
         )
         agent = agent or session.agent
         if model is None and session.model is not None:
@@ -238,11 +241,11 @@ async def _status(chat: LineConversation, _words: str) -> None:
     chat.say("\n".join(lines))
 
 
-async def _queue(chat: LineConversation, words: str) -> None:
-    session = await _current(chat)
+async def _edit_queue(chat: LineConversation, words: str) -> None:
+    session = await _load_session(chat)
     waiting = await chat.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
     if not words:
-        lines = (f"  {at} {one_line(_text(row), WIDTH)}" for at, row in enumerate(waiting, 1))
+        lines = (f"  {at} {one_line(_join_text(row), TITLE_CHARS)}" for at, row in enumerate(waiting, 1))
         chat.say("\n".join(lines) or "No prompts are queued.")
         return
     action, _, arguments = words.partition(" ")
@@ -264,17 +267,17 @@ async def _queue(chat: LineConversation, words: str) -> None:
     chat.say("Changed.")
 
 
-async def _context(chat: LineConversation, _words: str) -> None:
-    session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _current(chat)).id))
+async def _show_context(chat: LineConversation, _words: str) -> None:
+    session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _load_session(chat)).id))
     chat.say("\n".join(context_lines(session_context)))
 
 
-async def _cost(chat: LineConversation, _words: str) -> None:
-    session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _current(chat)).id))
+async def _show_cost(chat: LineConversation, _words: str) -> None:
+    session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _load_session(chat)).id))
     chat.say("\n".join(cost_lines(session_cost)))
 
 
-async def _permissions(chat: LineConversation, words: str) -> None:
+async def _show_permissions(chat: LineConversation, words: str) -> None:
     action, _, name = words.partition(" ")
     if action == "revoke" and name:
         await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
@@ -287,34 +290,34 @@ async def _permissions(chat: LineConversation, words: str) -> None:
         chat.say("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, query))))
 
 
-async def _find(chat: LineConversation, words: str) -> None:
+async def _find_text(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name the text: /find TEXT.")
-    result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _current(chat)).id, query=words))
+    result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _load_session(chat)).id, query=words))
     rows = [
-        f"  {format_time(each.created)}  {each.tool or each.kind:10} {one_line(each.text, WIDTH * 2)}"
+        f"  {format_time(each.created)}  {each.tool or each.kind:10} {one_line(each.text, TITLE_CHARS * 2)}"
         for each in result.found[-ATTACH_LISTED.value :]
     ]
     chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
-async def _enter_waiting(chat: LineConversation, _words: str) -> None:
-    await chat.enter(await find_waiting(chat.client, {chat.session.id} if chat.session else ()))
+async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
+    await chat.switch_session(await find_waiting(chat.client, {chat.session.id} if chat.session else ()))
 
 
-async def _worktree(chat: LineConversation, words: str) -> None:
+async def _use_worktree(chat: LineConversation, words: str) -> None:
     if is_verb(words):
         chat.say("\n".join(await run_worktree(chat.client, words)))
         return
     name, _, prompt = words.partition(" ")
     tree, is_new = await enter_worktree(chat.client, name)
-    await chat.enter(None, tree.directory)
+    await chat.switch_session(None, tree.directory)
     chat.say("\n".join(made_lines(tree, is_new=is_new)))
     if prompt.strip():
-        await take_line(chat, prompt.strip())
+        await run_line(chat, prompt.strip())
 
 
-async def _mcp(chat: LineConversation, words: str) -> None:
+async def _manage_mcp_servers(chat: LineConversation, words: str) -> None:
     """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` ends it with the browser's last address."""
     match words.split(maxsplit=2):
         case []:
@@ -340,44 +343,44 @@ def _describe_status(name: str, status: MCPStatus) -> str:
     return f"{status.state or status.status}{without}{more}"
 
 
-async def _exit(chat: LineConversation, _words: str) -> None:
+async def _leave(chat: LineConversation, _words: str) -> None:
     chat.leave()
 
 
-async def _current(chat: LineConversation) -> Session:
+async def _load_session(chat: LineConversation) -> Session:
     """Return the session as it is now. Raises UsageProblem if there is none yet."""
     if chat.session is None:
         raise UsageProblem("There is no session yet; it starts with the first prompt.")
     return await chat.client.call(SESSION_GET, SessionId(session_id=chat.session.id))
 
 
-def _text(message: MessageWithParts) -> str:
+def _join_text(message: MessageWithParts) -> str:
     return " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
 
 
-COMMANDS: dict[str, LineCommand] = {
-    "help": LineCommand(_help, text="List the commands"),
+LINE_COMMANDS: dict[str, LineCommand] = {
+    "help": LineCommand(_show_help, text="List the commands"),
     "new": LineCommand(_start_new),
-    "sessions": LineCommand(_sessions, text="List this project's sessions"),
-    "session": LineCommand(_session, "ID", "Switch session"),
-    "agents": LineCommand(_agent, "NAME"),
-    "models": LineCommand(_model, "PROVIDER/MODEL"),
-    "profile": LineCommand(_profile),
-    "goal": LineCommand(_goal),
-    "undo": LineCommand(_undo),
-    "redo": LineCommand(partial(_undo, change=redo_last)),
-    "compact": LineCommand(_compact),
-    "context": LineCommand(_context),
-    "cost": LineCommand(_cost),
-    "memory": LineCommand(_memory),
-    "permissions": LineCommand(_permissions, "[revoke ID]"),
-    "find": LineCommand(_find, "TEXT"),
-    "next": LineCommand(_enter_waiting),
-    "worktree": LineCommand(_worktree),
-    "status": LineCommand(_status),
-    "queue": LineCommand(_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),
-    "mcp": LineCommand(_mcp, "[auth NAME [ADDRESS]]"),
-    "exit": LineCommand(_exit),
+    "sessions": LineCommand(_list_sessions, text="List this project's sessions"),
+    "session": LineCommand(_switch_session, "ID", "Switch session"),
+    "agents": LineCommand(_choose_agent, "NAME"),
+    "models": LineCommand(_choose_model, "PROVIDER/MODEL"),
+    "profile": LineCommand(_choose_profile),
+    "goal": LineCommand(_pursue_goal),
+    "undo": LineCommand(_undo_turn),
+    "redo": LineCommand(partial(_undo_turn, change=redo_last)),
+    "compact": LineCommand(_summarize_session),
+    "context": LineCommand(_show_context),
+    "cost": LineCommand(_show_cost),
+    "memory": LineCommand(_show_memory),
+    "permissions": LineCommand(_show_permissions, "[revoke ID]"),
+    "find": LineCommand(_find_text, "TEXT"),
+    "next": LineCommand(_enter_waiting_session),
+    "worktree": LineCommand(_use_worktree),
+    "status": LineCommand(_show_status),
+    "queue": LineCommand(_edit_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),
+    "mcp": LineCommand(_manage_mcp_servers, "[auth NAME [ADDRESS]]"),
+    "exit": LineCommand(_leave),
 }
 """What can be done without a screen. `session` and `queue` are in no table of the screen's.
 

@@ -13,53 +13,53 @@ import click
 
 from codeloop.cli.chat.conversation import LineConversation
 from codeloop.cli.chat.line_terminal import LineTerminal
-from codeloop.cli.chat.slash_commands import take_line
-from codeloop.cli.completion.similar import NO_PROMPT, find_commands
+from codeloop.cli.chat.slash_commands import run_line
 from codeloop.cli.options import Options
-from codeloop.cli.output.streams import Outlet, standard
-from codeloop.cli.target.target import OpenTarget, asks_trust
+from codeloop.cli.output.streams import OutputQueue, open_standard_streams
+from codeloop.cli.suggestions import COMMAND_WORDS, find_similar_commands
+from codeloop.cli.target.open_target import OpenTarget, make_trust_prompt
 from codeloop.kit.small_files import expand_user_path
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 
-COMMAND = re.compile(r"[a-z][a-z-]*")
-PATH = re.compile(r"\.{0,2}/|~|\.{1,2}$")
+COMMAND_PATTERN = re.compile(r"[a-z][a-z-]*")
+PATH_PATTERN = re.compile(r"\.{0,2}/|~|\.{1,2}$")
 
 
-def begin(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> int:
+def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> int:
     """Hold a conversation as the words and options of the command line say, and return the exit code.
 
     `is_prompt`: the words are the prompt, whatever they look like. Raises CodeloopError if it can't begin.
     """
     words, text = context.args, flags["prompt"]
     if text is not None:
-        directory, prompt = directory_of(words), [text]
+        directory, prompt = find_directory(words), [text]
     else:
-        directory, prompt = (None, list(words)) if is_prompt else read_words(words, context)
+        directory, prompt = (None, list(words)) if is_prompt else split_words(words, context)
     if directory is not None and flags.get("directory"):
         raise UsageProblem(f"{directory} and --dir name two directories. Leave one of them out.")
     values: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
     del values["prompt"]
     options = Options(message=tuple(prompt), **values)
     if options.worktree is not None or options.base is not None:
-        from codeloop.cli.target.worktree import in_worktree, split_worktree
+        from codeloop.cli.target.worktree import move_to_worktree, separate_prompt
 
-        options = split_worktree(options)
-        options = in_worktree(options) if has_terminal() else options
-    if not has_terminal():
+        options = separate_prompt(options)
+        options = move_to_worktree(options) if is_interactive() else options
+    if not is_interactive():
         from codeloop.cli.run.start import run_once
 
         return run_once(options)
-    if has_screen(options):
+    if can_show_terminal_ui(options):
         from codeloop.cli.terminal_ui import show_terminal_ui
 
         return show_terminal_ui(options)
-    from codeloop.cli.target.conversation import open_conversation
+    from codeloop.cli.target.conversation_target import open_conversation
 
-    return asyncio.run(converse(options, open_conversation))
+    return asyncio.run(hold_conversation(options, open_conversation))
 
 
-def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | None, list[str]]:
+def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | None, list[str]]:
     """Return the directory that the words name, if any, and the words of the prompt.
 
     Raises UsageProblem for what is probably a mistyped command, or a directory that does not exist.
@@ -69,23 +69,24 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     first, others = words[0], list(words[1:])
     path = expand_user_path(first)
     is_one = not any(map(str.isspace, first))
-    is_path = is_one and PATH.match(first) is not None
+    is_path = is_one and PATH_PATTERN.match(first) is not None
     if (is_path or not others or (is_one and len(others) == 1 and " " in others[0])) and path.is_dir():
         return path, others
     as_prompt = f"To send it as a prompt: codeloop -- {shlex.join(words)}"
-    is_command = first.startswith("/") and "/" not in first[1:]  # `/init` is a command of the conversation
+    # `/init` is a command of the conversation.
+    is_command = first.startswith("/") and "/" not in first[1:]
     if not is_command and (is_path or (is_one and not others and ("/" in first or path.exists()))):
         kind = "is a file" if path.exists() else "does not exist"
         raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
-    if COMMAND.fullmatch(first) is None:
+    if COMMAND_PATTERN.fullmatch(first) is None:
         return None, list(words)
     commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
     if first in commands:
         raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
-    if others and (first not in NO_PROMPT or len(others) > 1):
+    if others and (first not in COMMAND_WORDS or len(others) > 1):
         close = [f"codeloop {name}" for name in find_similar(first, commands, most_edits=1)]
     else:
-        close = find_commands(context, first, parts=True)
+        close = find_similar_commands(context, first, parts=True)
     if close or not others:
         raise UsageProblem(
             f"Unknown command: {first}.{format_suggestion(close)} `codeloop --help` lists them. {as_prompt}"
@@ -93,7 +94,7 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     return None, list(words)
 
 
-def directory_of(words: Sequence[str]) -> Path | None:
+def find_directory(words: Sequence[str]) -> Path | None:
     """Return the directory that the words next to `--prompt` name, if there are any. Raises UsageProblem."""
     if not words:
         return None
@@ -103,27 +104,27 @@ def directory_of(words: Sequence[str]) -> Path | None:
     return path
 
 
-async def converse(options: Options, open_target: OpenTarget) -> int:
+async def hold_conversation(options: Options, open_target: OpenTarget) -> int:
     """Hold a conversation and return the exit code. Raises CodeloopError if it can't begin."""
-    outlet = Outlet(asyncio.get_running_loop())
-    stdout, stderr = standard(outlet)
-    is_attended = has_terminal()
+    output_queue = OutputQueue(asyncio.get_running_loop())
+    stdout, stderr = open_standard_streams(output_queue)
+    is_attended = is_interactive()
     notes = stdout if is_attended else stderr
     terminal = LineTerminal(stdout, notes, is_attended=is_attended, thinking=options.thinking)
     try:
-        async with open_target(options, asks_trust(stdout if is_attended else None)) as target:
-            code = await LineConversation(target, options, terminal).run(take_line)
-            await outlet.drain()
+        async with open_target(options, make_trust_prompt(stdout if is_attended else None)) as target:
+            code = await LineConversation(target, options, terminal).run(run_line)
+            await output_queue.drain()
             return code
     finally:
-        outlet.abandon()
+        output_queue.abandon()
 
 
-def has_terminal() -> bool:
+def is_interactive() -> bool:
     """Return whether a user sits at stdin and stdout."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
-def has_screen(options: Options) -> bool:
+def can_show_terminal_ui(options: Options) -> bool:
     """Return whether the terminal UI can be shown, and the user wants it."""
-    return has_terminal() and sys.stderr.isatty() and not options.plain and os.environ.get("TERM", "dumb") != "dumb"
+    return is_interactive() and sys.stderr.isatty() and not options.plain and os.environ.get("TERM", "dumb") != "dumb"

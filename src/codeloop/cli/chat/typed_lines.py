@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 
-LINE_FOLLOWED = 0.005
+PASTE_GAP = 0.005
 """Seconds after a line in which another one is pasted with it."""
 PASTE_PAUSE = 0.2
 """Seconds without input after which a paste is over: lines over a network come in pieces."""
@@ -21,16 +21,16 @@ class TypedLines:
     def __init__(self, on_enter: Callable[[], object], *, joins_pastes: bool) -> None:
         self._on_enter = on_enter
         self._joins_pastes = joins_pastes
-        self._waiting: deque[str | None] = deque()
-        self._arrival = asyncio.Event()
+        self._waiting_lines: deque[str | None] = deque()
+        self._line_arrived = asyncio.Event()
         self._answer: asyncio.Future[str | None] | None = None
         self._partial_line = b""
-        self._paste: list[str] = []
+        self._paste_lines: list[str] = []
         """Lines that others may follow at once."""
         self._paste_timer: asyncio.TimerHandle | None = None
-        self._unwatch: Callable[[], object] = lambda: None
+        self._stop_watching: Callable[[], object] = lambda: None
 
-    def start(self) -> None:
+    def start_reading(self) -> None:
         """Start reading stdin."""
         if sys.stdin is None:
             self.put(None)
@@ -38,34 +38,35 @@ class TypedLines:
         loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
         try:
             loop.add_reader(descriptor, self._read, descriptor)
-            self._unwatch = lambda: loop.remove_reader(descriptor)
-        except OSError:  # a file of the disk is always ready
+            self._stop_watching = lambda: loop.remove_reader(descriptor)
+        except OSError:
+            # A file of the disk is always ready.
             while self._read(descriptor):
                 pass
 
-    def stop(self) -> None:
+    def stop_reading(self) -> None:
         """Stop reading."""
-        self._unwatch()
-        self._unwatch = lambda: None
+        self._stop_watching()
+        self._stop_watching = lambda: None
 
     def put(self, line: str | None) -> None:
         """Add a line: the answer to a waiting question, else one to take."""
         if (answer := self._open_answer) is not None:
             answer.set_result(line)
         else:
-            self._waiting.append(line)
-            self._arrival.set()
+            self._waiting_lines.append(line)
+            self._line_arrived.set()
 
-    async def take(self) -> str | None:
+    async def take_line(self) -> str | None:
         """Return the next line; None once the input has ended."""
-        while not self._waiting:
-            self._arrival.clear()
-            await self._arrival.wait()
-        return self._waiting[0] if self._waiting[0] is None else self._waiting.popleft()
+        while not self._waiting_lines:
+            self._line_arrived.clear()
+            await self._line_arrived.wait()
+        return self._waiting_lines[0] if self._waiting_lines[0] is None else self._waiting_lines.popleft()
 
-    async def answer(self) -> str | None:
+    async def take_answer(self) -> str | None:
         """Return the next line as an answer; None once the input has ended."""
-        if self._waiting and self._waiting[-1] is None:
+        if self._waiting_lines and self._waiting_lines[-1] is None:
             return None
         self._answer = asyncio.get_running_loop().create_future()
         try:
@@ -73,18 +74,18 @@ class TypedLines:
         finally:
             self._answer = None
 
-    def drop(self) -> int:
+    def drop_waiting(self) -> int:
         """Drop the lines that wait, and return how many they were; the end of the input stays."""
-        count = len(self._paste) + sum(line is not None for line in self._waiting)
-        self._waiting = deque(line for line in self._waiting if line is None)
-        self._paste = []
+        count = len(self._paste_lines) + sum(line is not None for line in self._waiting_lines)
+        self._waiting_lines = deque(line for line in self._waiting_lines if line is None)
+        self._paste_lines = []
         return count
 
-    def end(self) -> None:
+    def end_input(self) -> None:
         """Drop what waits and end the input; a question still waits for its answer."""
-        self._waiting.clear()
-        self._waiting.append(None)
-        self._arrival.set()
+        self._waiting_lines.clear()
+        self._waiting_lines.append(None)
+        self._line_arrived.set()
 
     @property
     def _open_answer(self) -> asyncio.Future[str | None] | None:
@@ -94,7 +95,8 @@ class TypedLines:
         """Take what is there; return False at the end."""
         try:
             data = os.read(descriptor, 65_536)
-        except OSError:  # the terminal is gone
+        except OSError:
+            # The terminal is gone.
             data = b""
         *complete, self._partial_line = (self._partial_line + data).split(b"\n")
         for line in complete if data else filter(None, [*complete, self._partial_line]):
@@ -102,7 +104,7 @@ class TypedLines:
             self._add(line.decode("utf-8", "replace").removesuffix("\r"))
         if not data:
             self._finish_paste()
-            self.stop()
+            self.stop_reading()
             self.put(None)
         return bool(data)
 
@@ -112,13 +114,13 @@ class TypedLines:
             return
         if self._paste_timer is not None:
             self._paste_timer.cancel()
-        self._paste.append(line)
-        seconds = PASTE_PAUSE if len(self._paste) > 1 else LINE_FOLLOWED
+        self._paste_lines.append(line)
+        seconds = PASTE_PAUSE if len(self._paste_lines) > 1 else PASTE_GAP
         self._paste_timer = asyncio.get_running_loop().call_later(seconds, self._finish_paste)
 
     def _finish_paste(self) -> None:
         """Hand over the lines that came at once."""
-        lines, self._paste = self._paste, []
+        lines, self._paste_lines = self._paste_lines, []
         if lines and self._open_answer is not None:
             self.put(lines.pop(0))
         if lines:

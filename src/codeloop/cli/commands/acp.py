@@ -10,22 +10,31 @@ from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.editor_terminal import EditorTerminals
 from codeloop.cli.bootstrap import list_end_signals
-from codeloop.cli.options import CONFIG, LOG_LEVEL, MODEL, OFFLINE, PRINT_LOGS, PROFILE, TRUST, Options
-from codeloop.cli.target.log import log_of
+from codeloop.cli.options import (
+    CONFIG_OPTION,
+    LOG_LEVEL_OPTION,
+    MODEL_OPTION,
+    OFFLINE_OPTION,
+    PRINT_LOGS_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+    Options,
+)
+from codeloop.cli.target.log import open_log
 from codeloop.client.client import Client
 
 if TYPE_CHECKING:
-    from codeloop.cli.target.editor import EditorProjects
+    from codeloop.cli.target.editor_projects import EditorProjects
 
 
 @click.command("acp")
-@MODEL
-@PROFILE
-@TRUST
-@OFFLINE
-@CONFIG
-@LOG_LEVEL
-@PRINT_LOGS
+@MODEL_OPTION
+@PROFILE_OPTION
+@TRUST_OPTION
+@OFFLINE_OPTION
+@CONFIG_OPTION
+@LOG_LEVEL_OPTION
+@PRINT_LOGS_OPTION
 @click.option(
     "--protocol",
     type=click.IntRange(1, 2),
@@ -43,16 +52,16 @@ def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> N
     Sessions are those of the terminal UI and of every other client. Ends when stdin ends.
     """
     if login:
-        from codeloop.cli.commands.auth import auth
+        from codeloop.cli.commands.access.auth import auth
 
         auth.main(["login"], prog_name="codeloop auth")
         return
     options = Options(message=(), **flags)
-    with log_of(options), suppress(asyncio.CancelledError):
-        asyncio.run(_until_signal(options, protocol, in_terminals=editor_terminal))
+    with open_log(options), suppress(asyncio.CancelledError):
+        asyncio.run(_serve_until_signal(options, protocol, in_terminals=editor_terminal))
 
 
-async def _until_signal(options: Options, protocol: int, *, in_terminals: bool) -> None:
+async def _serve_until_signal(options: Options, protocol: int, *, in_terminals: bool) -> None:
     """Serve; a signal ends it as the end of stdin does."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     for number in list_end_signals():
@@ -63,8 +72,9 @@ async def _until_signal(options: Options, protocol: int, *, in_terminals: bool) 
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
-        if projects is None:  # the editor is greeted before that is loaded
-            from codeloop.cli.target.editor import EditorProjects
+        # The editor is greeted before that is loaded.
+        if projects is None:
+            from codeloop.cli.target.editor_projects import EditorProjects
 
             projects = EditorProjects(options, buffers.save, terminals.run if terminals is not None else None)
         return await projects.open(directory)

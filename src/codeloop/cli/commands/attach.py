@@ -6,21 +6,21 @@ from typing import Any
 
 import click
 
-from codeloop.cli.chat.start import converse, has_screen
+from codeloop.cli.chat.start import can_show_terminal_ui, hold_conversation
 from codeloop.cli.options import (
-    AGENT,
-    BASE,
-    CONTINUE,
-    DIRECTORY,
-    FORK,
-    MODEL,
-    PASSWORD,
-    PLAIN,
-    PROFILE,
-    SESSION,
-    THINKING,
-    USERNAME,
-    WORKTREE,
+    AGENT_OPTION,
+    BASE_OPTION,
+    CONTINUE_OPTION,
+    DIRECTORY_TYPE,
+    FORK_OPTION,
+    MODEL_OPTION,
+    PASSWORD_OPTION,
+    PLAIN_OPTION,
+    PROFILE_OPTION,
+    SESSION_OPTION,
+    THINKING_OPTION,
+    USERNAME_OPTION,
+    WORKTREE_OPTION,
     Options,
 )
 from codeloop.cli.target.remote import open_remote
@@ -28,19 +28,19 @@ from codeloop.cli.target.remote import open_remote
 
 @click.command()
 @click.argument("url")
-@click.option("--dir", "directory", type=DIRECTORY, help="Directory on the server to work in.")
-@CONTINUE
-@SESSION
-@FORK
-@USERNAME
-@PASSWORD
-@AGENT
-@MODEL
-@PROFILE
-@THINKING
-@PLAIN
-@WORKTREE
-@BASE
+@click.option("--dir", "directory", type=DIRECTORY_TYPE, help="Directory on the server to work in.")
+@CONTINUE_OPTION
+@SESSION_OPTION
+@FORK_OPTION
+@USERNAME_OPTION
+@PASSWORD_OPTION
+@AGENT_OPTION
+@MODEL_OPTION
+@PROFILE_OPTION
+@THINKING_OPTION
+@PLAIN_OPTION
+@WORKTREE_OPTION
+@BASE_OPTION
 def attach(url: str, **flags: Any) -> None:
     """Start a conversation on the server at URL: type a prompt, or /help for other commands.
 
@@ -48,11 +48,11 @@ def attach(url: str, **flags: Any) -> None:
     """
     options = Options(message=(), attach=url, **flags)
     if options.worktree is not None or options.base is not None:
-        from codeloop.cli.target.worktree import in_worktree
+        from codeloop.cli.target.worktree import move_to_worktree
 
-        options = in_worktree(options)
-    if has_screen(options):
+        options = move_to_worktree(options)
+    if can_show_terminal_ui(options):
         from codeloop.cli.terminal_ui import show_terminal_ui
 
         sys.exit(show_terminal_ui(options))
-    sys.exit(asyncio.run(converse(options, open_remote)))
+    sys.exit(asyncio.run(hold_conversation(options, open_remote)))

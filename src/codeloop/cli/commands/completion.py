@@ -14,10 +14,10 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-VARIABLE = "_CODELOOP_COMPLETE"
+COMPLETION_VARIABLE = "_CODELOOP_COMPLETE"
 """Set by a shell that asks for completions; click reads it."""
 
-_BASH = """\
+_BASH_SCRIPT = """\
 _codeloop_completion() {
     local IFS=$'\\n' kind value index typed="${COMP_LINE:0:COMP_POINT}"
     typed="${typed##*[[:space:]]}"
@@ -37,7 +37,7 @@ complete -o nosort -F _codeloop_completion codeloop 2> /dev/null || complete -F 
 """
 
 
-class Bash(BashComplete):
+class BashCompletion(BashComplete):
     """Splits the line itself: bash splits words at colons, which model names contain."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
@@ -48,20 +48,23 @@ class Bash(BashComplete):
         return words[1:], incomplete
 
 
-def script(shell: str, command: Command) -> str:
+def make_script(shell: str, command: Command) -> str:
     """Return the script that completes `codeloop` in a shell; its errors never show at the prompt."""
     if shell == "bash":
-        return _BASH
-    completion: ShellComplete = (ZshComplete if shell == "zsh" else FishComplete)(command, {}, "codeloop", VARIABLE)
-    variable = f"{VARIABLE}={shell}_complete"
+        return _BASH_SCRIPT
+    completion: ShellComplete = (ZshComplete if shell == "zsh" else FishComplete)(
+        command, {}, "codeloop", COMPLETION_VARIABLE
+    )
+    variable = f"{COMPLETION_VARIABLE}={shell}_complete"
     text = re.sub(rf"({variable}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", completion.source(), flags=re.DOTALL)
-    text = text.replace('string split ","', 'string split -m 1 ","')  # fish: a help text may hold commas
+    # Fish: a help text may hold commas.
+    text = text.replace('string split ","', 'string split -m 1 ","')
     return text if text.endswith("\n") else text + "\n"
 
 
-def register() -> None:
+def register_bash() -> None:
     """Make click answer our bash script."""
-    add_completion_class(Bash)
+    add_completion_class(BashCompletion)
 
 
 @click.command()
@@ -72,4 +75,4 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     bash and zsh: eval "$(codeloop completion bash)" in ~/.bashrc or ~/.zshrc; fish: codeloop completion fish | source
     """
-    click.echo(script(shell, ctx.find_root().command), nl=False)
+    click.echo(make_script(shell, ctx.find_root().command), nl=False)

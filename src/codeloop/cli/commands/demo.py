@@ -10,18 +10,18 @@ from pathlib import Path
 
 import click
 
-from codeloop.cli.chat.start import has_screen
+from codeloop.cli.chat.start import can_show_terminal_ui
 from codeloop.cli.options import Options
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.run.message import RunMessage
-from codeloop.cli.run.one_shot import execute
+from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.target.local import open_local
 from codeloop.schema.errors import UsageProblem
 
-FILES = ("postage.py", "test_postage.py")
-ALLOWED = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
+PROJECT_FILES = ("postage.py", "test_postage.py")
+DEMO_CONFIG = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
 """What the recording runs needs no question where no sandbox can be had, either."""
-TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
+DEMO_TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
 
 
 @click.command()
@@ -29,11 +29,11 @@ TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out 
 @click.option("--tui", "in_ui", is_flag=True, help="Show it in the terminal UI.")
 def demo(*, keep: bool, in_ui: bool) -> None:
     """Watch the agent fix a real bug with real tools. Only the model is recorded."""
-    if in_ui and not has_screen(Options(message=())):
+    if in_ui and not can_show_terminal_ui(Options(message=())):
         raise UsageProblem("The terminal UI needs a terminal. Without one: codeloop demo")
     folder = Path(tempfile.mkdtemp(prefix="codeloop-demo-")).resolve()
     try:
-        code = play(folder, in_ui=in_ui)
+        code = play_demo(folder, in_ui=in_ui)
     finally:
         if not keep:
             shutil.rmtree(folder)
@@ -42,7 +42,7 @@ def demo(*, keep: bool, in_ui: bool) -> None:
     sys.exit(code)
 
 
-def play(folder: Path, *, in_ui: bool = False) -> int:
+def play_demo(folder: Path, *, in_ui: bool = False) -> int:
     """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
@@ -54,15 +54,15 @@ def play(folder: Path, *, in_ui: bool = False) -> int:
             _introduce(colour=colour)
         # The demo leaves no session behind, and finds the interpreter that runs it.
         os.environ["CODELOOP_HOME"] = str(folder / "home")
-        os.environ["CODELOOP_CONFIG_CONTENT"] = ALLOWED
+        os.environ["CODELOOP_CONFIG_CONTENT"] = DEMO_CONFIG
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=speed)
+        options = Options(message=(DEMO_TASK,), directory=project, replay=source / "recording.jsonl", pace=speed)
         if in_ui:
             from codeloop.cli.terminal_ui import show_terminal_ui
 
             code: int = show_terminal_ui(options)
         else:
-            code = asyncio.run(execute(options, RunMessage(TASK), open_local))
+            code = asyncio.run(run_one_shot(options, RunMessage(DEMO_TASK), open_local))
     click.echo(
         "\nNow with a real model, in your own project:\n"
         "  codeloop auth login anthropic      (or openai, openrouter, ...; or set ANTHROPIC_API_KEY)\n"
@@ -75,4 +75,4 @@ def play(folder: Path, *, in_ui: bool = False) -> int:
 def _introduce(*, colour: bool) -> None:
     click.echo(paint("codeloop demo", "bold", colour=colour) + ": the model's answers are a recording.", err=True)
     click.echo("Everything else is real: the loop, the tools, the test run, the diff.\n", err=True)
-    click.echo(paint(f"> {TASK}\n", "cyan", colour=colour), err=True)
+    click.echo(paint(f"> {DEMO_TASK}\n", "cyan", colour=colour), err=True)

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
-from codeloop.cli.output.style import columns
-from codeloop.cli.target.project import open_providers
+from codeloop.cli.output.style import align_columns
+from codeloop.cli.target.project import load_providers
 from codeloop.client.numbers import format_count
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.refresh import refresh_catalog as fetch
@@ -25,7 +25,7 @@ from codeloop.model.usable_models import UNTRUSTED_REASON, ModelOffer, list_offe
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-HEAD = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
+HEADER = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
 
 
 @click.command()
@@ -38,26 +38,26 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
 
     Prices are dollars per million tokens.
     """
-    settings, providers = open_providers()
+    settings, providers = load_providers()
     if refresh:
         count = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
         click.echo(f"codeloop: Fetched the catalog: {count} providers.", err=True)
-        settings, providers = open_providers()
+        settings, providers = load_providers()
     every, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
     offers = every if everything else [each for each in every if not each.problem and each.model.status != "deprecated"]
     if not provider and not everything:
         for line in _explain_unusable(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
     if not offers and provider:
-        raise ModelUnavailable(_none_of(provider, every))
+        raise ModelUnavailable(_explain_empty_list(provider, every))
     if not offers:
         raise NoModel(NO_MODEL_MESSAGE)
     if as_json:
-        rows = [_row(each, default) for each in offers]
+        rows = [_describe_model(each, default) for each in offers]
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
     else:
-        lines = [HEAD, *(_cells(each, default) for each in offers)]
-        click.echo(columns(lines, right=frozenset({2, 3, 4, 5, 6})))
+        lines = [HEADER, *(_format_row(each, default) for each in offers)]
+        click.echo(align_columns(lines, right=frozenset({2, 3, 4, 5, 6})))
 
 
 async def _find_models(
@@ -71,7 +71,8 @@ async def _find_models(
     provider_ids = {each.id for each in providers.list_all()}
     untrusted_models = _list_untrusted_models(settings, provider_ids)
     if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted_models}:
-        providers.get_provider(provider)  # raises, naming near ones
+        # Raises an error with similar names.
+        providers.get_provider(provider)
     rows, reasons = await list_offers(providers, [provider] if provider else provider_ids if everything else None)
     models = [each for each in untrusted_models if provider in {None, each.provider_id}]
     return [*rows, *(ModelOffer(each, UNTRUSTED_REASON) for each in models)], reasons, default
@@ -113,14 +114,14 @@ def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator
             yield f"{provider.id} is not listed: {reasons[provider.id]}{although}. See: codeloop models --all"
 
 
-def _none_of(provider: str, every: list[ModelOffer]) -> str:
+def _explain_empty_list(provider: str, every: list[ModelOffer]) -> str:
     reasons = sorted({each.problem for each in every if each.problem})
     why = f": {'; '.join(reasons)}" if reasons else ""
     login = f" Store one: `codeloop auth login {provider}`." if NO_KEY_REASON in reasons else ""
     return f"No model of `{provider}` can be used here{why}.{login} `codeloop models {provider} --all` lists them."
 
 
-def _cells(offer: ModelOffer, default: str) -> tuple[str, ...]:
+def _format_row(offer: ModelOffer, default: str) -> tuple[str, ...]:
     model = offer.model
     limits, prices = model.limits, model.prices
     prices_shown = (prices.input, prices.output, prices.cache_read)
@@ -134,7 +135,7 @@ def _cells(offer: ModelOffer, default: str) -> tuple[str, ...]:
     )
 
 
-def _row(offer: ModelOffer, default: str) -> JSON:
+def _describe_model(offer: ModelOffer, default: str) -> JSON:
     """Return a model for `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
     model = offer.model
     return {

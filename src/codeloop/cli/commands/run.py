@@ -5,34 +5,34 @@ from typing import Any
 
 import click
 
-from codeloop.cli.bootstrap import wants_json
-from codeloop.cli.group import problem_of
+from codeloop.cli.bootstrap import find_json_format
+from codeloop.cli.group import describe_usage_error
 from codeloop.cli.options import (
-    AGENT,
-    AUTO,
-    BASE,
-    CONFIG,
-    CONTINUE,
-    DIR,
-    FILE,
-    FORK,
-    LOG_LEVEL,
-    MODEL,
-    OFFLINE,
-    PASSWORD,
-    PRINT_LOGS,
-    PROFILE,
-    SESSION,
-    THINKING,
-    TRUST,
-    USERNAME,
-    WORKTREE,
+    AGENT_OPTION,
+    AUTO_OPTION,
+    BASE_OPTION,
+    CONFIG_OPTION,
+    CONTINUE_OPTION,
+    DIR_OPTION,
+    FILE_TYPE,
+    FORK_OPTION,
+    LOG_LEVEL_OPTION,
+    MODEL_OPTION,
+    OFFLINE_OPTION,
+    PASSWORD_OPTION,
+    PRINT_LOGS_OPTION,
+    PROFILE_OPTION,
+    SESSION_OPTION,
+    THINKING_OPTION,
+    TRUST_OPTION,
+    USERNAME_OPTION,
+    WORKTREE_OPTION,
     Options,
     make_completion,
 )
 
 
-def take_format(ctx: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
+def read_output_format(ctx: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
     """Return the format of --output-format, as `Options` has it. Raises UsageError with another --format."""
     if form is not None and ctx.params.get("format", "text") != "text":
         raise click.UsageError("--format and --output-format name two formats. Leave one of them out.")
@@ -48,25 +48,25 @@ class JsonUsageCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if form := wants_json(arguments):
+            if form := find_json_format(arguments):
                 from codeloop.cli.run.signals import show_result
 
-                show_result(form, error.exit_code, "error", problem_of(error))
+                show_result(form, error.exit_code, "error", describe_usage_error(error))
             raise
 
 
 @click.command(cls=JsonUsageCommand)
 @click.argument("message", nargs=-1)
-@MODEL
+@MODEL_OPTION
 @click.option(
     "--variant", metavar="NAME", help="How much the model thinks: low, high, max, ...; `default` for neither."
 )
-@AGENT
-@CONTINUE
-@SESSION
-@FORK
-@WORKTREE
-@BASE
+@AGENT_OPTION
+@CONTINUE_OPTION
+@SESSION_OPTION
+@FORK_OPTION
+@WORKTREE_OPTION
+@BASE_OPTION
 @click.option("--at", metavar="MESSAGE", help="With --fork: copy only what comes before MESSAGE (an id, or N).")
 @click.option(
     "--command",
@@ -81,7 +81,7 @@ class JsonUsageCommand(click.Command):
 @click.option(
     "--output-format",
     type=click.Choice(["text", "json", "stream-json"]),
-    callback=take_format,
+    callback=read_output_format,
     help="Print lines as the SDK of Claude Code reads them; json: the last one only.",
 )
 @click.option(
@@ -100,8 +100,8 @@ class JsonUsageCommand(click.Command):
     type=click.Choice(["stdio"]),
     help="With stream-json: ask the program at stdin and stdout for permissions.",
 )
-@click.option("-f", "--file", "files", type=FILE, multiple=True, help="Attach a file; repeatable.")
-@click.option("--schema", type=FILE, help="Print the answer as JSON that matches the JSON Schema in this file.")
+@click.option("-f", "--file", "files", type=FILE_TYPE, multiple=True, help="Attach a file; repeatable.")
+@click.option("--schema", type=FILE_TYPE, help="Print the answer as JSON that matches the JSON Schema in this file.")
 @click.option(
     "--goal", metavar="TEXT", help="Work until this is reached: the checks pass, or what the turn ran proves it."
 )
@@ -115,23 +115,23 @@ class JsonUsageCommand(click.Command):
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop at this cost.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this number of tokens.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after this time.")
-@AUTO
-@PROFILE
-@TRUST
+@AUTO_OPTION
+@PROFILE_OPTION
+@TRUST_OPTION
 @click.option("--no-wait", is_flag=True, help="Do not wait for background subagents: stop them.")
 @click.option("--no-compact", is_flag=True, help="Never summarize a long conversation.")
-@THINKING
-@OFFLINE
-@DIR
+@THINKING_OPTION
+@OFFLINE_OPTION
+@DIR_OPTION
 @click.option("--attach", metavar="URL", help="Work on a running server; --dir can be a directory there.")
-@USERNAME
-@PASSWORD
-@CONFIG
-@LOG_LEVEL
-@PRINT_LOGS
-@click.option("--record", type=FILE, help="Record the model's answers to this file.")
+@USERNAME_OPTION
+@PASSWORD_OPTION
+@CONFIG_OPTION
+@LOG_LEVEL_OPTION
+@PRINT_LOGS_OPTION
+@click.option("--record", type=FILE_TYPE, help="Record the model's answers to this file.")
 @click.option("--force", is_flag=True, help="With --record: replace the file.")
-@click.option("--replay", type=FILE, help="Answer from a recording instead of a model.")
+@click.option("--replay", type=FILE_TYPE, help="Answer from a recording instead of a model.")
 def run(*, output_format: str | None, **flags: Any) -> None:
     """Run one task in the current directory, or on a running server, and exit.
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import list_end_signals
-from codeloop.cli.options import OFFLINE, PROFILE
-from codeloop.cli.output.streams import Outlet, Output, standard
+from codeloop.cli.options import OFFLINE_OPTION, PROFILE_OPTION
+from codeloop.cli.output.streams import OutputQueue, OutputStream, open_standard_streams
 from codeloop.config.files import describe_os_error
 from codeloop.config.server_credential import (
     PASSWORD_VARIABLES,
@@ -34,8 +34,8 @@ from codeloop.server.server import ListenOptions, Server, find_address
 from codeloop.web import FILES
 from codeloop.workspace.files.process_log import log_to_file
 
-PORT = 4096
-LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
+DEFAULT_PORT = 4096
+LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 
 
 class ServeOptions(Struct, frozen=True, kw_only=True):
@@ -53,27 +53,28 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     web_dir: Path | None = None
 
 
-class Outputs(Struct, frozen=True):
+class ServeOutputs(Struct, frozen=True):
     """Where is said what. `browse` opens an address in the browser, and returns whether it could; None: do not."""
 
-    stdout: Output
-    stderr: Output
+    stdout: OutputStream
+    stderr: OutputStream
     browse: Callable[[str], Awaitable[bool]] | None = None
 
 
-class Secret(Struct, frozen=True):
+class ServerSecret(Struct, frozen=True):
     """The server's password, None for none. `source`: the variable or option that set it, "" if it is random."""
 
     password: str | None
     source: str = ""
 
 
-_OPTIONS = (
+_SERVER_OPTIONS = (
     click.option("--hostname", metavar="HOST", help="Address to listen on. [default: server.hostname, else 127.0.0.1]"),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),
-        help=f"Port to listen on; 0: any free one. [default: server.port, else {PORT}, or a free one if that is taken]",
+        help="Port to listen on; 0: any free one. "
+        f"[default: server.port, else {DEFAULT_PORT}, or a free one if that is taken]",
     ),
     click.option(
         "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; repeatable."
@@ -87,24 +88,24 @@ _OPTIONS = (
     click.option("--no-password", is_flag=True, help="Disable authentication."),
     click.option(
         "--log-level",
-        type=click.Choice(LEVELS, case_sensitive=False),
+        type=click.Choice(LOG_LEVELS, case_sensitive=False),
         help="Minimum level to log. [default: log_level, else INFO]",
     ),
-    PROFILE,
-    OFFLINE,
+    PROFILE_OPTION,
+    OFFLINE_OPTION,
     click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs."),
 )
 
 
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+def _add_server_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a server to a command."""
-    for option in reversed(_OPTIONS):
+    for option in reversed(_SERVER_OPTIONS):
         command = option(command)
     return command
 
 
 @click.command()
-@_with_options
+@_add_server_options
 @click.option(
     "--web-dir",
     metavar="DIR",
@@ -118,11 +119,11 @@ def serve(**flags: Any) -> None:
     A browser shows the page at the printed address; the link in it is good once, for ten minutes.
     Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
     """
-    _serve(ServeOptions(**flags))
+    _serve_until_signal(ServeOptions(**flags))
 
 
 @click.command()
-@_with_options
+@_add_server_options
 @click.option("--no-open", is_flag=True, help="Only print the link.")
 def web(*, no_open: bool, **flags: Any) -> None:
     """Show this directory's sessions, and any other's, in the browser until stopped by a signal.
@@ -130,23 +131,23 @@ def web(*, no_open: bool, **flags: Any) -> None:
     Starts a server as `codeloop serve` does, and opens its page with a link that is good once, for ten minutes.
     Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
     """
-    _serve(ServeOptions(**flags, opens_browser=not no_open))
+    _serve_until_signal(ServeOptions(**flags, opens_browser=not no_open))
 
 
-def _serve(serve_options: ServeOptions) -> None:
+def _serve_until_signal(serve_options: ServeOptions) -> None:
     """Serve until a signal. Raises UsageProblem, CodeloopError."""
     _fill_descriptors()
     secret = _find_secret(serve_options)
     metadata = {"profile": serve_options.profile} if serve_options.profile else {}
     startup = Startup(directory=Path.cwd(), settings=metadata, trust=serve_options.trust)
     settings = find_settings(startup)
-    stdout, stderr = standard(Outlet(patience=OUTPUT_READER_TIME.seconds))
+    stdout, stderr = open_standard_streams(OutputQueue(timeout=OUTPUT_READER_TIME.seconds))
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listening = _make_listen_options(serve_options, secret, settings, stderr)
     with log_to_file(settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"):
         browse = open_browser if serve_options.opens_browser else None
-        asyncio.run(_run_server(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
+        asyncio.run(_run_server(startup, settings, listening, secret, ServeOutputs(stdout, stderr, browse)))
 
 
 def _fill_descriptors() -> None:
@@ -156,22 +157,22 @@ def _fill_descriptors() -> None:
     os.close(descriptor)
 
 
-def _find_secret(serve_options: ServeOptions) -> Secret:
+def _find_secret(serve_options: ServeOptions) -> ServerSecret:
     """Return the server's password. Raises UsageProblem."""
     if serve_options.password is not None:
         if serve_options.no_password:
             raise UsageProblem("--password and --no-password contradict each other. Leave one of them out.")
         if not serve_options.password:
             raise UsageProblem("--password is empty. Set one, or leave it out for a random one.")
-        return Secret(serve_options.password, "--password")
+        return ServerSecret(serve_options.password, "--password")
     if serve_options.no_password:
-        return Secret(None, "--no-password")
+        return ServerSecret(None, "--no-password")
     name = find_set_variable(os.environ, PASSWORD_VARIABLES)
-    return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
+    return ServerSecret(os.environ[name], name) if name else ServerSecret(secrets.token_urlsafe(32))
 
 
 def _make_listen_options(
-    serve_options: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output
+    serve_options: ServeOptions, secret: ServerSecret, settings: ProjectSettings, stderr: OutputStream
 ) -> ListenOptions:
     """Merge options and configuration. Raises UsageProblem, CodeloopError."""
     server_settings = settings.config.server
@@ -192,11 +193,11 @@ def _make_listen_options(
     web_app = _find_web_app(serve_options.web_dir)
     return ListenOptions(
         host=host,
-        port=PORT if port is None else port,
+        port=DEFAULT_PORT if port is None else port,
         is_port_free=port is None,
         username=username,
         password=secret.password,
-        origins=_origins(serve_options.cors, server_settings.cors, stderr),
+        origins=_parse_origins(serve_options.cors, server_settings.cors, stderr),
         pages=FILES if web_app is None else None,
         web_dir=web_app,
     )
@@ -209,7 +210,7 @@ def _find_web_app(folder: Path | None) -> Path | None:
     return None if folder is None else folder.resolve()
 
 
-def _origins(origins: Sequence[str], config_origins: Sequence[str], stderr: Output) -> tuple[str, ...]:
+def _parse_origins(origins: Sequence[str], config_origins: Sequence[str], stderr: OutputStream) -> tuple[str, ...]:
     """Return the origins that may send requests. Raises UsageProblem for an invalid option."""
     allowed_origins: list[str] = []
     for text in config_origins:
@@ -227,8 +228,8 @@ async def _run_server(
     startup: Startup,
     settings: ProjectSettings,
     listening: ListenOptions,
-    secret: Secret,
-    outputs: Outputs,
+    secret: ServerSecret,
+    outputs: ServeOutputs,
 ) -> None:
     event = _watch_signals()
     server = Server(App(startup), listening)
@@ -236,7 +237,7 @@ async def _run_server(
         await server.start()
         where = _publish(server, secret, settings)
         outputs.stdout.write(f"opencode server listening on {server.url}\n")
-        link = _page_link(server)
+        link = _make_page_link(server)
         words = (where, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
         outputs.stderr.write("".join(f"codeloop: {line}\n" for line in words))
         if outputs.browse is not None and not await outputs.browse(link):
@@ -247,10 +248,11 @@ async def _run_server(
         await server.stop()
 
 
-def _page_link(server: Server) -> str:
+def _make_page_link(server: Server) -> str:
     """Return the address for a browser on this machine, which can't open that of a server that listens everywhere."""
     url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-    is_open = server.listening.password is None or server.listening.pages is None  # others' pages know no links
+    # Others' pages know no links.
+    is_open = server.listening.password is None or server.listening.pages is None
     return url if is_open else f"{url}/#link={server.browsers.create_link()}"
 
 
@@ -276,7 +278,7 @@ def _watch_signals() -> asyncio.Event:
     return event
 
 
-def _publish(server: Server, secret: Secret, settings: ProjectSettings) -> str:
+def _publish(server: Server, secret: ServerSecret, settings: ProjectSettings) -> str:
     """Write the credential where our own programs find it, and return a line about it for people.
 
     Raises CodeloopError if a random one can't be written, because nobody could know it.

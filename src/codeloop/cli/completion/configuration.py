@@ -6,27 +6,27 @@ from pathlib import Path
 from click.shell_completion import CompletionItem
 
 from codeloop.app.settings import Startup, find_settings, providers_of
-from codeloop.cli.completion.sessions import Choice, complete_from
+from codeloop.cli.completion.sessions import CompletionChoice, complete_from
 from codeloop.extend.commands import commands_of
 from codeloop.extend.rulebook import Rulebook
 
 
-def agents(prefix: str) -> list[CompletionItem[str]]:
+def complete_agents(prefix: str) -> list[CompletionItem[str]]:
     """Return the agents that are not hidden."""
-    return complete_from(_agents, prefix)
+    return complete_from(_list_agents, prefix)
 
 
-def commands(prefix: str) -> list[CompletionItem[str]]:
+def complete_commands(prefix: str) -> list[CompletionItem[str]]:
     """Return the commands."""
-    return complete_from(_commands, prefix)
+    return complete_from(_list_commands, prefix)
 
 
-def models(prefix: str) -> list[CompletionItem[str]]:
+def complete_models(prefix: str) -> list[CompletionItem[str]]:
     """Return the models of the providers that have a key."""
-    return complete_from(_models, prefix)
+    return complete_from(_list_models, prefix)
 
 
-def _agents(prefix: str) -> Iterator[Choice]:
+def _list_agents(prefix: str) -> Iterator[CompletionChoice]:
     del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
     scratch = settings.project_root.get_scratch_folder(
@@ -37,14 +37,14 @@ def _agents(prefix: str) -> Iterator[Choice]:
             yield name, agent.description or ""
 
 
-def _commands(prefix: str) -> Iterator[Choice]:
+def _list_commands(prefix: str) -> Iterator[CompletionChoice]:
     del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
     for name, command in sorted(commands_of(settings.config, settings.skills).items()):
         yield name, command.description or ""
 
 
-def _models(prefix: str) -> Iterator[Choice]:
+def _list_models(prefix: str) -> Iterator[CompletionChoice]:
     """Yield the models of each provider that has a key and may be meant."""
     providers = providers_of(find_settings(Startup(directory=Path.cwd())))
     for usable in providers.list_usable():

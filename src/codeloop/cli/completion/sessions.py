@@ -16,17 +16,19 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import COMPLETIONS_SHOWN
 from codeloop.store.queries import SessionFilter, open_queries
 
-Choice = tuple[str, str]
+CompletionChoice = tuple[str, str]
 """A value and its description."""
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
 """What a shell reads as one word; other names, which a project may have chosen, are not offered."""
 
 
-def complete_from(list_choices: Callable[[str], Iterator[Choice]], prefix: str) -> list[CompletionItem[str]]:
+def complete_from(list_choices: Callable[[str], Iterator[CompletionChoice]], prefix: str) -> list[CompletionItem[str]]:
     """Return the choices that begin with what is typed; none if configuration or store can't be read."""
     try:
         fitting = [
-            (name, text) for name, text in list_choices(prefix) if name.startswith(prefix) and _PLAIN.fullmatch(name)
+            (name, text)
+            for name, text in list_choices(prefix)
+            if name.startswith(prefix) and _PLAIN_NAME.fullmatch(name)
         ]
     except (CodeloopError, OSError):
         return []
@@ -35,22 +37,22 @@ def complete_from(list_choices: Callable[[str], Iterator[Choice]], prefix: str) 
     ]
 
 
-def current(prefix: str) -> list[CompletionItem[str]]:
+def complete_sessions(prefix: str) -> list[CompletionItem[str]]:
     """Return the project's sessions that are not archived."""
     return complete_from(_list_sessions, prefix)
 
 
-def archived_sessions(prefix: str) -> list[CompletionItem[str]]:
+def complete_archived_sessions(prefix: str) -> list[CompletionItem[str]]:
     """Return the project's archived sessions."""
     return complete_from(lambda typed: _list_sessions(typed, archived=True), prefix)
 
 
-def grants(prefix: str) -> list[CompletionItem[str]]:
+def complete_grants(prefix: str) -> list[CompletionItem[str]]:
     """Complete the id of an "always" grant of the project."""
-    return complete_from(_grants, prefix)
+    return complete_from(_list_grants, prefix)
 
 
-def _grants(prefix: str) -> Iterator[Choice]:
+def _list_grants(prefix: str) -> Iterator[CompletionChoice]:
     del prefix
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
@@ -60,7 +62,7 @@ def _grants(prefix: str) -> Iterator[Choice]:
         yield grant.id, f"{grant.permission} {', '.join(grant.patterns)}"
 
 
-def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Choice]:
+def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[CompletionChoice]:
     """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)

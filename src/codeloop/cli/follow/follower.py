@@ -7,10 +7,10 @@ from contextlib import suppress
 from msgspec import Struct
 
 from codeloop.cli.follow.subagents import Subagents
+from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer, OpenRequests
-from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_requests import SessionId
@@ -26,7 +26,7 @@ def _ignore(*_: object) -> None:
     return
 
 
-class Callbacks(Struct, frozen=True):
+class FollowCallbacks(Struct, frozen=True):
     """What a follower calls.
 
     `on_failure`: with what kept a request from being answered; `on_loss`: with what ended the following; `on_event`:
@@ -39,10 +39,10 @@ class Callbacks(Struct, frozen=True):
     on_change: Callable[[], object] = _ignore
 
 
-class RunFollower:
+class SessionFollower:
     """Shows and counts the events of one session, and answers its requests and those of its subagents."""
 
-    def __init__(self, client: Client, session: Session, view: View, answerer: Answerer, on: Callbacks) -> None:
+    def __init__(self, client: Client, session: Session, view: View, answerer: Answerer, on: FollowCallbacks) -> None:
         self.tally = Tally(session)
         """Counts since it was last replaced."""
         self.is_running = False
@@ -53,15 +53,15 @@ class RunFollower:
         self._on = on
         self._requests = OpenRequests(client, session.id, view, answerer, on.on_failure)
         self._idle = asyncio.Event()
-        self._following: asyncio.Task[None] | None = None
+        self._follow_task: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Follow from now on."""
-        self._following = asyncio.create_task(self._follow())
-        self._following.add_done_callback(lambda task: report(task, self._on.on_loss))
+        self._follow_task = asyncio.create_task(self._follow())
+        self._follow_task.add_done_callback(lambda task: report_failure(task, self._on.on_loss))
         if self._view.is_live:
-            self._tasks.append(asyncio.create_task(self._tick()))
+            self._tasks.append(asyncio.create_task(self._tick_view()))
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
@@ -69,21 +69,21 @@ class RunFollower:
         for _ in range(3):
             await asyncio.sleep(0)
         await self._requests.stop()
-        await stop_all([self._following, *self._tasks])
+        await cancel_all([self._follow_task, *self._tasks])
 
-    async def wait_until_settled(self) -> None:
+    async def wait_until_shown(self) -> None:
         """Wait until the turn is shown to its end; from a server, events may come after the prompt's answer."""
         task = asyncio.create_task(self._idle.wait())
-        tasks = {task, *([self._following] if self._following else [])}
+        tasks = {task, *([self._follow_task] if self._follow_task else [])}
         await asyncio.wait(tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED)
         task.cancel()
 
-    async def settle(self) -> None:
+    async def confirm_end(self) -> None:
         """Ask whether the session still works, if the events do not say soon that it stopped."""
         await asyncio.sleep(TURN_EVENTS_TIME.seconds)
         while self.is_running:
             try:
-                await self._look()
+                await self._check_running()
             except ServerLost:
                 await asyncio.sleep(TURN_EVENTS_TIME.seconds)
             else:
@@ -91,56 +91,59 @@ class RunFollower:
 
     async def catch_up(self) -> None:
         """Learn whether the session works, and what it asks already."""
-        await self._look()
-        if not self.is_running:  # requests left by a killed server wait for nobody
+        await self._check_running()
+        # Requests left by a killed server wait for nobody.
+        if not self.is_running:
             return
         for child in await self._client.call(SESSION_CHILDREN, SessionId(session_id=self._session_id)):
-            self.subagents.learn(child)
+            self.subagents.add_session(child)
         permissions = await self._client.call(PERMISSION_LIST, NoArguments())
         questions = await self._client.call(QUESTION_LIST, NoArguments())
         for request in (*permissions, *questions):
             await self._requests.add(request)
 
-    async def _look(self) -> None:
+    async def _check_running(self) -> None:
         statuses = await self._client.call(SESSION_STATUS, NoArguments())
         self._set_running(is_running=self._session_id in statuses)
 
-    async def _catch_up(self) -> None:
-        with suppress(CodeloopError):  # the stream reports a server that is gone for good
+    async def _catch_up_quietly(self) -> None:
+        # The stream reports a server that is gone for good.
+        with suppress(CodeloopError):
             await self.catch_up()
 
     async def _follow(self) -> None:
         while True:
             try:
                 async for event in self._client.follow(root=self._session_id):
-                    await self._take(event.event)
+                    await self._handle_event(event.event)
             except GapError as error:
                 self._view.note(f"Some events are not shown: {error}")
                 await self.catch_up()
             else:
                 return
 
-    async def _tick(self) -> None:
+    async def _tick_view(self) -> None:
         """Show what is going on, except below a question that waits for its answer."""
         while True:
             await asyncio.sleep(REDRAW_INTERVAL.seconds)
             if not self._requests.is_asking:
                 self._view.tick()
 
-    async def _take(self, event: Event) -> None:
-        if isinstance(event, ServerConnected):  # again: requests and the end of a turn may have been missed
-            self._tasks.append(asyncio.create_task(self._catch_up()))
-        elif await self._requests.take(event):
+    async def _handle_event(self, event: Event) -> None:
+        # Again: requests and the end of a turn may have been missed.
+        if isinstance(event, ServerConnected):
+            self._tasks.append(asyncio.create_task(self._catch_up_quietly()))
+        elif await self._requests.handle_event(event):
             pass
         elif get_session_id(event) in {self._session_id, None}:
-            self.tally.take(event)
+            self.tally.handle_event(event)
             self._view.show(event)
             if isinstance(event, StatusChanged | SessionIdle):
                 status = event.properties.status if isinstance(event, StatusChanged) else Idle()
                 self._set_running(is_running=not isinstance(status, Idle))
             self._on.on_event(event)
-        elif (title := self.subagents.take(event)) is not None:
-            self.tally.take_changes(event)
+        elif (title := self.subagents.handle_event(event)) is not None:
+            self.tally.handle_change(event)
             self._view.show_subagent(event, title)
 
     def _set_running(self, *, is_running: bool) -> None:

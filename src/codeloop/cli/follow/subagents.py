@@ -12,8 +12,8 @@ from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session
 from codeloop.store.subagent_state import STATE_KEY, SubagentState
 
-Note = Callable[[str], object]
-WORKING = {"queued", "running", "waiting"}
+NoteCallback = Callable[[str], object]
+WORKING_STATES = {"queued", "running", "waiting"}
 
 
 class Subagents:
@@ -23,30 +23,30 @@ class Subagents:
         self.background: dict[str, Session] = {}
         self.by_id: dict[str, Session] = {}
         """All of them, as they are now, by id."""
-        self.at_rest = asyncio.Event()
+        self.all_idle = asyncio.Event()
         """Set while none works in the background."""
-        self.at_rest.set()
+        self.all_idle.set()
         self._session_id = session_id
 
-    def take(self, event: Event) -> str | None:
+    def handle_event(self, event: Event) -> str | None:
         """Take in an event; return the title of the subagent that it belongs to, None if it is another session's."""
         if isinstance(event, SessionCreated | SessionUpdated):
-            self.learn(event.properties.info)
+            self.add_session(event.properties.info)
         session = self.by_id.get(get_session_id(event) or "")
         return None if session is None else session.title
 
-    def learn(self, session: Session) -> None:
+    def add_session(self, session: Session) -> None:
         """Take in a session as it is now, if it is a subagent's of ours."""
         if session.parent_id == self._session_id or session.parent_id in self.by_id:
             self.by_id[session.id] = session
             if works_in_background(session):
                 self.background[session.id] = session
-                self.at_rest.clear()
+                self.all_idle.clear()
             elif self.background.pop(session.id, None) is not None and not self.background:
-                self.at_rest.set()
+                self.all_idle.set()
 
 
-def standing_of(session: Session) -> SubagentState | None:
+def read_state(session: Session) -> SubagentState | None:
     """Return the state of a subagent, from its session; None if it has none."""
     try:
         return msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
@@ -56,18 +56,20 @@ def standing_of(session: Session) -> SubagentState | None:
 
 def works_in_background(session: Session) -> bool:
     """Return whether a subagent is at work and no call waits for it."""
-    subagent_standing = standing_of(session)
-    return subagent_standing is not None and subagent_standing.background and subagent_standing.state in WORKING
+    state = read_state(session)
+    return state is not None and state.background and state.state in WORKING_STATES
 
 
-class Background(Struct, frozen=True):
+class BackgroundPolicy(Struct, frozen=True):
     """Whether to wait for subagents, and whether they go on when this process ends, because they are on a server."""
 
     waits: bool = True
     on_server: bool = False
 
 
-async def wait_for(subagents: Subagents, event: asyncio.Event, note: Note, background: Background) -> bool:
+async def wait_for_background(
+    subagents: Subagents, event: asyncio.Event, note: NoteCallback, background: BackgroundPolicy
+) -> bool:
     """Wait until none works any more or `event` is set, noting what happens; return whether the time ran out."""
     working = dict(subagents.background)
     if not working:
@@ -75,18 +77,14 @@ async def wait_for(subagents: Subagents, event: asyncio.Event, note: Note, backg
     is_over = False
     if background.waits:
         note(f"Waiting for background work: {_join_names(working.values())}. Ctrl-C stops it; --no-wait never waits.")
-        waits = {asyncio.create_task(subagents.at_rest.wait()), asyncio.create_task(event.wait())}
+        waits = {asyncio.create_task(subagents.all_idle.wait()), asyncio.create_task(event.wait())}
         done, _ = await asyncio.wait(waits, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
         is_over = not done
         for wait in waits:
             wait.cancel()
     for session in (subagents.by_id[session_id] for session_id in working if session_id not in subagents.background):
-        subagent_standing = standing_of(session)
-        how = (
-            f"{subagent_standing.state}{f' ({subagent_standing.reason})' if subagent_standing.reason else ''}"
-            if subagent_standing
-            else "ended"
-        )
+        state = read_state(session)
+        how = f"{state.state}{f' ({state.reason})' if state.reason else ''}" if state else "ended"
         note(escape_controls(f"{session.title}: {how}. See: codeloop session show {session.id}"))
     if sessions := list(subagents.background.values()):
         note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_join_names(sessions)}.")

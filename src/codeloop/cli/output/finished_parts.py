@@ -37,7 +37,7 @@ class FinishedParts:
         self._retriable: dict[str, FinishedPart] = {}
         """Text that a retry may still discard, by part."""
 
-    def take(self, event: Event) -> list[FinishedPart]:
+    def handle_event(self, event: Event) -> list[FinishedPart]:
         """Take in an event; return what is finished by it."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
@@ -50,7 +50,7 @@ class FinishedParts:
             case PartRemoved(properties=p):
                 self._retriable.pop(p.part_id, None)
             case PartUpdated(properties=p) if p.part.message_id not in self._users:
-                kind = _kind(p.part)
+                kind = _classify_part(p.part)
                 if kind in RETRIED_KINDS and p.part.message_id not in self._summaries:
                     self._retriable[p.part.id] = FinishedPart(kind, p.part, now_ms())
                 elif kind is not None:
@@ -68,7 +68,7 @@ class FinishedParts:
         return finished_parts
 
 
-def _kind(part: object) -> str | None:
+def _classify_part(part: object) -> str | None:
     """Return the name of a finished part's line, or None while it is not finished."""
     match part:
         case StepStartPart():

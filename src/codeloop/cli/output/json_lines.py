@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.result import Outcome
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.kit.terminal_text import escape_json_controls
 from codeloop.schema.event import Event
 from codeloop.schema.ids import now_ms
@@ -17,7 +17,7 @@ from codeloop.schema.wire import replace
 class JsonView:
     """Writes each finished part as one line: `{"type", "timestamp" (ms), "sessionID", "part" | "error"}`."""
 
-    def __init__(self, answer: Output, progress: Output, session_id: str) -> None:
+    def __init__(self, answer: OutputStream, progress: OutputStream, session_id: str) -> None:
         self._answer = answer
         self._progress = progress
         self._session_id = session_id
@@ -26,12 +26,12 @@ class JsonView:
 
     def show(self, event: Event) -> None:
         """Show one event of the session."""
-        self._show_parts(self._finished.take(event))
+        self._show_parts(self._finished.handle_event(event))
         match event:
             case SessionErrored(properties=p):
-                self._line("error", now_ms(), error=p.error)
+                self._write_event("error", now_ms(), error=p.error)
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
-                self._line("retry", now_ms(), status=p.status)
+                self._write_event("retry", now_ms(), status=p.status)
             case _:
                 pass
 
@@ -48,14 +48,14 @@ class JsonView:
     def finish(self, outcome: Outcome) -> None:
         """Write the result."""
         self._show_parts(self._finished.release())
-        self._write(replace(outcome, context=None))
+        self._write_line(replace(outcome, context=None))
 
     def _show_parts(self, parts: list[FinishedPart]) -> None:
         for kind, part, time in parts:
-            self._line(kind, time, part=part)
+            self._write_event(kind, time, part=part)
 
-    def _line(self, kind: str, time: int, **rest: Any) -> None:
-        self._write({"type": kind, "timestamp": time, "sessionID": self._session_id, **rest})
+    def _write_event(self, kind: str, time: int, **rest: Any) -> None:
+        self._write_line({"type": kind, "timestamp": time, "sessionID": self._session_id, **rest})
 
-    def _write(self, line: Any) -> None:
+    def _write_line(self, line: Any) -> None:
         self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")

@@ -3,64 +3,66 @@
 from collections.abc import Callable
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import has_colour
 from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.schema.event import Event, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.part import TextPart
 
-DISCARDED = "The text above broke off and is discarded; the model answers again."
+DISCARDED_NOTE = "The text above broke off and is discarded; the model answers again."
 
 
 class LiveText:
     """Text on a terminal, as it comes; `note` marks what a retry discards."""
 
-    def __init__(self, output: Output, note: Callable[[str], object]) -> None:
+    def __init__(self, output: OutputStream, note: Callable[[str], object]) -> None:
         self._output = output
         self._note = note
         self._is_styled = has_colour(output.stream)
-        self._open: dict[str, Markdown] = {}
+        self._renderers: dict[str, Markdown] = {}
         self._printed_lengths: dict[str, int] = {}
-        self._last: dict[str, str] = {}
+        self._last_chars: dict[str, str] = {}
         """The character that was shown last of each part."""
 
     def show(self, event: Event) -> None:
         """Show what an event adds."""
         match event:
-            case PartDelta(properties=p) if p.part_id in self._open:
-                self._grow(p.part_id, p.delta)
+            case PartDelta(properties=p) if p.part_id in self._renderers:
+                self._append(p.part_id, p.delta)
             case PartUpdated(properties=p) if isinstance(p.part, TextPart):
-                self._text(p.part)
+                self._show_text(p.part)
             case PartRemoved(properties=p) if self._printed_lengths.pop(p.part_id, 0):
-                self._last.pop(p.part_id, None)
+                self._last_chars.pop(p.part_id, None)
                 self._close(p.part_id)
-                self._note(DISCARDED)
+                self._note(DISCARDED_NOTE)
             case _:
                 pass
 
     def finish(self) -> None:
         """Show what is held back."""
-        for part_id in list(self._open):
+        for part_id in list(self._renderers):
             self._close(part_id)
 
-    def _text(self, part: TextPart) -> None:
-        if part.id not in self._open and len(part.text) == self._printed_lengths.get(part.id):
+    def _show_text(self, part: TextPart) -> None:
+        if part.id not in self._renderers and len(part.text) == self._printed_lengths.get(part.id):
             return
-        if part.id not in self._open:
-            self._open[part.id] = Markdown(styled=self._is_styled, columns=self._output.columns)
-        self._grow(part.id, part.text[self._printed_lengths.get(part.id, 0) :])
+        if part.id not in self._renderers:
+            self._renderers[part.id] = Markdown(styled=self._is_styled, columns=self._output.columns)
+        self._append(part.id, part.text[self._printed_lengths.get(part.id, 0) :])
         if part.time is None or part.time.end is not None:
             self._close(part.id)
 
-    def _grow(self, part_id: str, more: str) -> None:
+    def _append(self, part_id: str, more: str) -> None:
         self._printed_lengths[part_id] = self._printed_lengths.get(part_id, 0) + len(more)
         if more:
-            self._output.write(self._open[part_id].feed(escape_answer_controls(more, self._last.get(part_id, ""))))
-            self._last[part_id] = more[-1]
+            self._output.write(
+                self._renderers[part_id].feed(escape_answer_controls(more, self._last_chars.get(part_id, "")))
+            )
+            self._last_chars[part_id] = more[-1]
 
     def _close(self, part_id: str) -> None:
-        if (markdown := self._open.pop(part_id, None)) is not None:
+        if (markdown := self._renderers.pop(part_id, None)) is not None:
             self._output.write(markdown.end())
             if not self._output.is_at_start:
                 self._output.write("\n")

@@ -9,25 +9,25 @@ that has scrolled can't, and it makes rows of a toolkit that costs more to load 
 
 import re
 
+from codeloop.cli.output.markdown_table import SGR_PATTERN, draw_table, split_cells
 from codeloop.cli.output.style import Look, paint
-from codeloop.cli.output.table import SGR, draw_table, split_cells
 
-UNDECIDED = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
-WHOLE_LINES = r" *(#{1,6}\s|\||```|~~~)"
-PREFIX = r"( *)(?:([-*+])( +)(?=\S)|(\d{1,9}[.)] +)|(> ?))"
-RULE = r" {0,3}([-*_])( *\1){2,} *"
-HEADING = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
-FENCE = r" *(`{3,}|~{3,})\s*([^`]*)"
-DELIMITER = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
-TARGET_PART = r"(?:[^()\s]++|\([^()\s]*+\))"
+UNDECIDED_PATTERN = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
+WHOLE_LINE_PATTERN = r" *(#{1,6}\s|\||```|~~~)"
+PREFIX_PATTERN = r"( *)(?:([-*+])( +)(?=\S)|(\d{1,9}[.)] +)|(> ?))"
+RULE_PATTERN = r" {0,3}([-*_])( *\1){2,} *"
+HEADING_PATTERN = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
+FENCE_PATTERN = r" *(`{3,}|~{3,})\s*([^`]*)"
+TABLE_DELIMITER_PATTERN = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
+LINK_TARGET_PART = r"(?:[^()\s]++|\([^()\s]*+\))"
 """Of a link's target; closed brackets belong to it. One that is open ends it: nothing is looked through twice."""
-LINK = rf"\[([^\[\]\n]++)\]\(({TARGET_PART}++)\)"
-OPEN_LINK = rf"\[[^\[\]\n]*+(\](\({TARGET_PART}*+(\([^()\s]*+)?)?)?"
-MARK = r"`+|\*+|\[|\\"
-BREAK = r"<br */?>"
-BEFORE = " ([{\"'“>-—"
-AFTER = " .,;:!?)]}\"'”-—"
-MOST_HELD_BACK = 4_000
+LINK_PATTERN = rf"\[([^\[\]\n]++)\]\(({LINK_TARGET_PART}++)\)"
+OPEN_LINK_PATTERN = rf"\[[^\[\]\n]*+(\](\({LINK_TARGET_PART}*+(\([^()\s]*+)?)?)?"
+MARK_PATTERN = r"`+|\*+|\[|\\"
+LINE_BREAK_PATTERN = r"<br */?>"
+CHARS_BEFORE_EMPHASIS = " ([{\"'“>-—"
+CHARS_AFTER_EMPHASIS = " .,;:!?)]}\"'”-—"
+MAX_HELD_CHARS = 4_000
 """Characters to hold back for a mark that may still be closed."""
 
 
@@ -38,11 +38,11 @@ class Markdown:
         self._styled = styled
         self._columns = columns
         self._line = ""
-        self._before = " "
+        self._previous_char = " "
         """The character before what is held back."""
-        self._is_begun = False
+        self._is_line_begun = False
         self._fence = ""
-        self._rows: list[str] = []
+        self._table_rows: list[str] = []
 
     def feed(self, text: str) -> str:
         """Take more text; return the part that can be printed now."""
@@ -54,71 +54,71 @@ class Markdown:
             self._line += line
             output += self._end_line("\n")
         self._line += last
-        return output + self._settled_part()
+        return output + self._render_settled_part()
 
     def end(self) -> str:
         """Return the rest, at the end of a text."""
-        return self._end_line("") + self._table() if self._line or self._rows else ""
+        return self._end_line("") + self._render_table() if self._line or self._table_rows else ""
 
-    def _settled_part(self) -> str:
+    def _render_settled_part(self) -> str:
         """Return the part of an incomplete line that can't change any more."""
         line = self._line
-        if not line or self._rows:
+        if not line or self._table_rows:
             return ""
         if self._fence:
-            if not self._is_begun and self._fence.startswith(line.strip()[:3]):
+            if not self._is_line_begun and self._fence.startswith(line.strip()[:3]):
                 return ""
-            output = ("" if self._is_begun else "  ") + paint(line, "cyan", colour=True)
-            self._line, self._is_begun = "", True
+            output = ("" if self._is_line_begun else "  ") + paint(line, "cyan", colour=True)
+            self._line, self._is_line_begun = "", True
             return output
         output = ""
-        if not self._is_begun:
-            if re.fullmatch(UNDECIDED, line) or re.match(WHOLE_LINES, line):
+        if not self._is_line_begun:
+            if re.fullmatch(UNDECIDED_PATTERN, line) or re.match(WHOLE_LINE_PATTERN, line):
                 return ""
-            output = self._begin()
-        spans, self._line = self._inline(self._line, is_final=len(self._line) > MOST_HELD_BACK)
+            output = self._begin_line()
+        spans, self._line = self._render_spans(self._line, is_final=len(self._line) > MAX_HELD_CHARS)
         return output + spans
 
     def _end_line(self, end: str) -> str:
-        line, is_begun = self._line, self._is_begun
+        line, is_begun = self._line, self._is_line_begun
         if self._fence:
-            self._line, self._is_begun = "", False
+            self._line, self._is_line_begun = "", False
             if not is_begun and line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
                 self._fence = ""
                 return ""
             return ("" if is_begun or not line else "  ") + paint(line, "cyan", colour=True) + end
         if not is_begun:
             if line.lstrip().startswith("|"):
-                self._rows.append(line)
+                self._table_rows.append(line)
                 self._line = ""
                 return ""
-            before = self._table()
-            special = self._special(line)
+            before = self._render_table()
+            special = self._render_block_line(line)
             if special is not None:
                 self._line = ""
                 return before + special + (end if special else "")
-            output = before + self._begin()
+            output = before + self._begin_line()
         else:
             output = ""
-        spans, _ = self._inline(self._line, is_final=True)
-        self._line, self._is_begun, self._before = "", False, " "
+        spans, _ = self._render_spans(self._line, is_final=True)
+        self._line, self._is_line_begun, self._previous_char = "", False, " "
         return output + spans + end
 
-    def _special(self, line: str) -> str | None:
+    def _render_block_line(self, line: str) -> str | None:
         """Return a fence, a rule or a heading; None for text."""
-        if fence := re.fullmatch(FENCE, line):
+        if fence := re.fullmatch(FENCE_PATTERN, line):
             self._fence = fence[1]
             return paint(f"  {fence[2].strip()}", "dim", colour=True) if fence[2].strip() else ""
-        if re.fullmatch(RULE, line):
+        if re.fullmatch(RULE_PATTERN, line):
             return paint("─" * min(self._columns - 1, 40), "dim", colour=True)
-        if heading := re.fullmatch(HEADING, line):
-            return paint(_strip_styles(_inline(heading[1])), "bold", colour=True)
+        if heading := re.fullmatch(HEADING_PATTERN, line):
+            return paint(_strip_styles(_render_inline(heading[1])), "bold", colour=True)
         return None
 
-    def _begin(self) -> str:
+    def _begin_line(self) -> str:
         """Take the mark of a list or a quotation from the line."""
-        self._is_begun, self._before = True, " "
-        prefix = re.match(PREFIX, self._line)
+        self._is_line_begun, self._previous_char = True, " "
+        prefix = re.match(PREFIX_PATTERN, self._line)
         if prefix is None:
             return ""
         self._line = self._line[prefix.end() :]
@@ -127,46 +127,46 @@ class Markdown:
             return f"{indent}•{gap}"
         return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
 
-    def _inline(self, text: str, *, is_final: bool) -> tuple[str, str]:
-        rendered, remainder = _spans(text, self._before, is_final=is_final)
+    def _render_spans(self, text: str, *, is_final: bool) -> tuple[str, str]:
+        rendered, remainder = _render_spans(text, self._previous_char, is_final=is_final)
         consumed = text[: len(text) - len(remainder)]
-        self._before = consumed[-1:] or self._before
+        self._previous_char = consumed[-1:] or self._previous_char
         return rendered, remainder
 
-    def _table(self) -> str:
+    def _render_table(self) -> str:
         """Return the rows that were held back, as a table if they are one."""
-        rows, self._rows = self._rows, []
+        rows, self._table_rows = self._table_rows, []
         if not rows:
             return ""
-        if len(rows) < 2 or not re.fullmatch(DELIMITER, rows[1].strip()):
-            return "".join(_inline(row) + "\n" for row in rows)
-        sides = [_side(cell) for cell in split_cells(rows[1])]
+        if len(rows) < 2 or not re.fullmatch(TABLE_DELIMITER_PATTERN, rows[1].strip()):
+            return "".join(_render_inline(row) + "\n" for row in rows)
+        alignments = [_read_alignment(cell) for cell in split_cells(rows[1])]
         cells = [
-            ["\n".join(map(_inline, re.split(BREAK, cell))) for cell in split_cells(row)]
+            ["\n".join(map(_render_inline, re.split(LINE_BREAK_PATTERN, cell))) for cell in split_cells(row)]
             for row in (rows[0], *rows[2:])
         ]
-        return draw_table(cells, sides, self._columns)
+        return draw_table(cells, alignments, self._columns)
 
 
-def _side(mark: str) -> str:
+def _read_alignment(mark: str) -> str:
     if mark.endswith(":"):
         return "middle" if mark.startswith(":") else "right"
     return "left"
 
 
-def _inline(text: str) -> str:
-    return _spans(text, " ", is_final=True)[0]
+def _render_inline(text: str) -> str:
+    return _render_spans(text, " ", is_final=True)[0]
 
 
 def _strip_styles(text: str) -> str:
-    return re.sub(SGR, "", text)
+    return re.sub(SGR_PATTERN, "", text)
 
 
-def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
+def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
     """Return text with emphasis, code and links, and what has to wait for more of the line."""
     output, at = "", 0
     never_closed: set[str] = set()
-    marks = re.compile(MARK)
+    marks = re.compile(MARK_PATTERN)
     while (match := marks.search(text, at)) is not None:
         start, run = match.start(), match.group()
         output += text[at:start]
@@ -180,7 +180,8 @@ def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
         if span is None:
             output += run
             if run not in {"[", "\\"}:
-                never_closed.add(run)  # nothing further on closes the next one either
+                # Nothing further on closes the next one either.
+                never_closed.add(run)
         else:
             output, at = output + span, end
     return output + text[at:], ""
@@ -191,9 +192,9 @@ def _can_open(text: str, start: int, run: str, before: str) -> bool:
     after = start + len(run)
     match run[0]:
         case "*":
-            return before in BEFORE and len(run) < 4 and text[after : after + 1] != " "
+            return before in CHARS_BEFORE_EMPHASIS and len(run) < 4 and text[after : after + 1] != " "
         case "[":
-            return bool(_match(LINK, text, start) or _match(OPEN_LINK + r"\Z", text, start))
+            return bool(_match_at(LINK_PATTERN, text, start) or _match_at(OPEN_LINK_PATTERN + r"\Z", text, start))
         case _:
             return True
 
@@ -205,7 +206,7 @@ def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
         follows = text[inside : inside + 1]
         return (None, inside) if not follows else (follows if follows in "*`[" else run + follows, inside + 1)
     if run == "[":
-        link = _match(LINK, text, start)
+        link = _match_at(LINK_PATTERN, text, start)
         if link is None:
             return None, inside
         where = "" if link[1] == link[2] else paint(f" ({link[2]})", "dim", colour=True)
@@ -216,15 +217,15 @@ def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
         inner, end = text[inside : close.start()], close.end()
         if run[0] == "`":
             return paint(inner.strip() or inner, "cyan", colour=True), end
-        if inner[-1:] != " " and text[end : end + 1] in AFTER:
-            return _emphasis(inner, len(run)), end
+        if inner[-1:] != " " and text[end : end + 1] in CHARS_AFTER_EMPHASIS:
+            return _render_emphasis(inner, len(run)), end
     return None, inside
 
 
-def _match(pattern: str, text: str, at: int) -> re.Match[str] | None:
+def _match_at(pattern: str, text: str, at: int) -> re.Match[str] | None:
     return re.compile(pattern).match(text, at)
 
 
-def _emphasis(inner: str, marks: int) -> str:
+def _render_emphasis(inner: str, marks: int) -> str:
     look: Look = "italic" if marks == 1 else "bold"
-    return paint(_strip_styles(_inline(inner)), look, colour=True)
+    return paint(_strip_styles(_render_inline(inner)), look, colour=True)

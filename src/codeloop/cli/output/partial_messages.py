@@ -28,50 +28,52 @@ class PartialMessages:
     """Makes those events. A `message_start` with a known id begins that answer anew: a retry discarded it."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._block_counts: dict[str, int] = {}
         """How many blocks each message has, by its id, while it is written."""
         self._blocks: dict[str, _Block] = {}
 
-    def take(self, event: Event) -> list[JSON]:
+    def handle_event(self, event: Event) -> list[JSON]:
         """Take in an event; return what it adds to the stream."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and not p.info.summary:
                 return self._take_message(p.info)
-            case PartUpdated(properties=p) if p.part.message_id in self._counts:
+            case PartUpdated(properties=p) if p.part.message_id in self._block_counts:
                 return self._take_part(p.part)
             case PartDelta(properties=p) if p.part_id in self._blocks:
-                return self._grow(p.part_id, p.delta)
-            case PartRemoved(properties=p) if self._blocks.pop(p.part_id, None) and self._counts.get(p.message_id):
-                self._counts[p.message_id] = 0
-                return [_start_of(p.message_id, None)]
+                return self._append(p.part_id, p.delta)
+            case PartRemoved(properties=p) if self._blocks.pop(p.part_id, None) and self._block_counts.get(
+                p.message_id
+            ):
+                self._block_counts[p.message_id] = 0
+                return [_make_start_event(p.message_id, None)]
             case _:
                 return []
 
     def _take_message(self, info: AssistantMessage) -> list[JSON]:
         if info.time.completed is None:
-            if info.id in self._counts:
+            if info.id in self._block_counts:
                 return []
-            self._counts[info.id] = 0
-            return [_start_of(info.id, info)]
-        if self._counts.pop(info.id, None) is None:
+            self._block_counts[info.id] = 0
+            return [_make_start_event(info.id, info)]
+        if self._block_counts.pop(info.id, None) is None:
             return []
         self._blocks = {name: block for name, block in self._blocks.items() if block.message_id != info.id}
         reason = STOP_REASONS.get(info.finish or "", "end_turn")
         ending: JSON = {"stop_reason": reason, "stop_sequence": None}
-        return [{"type": "message_delta", "delta": ending, "usage": usage_of(info.tokens)}, {"type": "message_stop"}]
+        return [{"type": "message_delta", "delta": ending, "usage": make_usage(info.tokens)}, {"type": "message_stop"}]
 
     def _take_part(self, part: object) -> list[JSON]:
         match part:
             case TextPart(synthetic=None | False):
-                events = self._begin(part.id, part.message_id, "text", {"type": "text", "text": ""})
+                events = self._begin_block(part.id, part.message_id, "text", {"type": "text", "text": ""})
                 return [*events, *self._catch_up(part.id, part.text, is_over=bool(part.time and part.time.end))]
             case ReasoningPart():
                 empty: JSON = {"type": "thinking", "thinking": "", "signature": ""}
-                events = self._begin(part.id, part.message_id, "thinking", empty)
+                events = self._begin_block(part.id, part.message_id, "thinking", empty)
                 return [*events, *self._catch_up(part.id, part.text, is_over=part.time.end is not None)]
             case ToolPart():
                 empty = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": {}}
-                events = self._begin(part.id, part.message_id, "input_json", empty, field="partial_json")
+                events = self._begin_block(part.id, part.message_id, "input_json", empty, field="partial_json")
                 if isinstance(part.state, ToolStatePending):
                     return events
                 arguments = msgspec.json.encode(part.state.input).decode()
@@ -79,11 +81,11 @@ class PartialMessages:
             case _:
                 return []
 
-    def _begin(self, part_id: str, message_id: str, kind: str, empty: JSON, field: str = "") -> list[JSON]:
+    def _begin_block(self, part_id: str, message_id: str, kind: str, empty: JSON, field: str = "") -> list[JSON]:
         if part_id in self._blocks:
             return []
-        index = self._counts[message_id]
-        self._counts[message_id] = index + 1
+        index = self._block_counts[message_id]
+        self._block_counts[message_id] = index + 1
         self._blocks[part_id] = _Block(message_id, index, f"{kind}_delta", field or kind)
         return [{"type": "content_block_start", "index": index, "content_block": empty}]
 
@@ -92,13 +94,13 @@ class PartialMessages:
         block = self._blocks[part_id]
         if not block.is_open:
             return []
-        events = self._grow(part_id, text[block.shown_length :])
+        events = self._append(part_id, text[block.shown_length :])
         if is_over:
             block.is_open = False
             events.append({"type": "content_block_stop", "index": block.index})
         return events
 
-    def _grow(self, part_id: str, more: str) -> list[JSON]:
+    def _append(self, part_id: str, more: str) -> list[JSON]:
         block = self._blocks[part_id]
         if not more:
             return []
@@ -108,7 +110,7 @@ class PartialMessages:
         ]
 
 
-def usage_of(tokens: Tokens | None) -> JSON:
+def make_usage(tokens: Tokens | None) -> JSON:
     """Return token counts by the names of the format; None: none are known yet."""
     return {
         "input_tokens": tokens.input if tokens else 0,
@@ -118,7 +120,7 @@ def usage_of(tokens: Tokens | None) -> JSON:
     }
 
 
-def message_of(message_id: str, info: AssistantMessage | None, content: list[JSON]) -> JSON:
+def make_message(message_id: str, info: AssistantMessage | None, content: list[JSON]) -> JSON:
     """Return a message of the model as the format has it; `info`: None when it is not known."""
     return {
         "id": message_id,
@@ -128,9 +130,9 @@ def message_of(message_id: str, info: AssistantMessage | None, content: list[JSO
         "content": content,
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage_of(None if info is None else info.tokens),
+        "usage": make_usage(None if info is None else info.tokens),
     }
 
 
-def _start_of(message_id: str, info: AssistantMessage | None) -> JSON:
-    return {"type": "message_start", "message": message_of(message_id, info, [])}
+def _make_start_event(message_id: str, info: AssistantMessage | None) -> JSON:
+    return {"type": "message_start", "message": make_message(message_id, info, [])}

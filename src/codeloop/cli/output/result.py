@@ -21,8 +21,9 @@ from codeloop.schema.wire import JSON, Wire, replace
 if TYPE_CHECKING:
     from codeloop.agent.answer.checks import CheckRun
 
-_COMMAND = 200  # characters of one that a message names
-UNFINISHED = {None, "tool-calls", "cut"}
+# Characters of one that a message names.
+MAX_COMMAND_CHARS = 200
+UNFINISHED_REASONS = {None, "tool-calls", "cut"}
 """The finish reasons of a step that another one follows."""
 
 
@@ -43,23 +44,24 @@ class FinalAnswer:
     @property
     def text(self) -> str:
         """The answer, else the last text."""
-        texts = (self.of(message_id) for message_id in reversed(self._texts))
+        texts = (self.get_text(message_id) for message_id in reversed(self._texts))
         return self.final or next(filter(None, texts), "")
 
-    def of(self, message_id: str) -> str:
+    def get_text(self, message_id: str) -> str:
         """Return the text of one message."""
         return "\n".join(text.removesuffix("\n") for text in self._texts.get(message_id, {}).values() if text)
 
-    def take(self, event: Event) -> bool:
+    def handle_event(self, event: Event) -> bool:
         """Take in an event of the session; return True if it completes the answer."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
                 if self._prompts or self._prompt_id in {None, p.info.id}:
                     self._prompts.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                return self._message(p.info)
+                return self._handle_message(p.info)
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER_KEY in (p.part.metadata or {}):
-                self.final = None  # the answer was none yet
+                # The answer was none yet.
+                self.final = None
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
                 self._texts[p.part.message_id][p.part.id] = p.part.text
             case PartRemoved(properties=p) if p.message_id in self._texts:
@@ -68,17 +70,17 @@ class FinalAnswer:
                 pass
         return False
 
-    def _message(self, info: AssistantMessage) -> bool:
+    def _handle_message(self, info: AssistantMessage) -> bool:
         if info.summary or info.id in self._finished_parts:
             return False
         self._texts.setdefault(info.id, {})
         if info.time.completed is None:
             return False
         self._finished_parts.add(info.id)
-        is_last = info.error is None and info.finish not in UNFINISHED
+        is_last = info.error is None and info.finish not in UNFINISHED_REASONS
         if not is_last or (self._prompt_id is not None and (self.final or info.parent_id not in self._prompts)):
             return False
-        self.final = self.of(info.id)
+        self.final = self.get_text(info.id)
         return True
 
 
@@ -120,7 +122,7 @@ class Outcome(Wire):
     """How many tokens the conversation takes up, and how many the model takes; not in the JSON."""
 
 
-def summary(outcome: Outcome) -> str:
+def format_summary(outcome: Outcome) -> str:
     """Return the sums of a turn in one line."""
     used, window = outcome.context or (0, 0)
     full = (
@@ -138,7 +140,7 @@ def summary(outcome: Outcome) -> str:
     return " · ".join(sums)
 
 
-def with_goal(outcome: Outcome, goal: GoalEnd) -> Outcome:
+def apply_goal(outcome: Outcome, goal: GoalEnd) -> Outcome:
     """Return the outcome of a turn that had a goal: only one that is reached is done, and a limit is no reason else."""
     from codeloop.cli.exit_codes import LIMIT, NOT_DONE, TIMEOUT
 
@@ -201,22 +203,22 @@ class Tally:
         """Whether no step was counted."""
         return not self._messages
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Count an event of the session."""
-        self._answer.take(event)
+        self._answer.handle_event(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._messages[p.info.id] = p.info
             case SessionUpdated(properties=p):
-                self.grow(p.info)
+                self.add_growth(p.info)
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
                 if (p.part.state.metadata or {}).get("denied"):
                     denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
                     self._denied.append(denied)
             case _:
-                self.take_changes(event)
+                self.handle_change(event)
 
-    def take_changes(self, event: Event) -> None:
+    def handle_change(self, event: Event) -> None:
         """Take the calls and changed files of an event of the session or of a subagent."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
@@ -228,14 +230,14 @@ class Tally:
             case _:
                 pass
 
-    def grow(self, session: Session) -> None:
+    def add_growth(self, session: Session) -> None:
         """Add the growth of the session's sums since they were last seen."""
         if self._session is not None:
             tokens, cost = measure_growth(self._session, session)
             self._cost, self._tokens = self._cost + cost, self._tokens.plus(tokens)
         self._session = session
 
-    def outcome(self, ending: Ending, *, session_id: str, seconds: float) -> Outcome:
+    def make_outcome(self, ending: Ending, *, session_id: str, seconds: float) -> Outcome:
         """Return the sums, and how it ended."""
         reason, code, message, window, goal, test_changes, has_unchecked_edits = ending
         messages = self._messages.values()
@@ -276,7 +278,7 @@ class Tally:
             structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
             context=(used, window) if window else None,
         )
-        return outcome if goal is None else with_goal(outcome, goal)
+        return outcome if goal is None else apply_goal(outcome, goal)
 
     def _list_checks(self) -> "list[CheckRun]":
         if not self._parts:
@@ -292,7 +294,7 @@ class Tally:
         from codeloop.agent.answer.checks import describe_problem
 
         what, detail = describe_problem(checks, self._root) or ("", "")
-        return what and f"{what[0].upper()}{what[1:]}: {one_line(detail, _COMMAND)}."
+        return what and f"{what[0].upper()}{what[1:]}: {one_line(detail, MAX_COMMAND_CHARS)}."
 
     @property
     def _root(self) -> str:

@@ -9,9 +9,9 @@ from uuid import uuid4
 import msgspec
 
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
-from codeloop.cli.output.partial_messages import PartialMessages, message_of, usage_of
+from codeloop.cli.output.partial_messages import PartialMessages, make_message, make_usage
 from codeloop.cli.output.result import Outcome
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.kit.terminal_text import escape_json_controls
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
 from codeloop.schema.ids import now_ms
@@ -30,24 +30,24 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON, replace
 
-SUBTYPES = {"done": "success", "idle": "success"}
+RESULT_SUBTYPES = {"done": "success", "idle": "success"}
 """The `subtype` of a `result` by the reason for which the turn ended; `finish` handles the other reasons."""
 
 
 class StreamJsonView:
     """Writes each text, reasoning, tool call and tool result as a line, and a `result` line at the end of each turn.
 
-    `is_result_only`: write only the `result` lines, as with `--output-format json`. `is_partial`: write deltas, too.
+    `is_result_only`: write only the `result` lines, as with `--output-format json`. `has_deltas`: write deltas, too.
     """
 
     def __init__(
         self,
-        answer: Output,
-        progress: Output,
+        answer: OutputStream,
+        progress: OutputStream,
         session_id: str,
         *,
         is_result_only: bool = False,
-        is_partial: bool = False,
+        has_deltas: bool = False,
     ) -> None:
         self.session_id = session_id
         self.is_live = False
@@ -57,7 +57,7 @@ class StreamJsonView:
         self._answer = answer
         self._progress = progress
         self._is_result_only = is_result_only
-        self._partial = PartialMessages() if is_partial else None
+        self._partial = PartialMessages() if has_deltas else None
         self._finished = FinishedParts()
         self._usage = _TurnUsage()
         self._parents: dict[str, str] = {}
@@ -69,7 +69,8 @@ class StreamJsonView:
 
     def show_subagent(self, event: Event, title: str) -> None:
         """Show one event of a subagent's session; its lines name the call that started the subagent."""
-        del title  # the call has it among its arguments
+        # The call has it among its arguments.
+        del title
         self._show(event, self._parents.get(get_session_id(event) or ""))
 
     def tick(self) -> None:
@@ -92,7 +93,7 @@ class StreamJsonView:
         """Write the `result` of a turn, and start counting anew for the next turn."""
         self._show_parts(self._finished.release(), None)
         self.session_id = outcome.session_id or self.session_id
-        subtype = SUBTYPES.get(outcome.reason, "error_during_execution")
+        subtype = RESULT_SUBTYPES.get(outcome.reason, "error_during_execution")
         if outcome.reason == "limit":
             subtype = "error_max_turns" if " step" in outcome.message else "error_max_budget_usd"
         is_error = outcome.exit_code != 0
@@ -103,11 +104,11 @@ class StreamJsonView:
             subtype=subtype,
             is_error=is_error,
             duration_ms=outcome.duration_ms,
-            duration_api_ms=self._usage.measure_model(),
+            duration_api_ms=self._usage.sum_model_time(),
             num_turns=outcome.steps,
             total_cost_usd=outcome.cost,
-            usage=usage_of(outcome.tokens),
-            modelUsage=self._usage.sum_models(),
+            usage=make_usage(outcome.tokens),
+            modelUsage=self._usage.sum_by_model(),
             permission_denials=self._usage.denied,
             **({"errors": [outcome.message]} if is_error else {"result": outcome.text}),
             **({"structured_output": outcome.structured} if outcome.structured is not None else {}),
@@ -115,8 +116,8 @@ class StreamJsonView:
         self._usage = _TurnUsage()
 
     def _show(self, event: Event, parent: str | None) -> None:
-        self._usage.take(event)
-        self._show_parts(self._finished.take(event), parent)
+        self._usage.handle_event(event)
+        self._show_parts(self._finished.handle_event(event), parent)
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 self._show_call(p.part, parent)
@@ -134,7 +135,7 @@ class StreamJsonView:
             case _:
                 pass
         if self._partial is not None:
-            for partial in self._partial.take(event):
+            for partial in self._partial.handle_event(event):
                 self.write("stream_event", event=partial, parent_tool_use_id=parent)
 
     def _show_parts(self, parts: list[FinishedPart], parent: str | None) -> None:
@@ -175,7 +176,7 @@ class StreamJsonView:
     def _show_block(self, part: Part, block: JSON, parent: str | None, time: int) -> None:
         info = self._usage.messages.get(part.message_id)
         self._usage.note_answer(part.message_id, time)
-        message = message_of(part.message_id, info, [block])
+        message = make_message(part.message_id, info, [block])
         self.write("assistant", message=message, parent_tool_use_id=parent)
 
 
@@ -197,7 +198,7 @@ class _TurnUsage:
         """Note that the model sent a part of a message at this time (ms since the epoch)."""
         self._answer_times[message_id] = max(time, self._answer_times.get(message_id, 0))
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Count an event.
 
         The tokens of a step are counted when it finishes: the message with its sums is only stored after its last text
@@ -212,12 +213,12 @@ class _TurnUsage:
             case _:
                 pass
 
-    def measure_model(self) -> int:
+    def sum_model_time(self) -> int:
         """Return how long the model took for its answers, in ms, without the time of tool calls."""
         calls = ((self.messages.get(each), time) for each, time in self._answer_times.items())
         return sum(max(time - info.time.created, 0) for info, time in calls if info is not None)
 
-    def sum_models(self) -> JSON:
+    def sum_by_model(self) -> JSON:
         """Return the usage of each model, by `PROVIDER/MODEL`."""
         sums: JSON = {}
         for info in self.messages.values():

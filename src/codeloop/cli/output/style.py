@@ -1,4 +1,4 @@
-"""How things look to a user: colour, widths, columns, numbers; and JSON for programs."""
+"""Colours, aligned columns and JSON for what the commands print; used by every command that prints."""
 
 import os
 from collections.abc import Sequence
@@ -10,7 +10,11 @@ import msgspec
 from codeloop.client.numbers import Look
 from codeloop.kit.terminal_text import escape_json_controls
 
-CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+# The numbers of the terminal's control sequence for colours and styles (SGR).
+SGR_CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+PATCH_LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
+"""The look of a patch's line, by its first character."""
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -20,18 +24,24 @@ def has_colour(stream: TextIO) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
-def has_redraw(stream: TextIO) -> bool:
+def can_redraw(stream: TextIO) -> bool:
     """Return whether a stream is a terminal on which a line can be redrawn."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def paint(text: str, look: Look, *, colour: bool) -> str:
-    """Return the text in a look, or as it is."""
-    return f"\x1b[{CODES[look]}m{text}\x1b[0m" if colour and text else text
+    """Return the text with the control sequences of a look, or unchanged without `colour`."""
+    return f"\x1b[{SGR_CODES[look]}m{text}\x1b[0m" if colour and text else text
 
 
-def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
-    """Return the rows as lines of aligned columns; those of `right` are aligned on the right."""
+def paint_patch_line(line: str, *, colour: bool) -> str:
+    """Return a line of a patch in the colour of what it says: added, removed, position."""
+    look = PATCH_LOOKS.get(line[:1])
+    return paint(line, look, colour=colour) if look is not None else line
+
+
+def align_columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
+    """Return the rows as lines of aligned columns; `right`: the indexes of the columns to align on the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(

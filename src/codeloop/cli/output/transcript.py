@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.cli.output.streams import Outlet, Output, standard
+from codeloop.cli.output.streams import OutputQueue, OutputStream, open_standard_streams
 from codeloop.cli.output.style import has_colour, paint
-from codeloop.cli.output.text import COMPACTED
-from codeloop.cli.output.tool_call import heading, lines
+from codeloop.cli.output.text_view import COMPACTED_NOTE
+from codeloop.cli.output.tool_call import format_call, format_heading
 from codeloop.client.numbers import describe_spending
 from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, format_json_block
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -24,53 +24,55 @@ from codeloop.schema.part import (
     ToolStatePending,
 )
 
-UNFINISHED = "! Not complete: it is still running, or codeloop was ended before it was. Its tokens are not counted yet."
+UNFINISHED_NOTE = (
+    "! Not complete: it is still running, or codeloop was ended before it was. Its tokens are not counted yet."
+)
 """What stands below an answer that nobody has ended."""
-Children = Mapping[str, list[MessageWithParts]]
+SubagentMessages = Mapping[str, list[MessageWithParts]]
 """The messages of subagents by session id."""
 
 
-def transcript(
+def print_transcript(
     session: Session,
     messages: list[MessageWithParts],
     *,
     thinking: bool,
     queued_ids: Collection[str] = (),
-    children: Children = MappingProxyType({}),
+    children: SubagentMessages = MappingProxyType({}),
 ) -> None:
     """Print a session on stdout, and on stderr where it was summarized; with `thinking` the summaries too.
 
     `queued_ids`: the ids of prompts that wait for a running turn.
     """
-    out, notes = standard(Outlet())
+    out, notes = open_standard_streams(OutputQueue())
     colour = has_colour(out.stream)
     out.write(paint(escape_controls(session.title), "bold", colour=colour) + "\n")
     for message in messages:
         match message.info:
             case UserMessage():
-                out.write("\n" + "".join(_user(part, colour=colour) for part in message.parts))
+                out.write("\n" + "".join(_format_prompt_part(part, colour=colour) for part in message.parts))
                 if message.info.id in queued_ids:
                     out.write(paint("  queued", "yellow", colour=colour) + "\n")
             case AssistantMessage(summary=True):
                 text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
-                notes.write(paint(COMPACTED.format(len(text)), "yellow", colour=has_colour(notes.stream)) + "\n")
+                notes.write(paint(COMPACTED_NOTE.format(len(text)), "yellow", colour=has_colour(notes.stream)) + "\n")
                 if thinking and text:
                     notes.write(paint(escape_controls(text), "dim", colour=has_colour(notes.stream)) + "\n")
             case AssistantMessage(error=error, time=times):
                 for part in message.parts:
-                    out.write(_assistant(part, out, colour=colour, thinking=thinking))
+                    out.write(_format_answer_part(part, out, colour=colour, thinking=thinking))
                     out.write(
                         "".join(f"{line}\n" for line in _list_subagent_lines(part, children, "    ", colour=colour))
                     )
                 if error is not None:
                     out.write(paint(f"! {escape_controls(get_error_message(error))}", "red", colour=colour) + "\n")
                 elif times.completed is None:
-                    out.write(paint(UNFINISHED, "yellow", colour=colour) + "\n")
+                    out.write(paint(UNFINISHED_NOTE, "yellow", colour=colour) + "\n")
     sums = " · ".join((*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id))
     out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
 
 
-def _user(part: Part, *, colour: bool) -> str:
+def _format_prompt_part(part: Part, *, colour: bool) -> str:
     match part:
         case TextPart(text=text) if not part.synthetic:
             return "".join(
@@ -82,7 +84,7 @@ def _user(part: Part, *, colour: bool) -> str:
             return ""
 
 
-def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
+def _format_answer_part(part: Part, out: OutputStream, *, colour: bool, thinking: bool) -> str:
     match part:
         case TextPart(text=text) if text.strip():
             markdown = Markdown(styled=colour and out.stream.isatty(), columns=out.columns)
@@ -91,12 +93,12 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
         case ReasoningPart(text=text) if thinking and text.strip():
             return paint(escape_answer_controls(text).rstrip("\n"), "dim", colour=colour) + "\n"
         case ToolPart():
-            return "\n".join(lines(part, colour=colour)) + "\n"
+            return "\n".join(format_call(part, colour=colour)) + "\n"
         case _:
             return ""
 
 
-def _list_subagent_lines(part: Part, children: Children, indent: str, *, colour: bool) -> Iterator[str]:
+def _list_subagent_lines(part: Part, children: SubagentMessages, indent: str, *, colour: bool) -> Iterator[str]:
     """Yield the calls of the subagent that a call started, one line each, and how to show its session."""
     if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolStatePending):
         return
@@ -104,13 +106,13 @@ def _list_subagent_lines(part: Part, children: Children, indent: str, *, colour:
     for message in children.get(child, ()):
         for call in message.parts:
             if isinstance(call, ToolPart):
-                yield f"{indent}{_mark(call, colour=colour)} {paint(heading(call), 'dim', colour=colour)}"
+                yield f"{indent}{_format_mark(call, colour=colour)} {paint(format_heading(call), 'dim', colour=colour)}"
                 yield from _list_subagent_lines(call, children, indent + "    ", colour=colour)
     if child in children:
         yield indent + paint(f"codeloop session show {child}", "dim", colour=colour)
 
 
-def _mark(part: ToolPart, *, colour: bool) -> str:
+def _format_mark(part: ToolPart, *, colour: bool) -> str:
     match part.state:
         case ToolStateCompleted():
             return paint("✓", "green", colour=colour)

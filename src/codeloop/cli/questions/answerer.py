@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.prompter import Prompter
-from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client, works_for
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
@@ -23,9 +23,9 @@ from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTIO
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
-SUBJECT = 400
+SUBJECT_CHARS = 400
 """Characters of what was denied."""
-WITHDRAWN = "Already answered elsewhere, or withdrawn."
+WITHDRAWN_NOTE = "Already answered elsewhere, or withdrawn."
 
 
 class Answerer:
@@ -37,7 +37,7 @@ class Answerer:
     def __init__(self, prompter: Prompter | None, *, auto: bool) -> None:
         self._prompter = prompter
         self._auto = auto
-        self._turn = asyncio.Lock()
+        self._question_lock = asyncio.Lock()
         self.refusals = 0
         self.asked_ids: set[str] = set()
         """Ids of the requests that wait for the user."""
@@ -47,11 +47,11 @@ class Answerer:
         reply: Reply = "once"
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
-            what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT)
+            what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
             self._refuse(view, f"Denied, because nobody can be asked: {what}")
             reply, message = "reject", NOBODY_MESSAGE
         elif not self._auto and self._prompter is not None:
-            async with self._asking(request.id):
+            async with self._wait_for_terminal(request.id):
                 view.note("")
                 from codeloop.cli.questions.terminal_questions import ask_permission
 
@@ -66,13 +66,11 @@ class Answerer:
         """Answer what the model asks; without a user refuse it with the reason."""
         try:
             if self._prompter is None:
-                self._refuse(
-                    view,
-                    f"Not answered, because nobody can be asked: {one_line(request.questions[0].question, SUBJECT)}",
-                )
+                question = one_line(request.questions[0].question, SUBJECT_CHARS)
+                self._refuse(view, f"Not answered, because nobody can be asked: {question}")
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
                 return
-            async with self._asking(request.id):
+            async with self._wait_for_terminal(request.id):
                 from codeloop.cli.questions.terminal_questions import ask_questions
 
                 answers = await ask_questions(self._prompter, client, request, lambda: view.note(""))
@@ -89,10 +87,10 @@ class Answerer:
         view.note(note)
 
     @asynccontextmanager
-    async def _asking(self, request_id: str) -> AsyncGenerator[None]:
+    async def _wait_for_terminal(self, request_id: str) -> AsyncGenerator[None]:
         self.asked_ids.add(request_id)
         try:
-            async with self._turn:
+            async with self._question_lock:
                 yield
         finally:
             self.asked_ids.discard(request_id)
@@ -121,7 +119,7 @@ class OpenRequests:
         """Whether the user is asked."""
         return bool(self._answerer.asked_ids)
 
-    async def take(self, event: Event) -> bool:
+    async def handle_event(self, event: Event) -> bool:
         """Take in an event; return whether it was about a request."""
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
@@ -143,15 +141,16 @@ class OpenRequests:
         task = asyncio.create_task(answering)
         self._tasks[request.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(request.id, None))
-        task.add_done_callback(lambda task: report(task, self._on_failure))
+        task.add_done_callback(lambda task: report_failure(task, self._on_failure))
 
     async def stop(self) -> None:
         """Ask no more."""
-        await stop_all(self._tasks.values())
+        await cancel_all(self._tasks.values())
 
     async def _withdraw(self, request_id: str) -> None:
         """Stop asking what another client has answered, or what ended with its turn."""
         task = self._tasks.get(request_id)
         if task is not None and request_id in self._answerer.asked_ids:
-            await stop_all([task])  # so that the note does not stand above the question
-            self._view.note(WITHDRAWN)
+            # So that the note does not stand above the question.
+            await cancel_all([task])
+            self._view.note(WITHDRAWN_NOTE)

@@ -53,10 +53,10 @@ class HostAnswerer(Answerer):
             if error.kind != "PermissionNotFoundError":
                 raise
 
-    def settle(self, response: Any) -> None:
+    def deliver_answer(self, response: Any) -> None:
         """Hand the program's answer to the question that waits for it."""
-        number = response.get("request_id") if is_object(response) else None
-        waiting = self._waiting.get(number) if isinstance(number, str) else None
+        question_id = response.get("request_id") if is_object(response) else None
+        waiting = self._waiting.get(question_id) if isinstance(question_id, str) else None
         if waiting is not None and not waiting.done():
             answer = response.get("response")
             is_answer = response.get("subtype") == "success" and is_object(answer)
@@ -70,8 +70,8 @@ class HostAnswerer(Answerer):
                 waiting.set_result(None)
 
     async def _ask(self, tool: str, arguments: JSON, request: PermissionRequest) -> JSON | None:
-        number = str(uuid4())
-        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        question_id = str(uuid4())
+        waiting = self._waiting[question_id] = asyncio.get_running_loop().create_future()
         question: JSON = {
             "subtype": "can_use_tool",
             "tool_name": tool,
@@ -79,16 +79,16 @@ class HostAnswerer(Answerer):
             "permission_suggestions": [],
             **({"tool_use_id": request.tool.call_id} if request.tool is not None else {}),
         }
-        self._write({"type": "control_request", "request_id": number, "request": question})
+        self._write({"type": "control_request", "request_id": question_id, "request": question})
         self.asked_ids.add(request.id)
         try:
             return await waiting
         except asyncio.CancelledError:
-            self._write({"type": "control_cancel_request", "request_id": number})
+            self._write({"type": "control_cancel_request", "request_id": question_id})
             raise
         finally:
             self.asked_ids.discard(request.id)
-            del self._waiting[number]
+            del self._waiting[question_id]
 
 
 def _read_answer(answer: JSON | None, arguments: JSON) -> tuple[Reply, str | None]:

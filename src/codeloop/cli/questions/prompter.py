@@ -7,19 +7,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from codeloop.cli.output.streams import ERASE, Output
+from codeloop.cli.output.streams import ERASE_LINE, OutputStream
 
-Draw = Callable[[], object]
+DrawCallback = Callable[[], object]
 
 
 class Prompter(Protocol):
     """Owns the bottom of a terminal."""
 
-    def above(self, draw: Draw, *, urgent: bool = True) -> None:
-        """Write above the bottom; what is not `urgent` may wait until a question is answered."""
+    def write_above(self, draw: DrawCallback, *, is_urgent: bool = True) -> None:
+        """Write above the bottom; what is not urgent may wait until a question is answered."""
         ...
 
-    def flash(self, draw: Draw) -> None:
+    def write_if_idle(self, draw: DrawCallback) -> None:
         """Write something that may be skipped, if nobody is asked and nothing is typed."""
         ...
 
@@ -27,7 +27,7 @@ class Prompter(Protocol):
         """Ask a question and return the line that answers it; None at the end of the input."""
         ...
 
-    def defer(self, line: str) -> bool:
+    def queue_command(self, line: str) -> bool:
         """Run a command typed while a question waits; False where no conversation takes commands."""
         ...
 
@@ -35,23 +35,23 @@ class Prompter(Protocol):
 class QuestionPrompter:
     """Keeps a question at the bottom until it is answered; answers are lines of stdin."""
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: OutputStream) -> None:
         self._out = out
         self._question = ""
-        self._postponed: list[Draw] = []
+        self._postponed_draws: list[DrawCallback] = []
 
-    def above(self, draw: Draw, *, urgent: bool = True) -> None:
+    def write_above(self, draw: DrawCallback, *, is_urgent: bool = True) -> None:
         """Write above the question."""
         if not self._question:
             draw()
-        elif urgent:
-            self._out.write(ERASE)
+        elif is_urgent:
+            self._out.write(ERASE_LINE)
             draw()
             self._out.write(self._question)
         else:
-            self._postponed.append(draw)
+            self._postponed_draws.append(draw)
 
-    def flash(self, draw: Draw) -> None:
+    def write_if_idle(self, draw: DrawCallback) -> None:
         """Write unless a question is shown."""
         if not self._question:
             draw()
@@ -63,21 +63,22 @@ class QuestionPrompter:
             return await ask_line(self._out, question)
         finally:
             self._question = ""
-            while self._postponed:
-                self._postponed.pop(0)()
+            while self._postponed_draws:
+                self._postponed_draws.pop(0)()
 
-    def defer(self, line: str) -> bool:
+    def queue_command(self, line: str) -> bool:
         """Take no commands."""
         del line
         return False
 
 
-async def ask_line(out: Output, question: str) -> str | None:
+async def ask_line(out: OutputStream, question: str) -> str | None:
     """Ask, and read a line of stdin; None at its end. What was typed before the question is discarded."""
     await out.drain()
     import termios
 
-    with suppress(termios.error):  # the terminal is gone
+    # The terminal is gone.
+    with suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     out.write(question)
     await out.drain()
@@ -94,7 +95,8 @@ async def read_line() -> str | None:
         if not data_ready.done():
             try:
                 data_ready.set_result(os.read(descriptor, 65_536))
-            except OSError:  # the terminal is gone
+            except OSError:
+                # The terminal is gone.
                 data_ready.set_result(b"")
 
     loop.add_reader(descriptor, read)

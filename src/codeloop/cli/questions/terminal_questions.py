@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
-from codeloop.cli.questions.reply_words import choose_options, parse_reply
-from codeloop.cli.questions.trust_text import trust_question
+from codeloop.cli.questions.reply_parser import parse_choice, parse_reply
+from codeloop.cli.questions.trust_text import format_trust_question
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.permission_text import CUT, EVERYTHING, Asking, in_words, mark_rows
@@ -18,25 +18,25 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
-SHOW_ALL = "  v  view all of it\n"
-OURS, LEAST = 9, 6
+VIEW_ALL_LINE = "  v  view all of it\n"
+OWN_ROWS, MIN_TEXT_ROWS = 9, 6
 """Rows of a question that are our own, about; rows of a foreign text that are shown on the smallest screen."""
 
 
 async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
     """Ask for a permission and return the reply, with words for the model if it is denied with some."""
     asking = await origin(client, request)
-    text, letters, has_always = _permission(request, asking, is_full=False)
+    text, letters, has_always = _format_permission(request, asking, is_full=False)
     problem = ""
     while True:
         line = await prompter.ask(f"{text}{problem}{letters}, or what to do instead: ")
         if line is None:
             return "reject", None
-        if (answer_first := _command_problem(prompter, line)) is not None:
+        if (answer_first := _run_command(prompter, line)) is not None:
             problem = answer_first
             continue
-        if _wants_all(line) and letters.endswith("v"):
-            text, letters, has_always = _permission(request, asking, is_full=True)
+        if _asks_for_all(line) and letters.endswith("v"):
+            text, letters, has_always = _format_permission(request, asking, is_full=True)
             problem = ""
             continue
         match parse_reply(line, always=has_always):
@@ -52,9 +52,9 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
 
-def _permission(request: PermissionRequest, asking: Asking, *, is_full: bool) -> tuple[str, str, bool]:
+def _format_permission(request: PermissionRequest, asking: Asking, *, is_full: bool) -> tuple[str, str, bool]:
     """Return a question, the letters that answer it, and whether `always` does. The end is always our own."""
-    words = in_words(request, asking, shutil.get_terminal_size().columns, EVERYTHING if is_full else _room())
+    words = in_words(request, asking, shutil.get_terminal_size().columns, EVERYTHING if is_full else _count_text_rows())
     colour = has_colour(sys.stderr)
     title = paint(words.title, "yellow", colour=colour) + "\n"
     text = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
@@ -64,24 +64,26 @@ def _permission(request: PermissionRequest, asking: Asking, *, is_full: bool) ->
         text += f"  a  allow always: {words.always}\n"
     text += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
     has_more = words.is_cut and not is_full
-    text += SHOW_ALL if has_more else ""
+    text += VIEW_ALL_LINE if has_more else ""
     letters = ["y", *(["a"] if words.always else []), "n", *(["v"] if has_more else [])]
     return text, ", ".join(letters), bool(words.always)
 
 
-def _command_problem(prompter: Prompter, line: str) -> str | None:
+def _run_command(prompter: Prompter, line: str) -> str | None:
     """Hand over a line that is a command and no answer; return what to say of it, None for any other line."""
     if not is_command(line):
         return None
-    return "" if prompter.defer(line) else f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
+    return (
+        "" if prompter.queue_command(line) else f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
+    )
 
 
-def _room() -> int:
+def _count_text_rows() -> int:
     """Return how many rows of a foreign text leave the question on the screen."""
-    return max(shutil.get_terminal_size().lines - OURS, LEAST)
+    return max(shutil.get_terminal_size().lines - OWN_ROWS, MIN_TEXT_ROWS)
 
 
-def _wants_all(line: str) -> bool:
+def _asks_for_all(line: str) -> bool:
     return line.strip().lower() in {"v", "view", "show all"}
 
 
@@ -106,37 +108,37 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
     how = "Your answer: "
     if labels:
         how = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
-    text = _question(question, who, _room())
+    text = _format_question(question, who, _count_text_rows())
     problem = ""
     while True:
         line = await prompter.ask(f"{text}{problem}{how}")
         if line is None:
             return None
-        if (answer_first := _command_problem(prompter, line)) is not None:
+        if (answer_first := _run_command(prompter, line)) is not None:
             problem = answer_first
             continue
-        if _wants_all(line) and text.endswith(SHOW_ALL):
-            text, problem = _question(question, who, EVERYTHING), ""
+        if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
+            text, problem = _format_question(question, who, EVERYTHING), ""
             continue
-        answer = choose_options(line, labels, several=several, free=free)
+        answer = parse_choice(line, labels, several=several, free=free)
         if answer.labels:
             return answer.labels
         problem = f"{answer.problem}\n" if answer.problem else ""
 
 
-def _question(question: QuestionInfo, who: str, most: int) -> str:
+def _format_question(question: QuestionInfo, who: str, most: int) -> str:
     rows = mark_rows(question.question, shutil.get_terminal_size().columns, most)
     output = f"The {who} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
         output += f"  {number}  {text}\n"
-    return output + (SHOW_ALL if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
+    return output + (VIEW_ALL_LINE if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
 
 
-async def ask_trust(terminal: Output, settings: ProjectSettings) -> bool:
+async def ask_trust(terminal: OutputStream, settings: ProjectSettings) -> bool:
     """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
     question = (
-        f"\n{trust_question(settings, colour=has_colour(sys.stderr))}"
+        f"\n{format_trust_question(settings, colour=has_colour(sys.stderr))}"
         "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
         "  n  ignore its risky settings, and ask again next time\n"
     )

@@ -1,37 +1,41 @@
-"""Words the question whether to trust a project, with what has changed in it since it was trusted."""
+"""The question whether to trust a project, and the patches of what has changed in it since it was trusted.
+
+Asked by every way to open a project with a user present; `codeloop trust` prints the patches alone.
+"""
 
 from collections.abc import Sequence
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.output.style import Look, paint
+from codeloop.cli.output.style import paint, paint_patch_line
 from codeloop.config.trust.changes import list_trust_changes
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.terminal_text import escape_controls, one_line
 
-_LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
-_MOST = 400
+_MAX_LINES = 400
+"""Lines of patches to show; for the rest, the number of lines is given."""
 
 
-def changes_text(changes: Sequence[TrustChange], *, colour: bool) -> str:
-    """Return each changed file with its patch; beyond 400 lines, how many more there are."""
+def format_trust_changes(changes: Sequence[TrustChange], *, colour: bool) -> str:
+    """Return each changed file with its patch, cut to `_MAX_LINES` lines."""
     lines: list[str] = []
     for change in changes:
         lines.append(paint(f"{change.what}: {escape_controls(change.path)}", "bold", colour=colour))
-        patch = (
-            escape_controls(change.patch).rstrip("\n").split("\n")[2:] if change.patch else ["(its text is not shown)"]
-        )
-        lines += [paint(line, _LOOKS[line[0]], colour=colour) if line[:1] in _LOOKS else line for line in patch]
-    omitted_lines = len(lines) - _MOST
-    return "\n".join(lines[:_MOST]) + (
-        f"\n({omitted_lines} more lines: read the files before you say yes)" if omitted_lines > 0 else ""
-    )
+        patch_lines = ["(its text is not shown)"]
+        if change.patch:
+            # The first two lines name the file, which the line above does already.
+            patch_lines = escape_controls(change.patch).rstrip("\n").split("\n")[2:]
+        lines += [paint_patch_line(line, colour=colour) for line in patch_lines]
+    shown_lines, omitted_count = lines[:_MAX_LINES], len(lines) - _MAX_LINES
+    if omitted_count > 0:
+        shown_lines.append(f"({omitted_count} more lines: read the files before you say yes)")
+    return "\n".join(shown_lines)
 
 
-def trust_question(settings: ProjectSettings, *, colour: bool) -> str:
-    """Word the question of trust: what a project has that needs it, how that changed, what a yes means."""
+def format_trust_question(settings: ProjectSettings, *, colour: bool) -> str:
+    """Return the text above "Trust it?": what in the project needs trust or has changed, and what a yes allows."""
     root, ignored_keys = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
     about = f"{root} has its own configuration: {one_line(', '.join(ignored_keys), 2_000)}\n"
     if settings.distrust is not None:
         changes = list_trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
-        about = f"{changes_text(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
+        about = f"{format_trust_changes(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
     return f"{about}It can run programs and choose where your prompts and keys go.\n"

@@ -19,8 +19,8 @@ from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPar
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
 
-EXAMPLE = 'codeloop run "fix the failing test"'
-ELSEWHERE = {
+EXAMPLE_COMMAND = 'codeloop run "fix the failing test"'
+RUN_EQUIVALENTS = {
     "help": "codeloop --help",
     "new": "codeloop run without --continue",
     "sessions": "codeloop session list",
@@ -49,7 +49,7 @@ class RunMessage(NamedTuple):
         return "\n\n".join(filter(None, self))
 
 
-def message_of(options: Options) -> RunMessage:
+def read_message(options: Options) -> RunMessage:
     """Return the message; stdin is read only on request, so that an open pipe never hangs a script.
 
     It may be empty only with a file or a command. Raises UsageProblem if there is nothing to do.
@@ -57,25 +57,25 @@ def message_of(options: Options) -> RunMessage:
     if options.goal is not None and "-" not in options.message:
         return RunMessage("\n\n".join(filter(None, (options.goal.strip(), " ".join(options.message).strip()))))
     if options.command is not None and "-" not in options.message:
-        return RunMessage(" ".join(map(quote, options.message)))
+        return RunMessage(" ".join(map(quote_word, options.message)))
     words = " ".join(word for word in options.message if word != "-").strip()
     if options.message and "-" not in options.message:
         if not words and not options.files:
-            raise UsageProblem(f"The message is empty. Give a task: {EXAMPLE}.")
+            raise UsageProblem(f"The message is empty. Give a task: {EXAMPLE_COMMAND}.")
         return RunMessage(words)
     if sys.stdin is None or (sys.stdin.isatty() and not options.message):
         if options.files:
             return RunMessage("")
-        raise UsageProblem(f"The message is missing. Give a task: {EXAMPLE}, or pipe it to stdin.")
+        raise UsageProblem(f"The message is missing. Give a task: {EXAMPLE_COMMAND}, or pipe it to stdin.")
     words = "\n\n".join(filter(None, ((options.goal or "").strip(), words)))
     message = RunMessage(words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
     if not message.text and not options.files:
-        raise UsageProblem(f"The message is missing: stdin is empty. Give a task: {EXAMPLE}.")
+        raise UsageProblem(f"The message is missing: stdin is empty. Give a task: {EXAMPLE_COMMAND}.")
     return message
 
 
 def is_stdin_unread(options: Options) -> bool:
-    """Return whether stdin is a pipe or a file with content that `message_of` leaves unread."""
+    """Return whether stdin is a pipe or a file with content that `read_message` leaves unread."""
     reads = "-" in options.message or not (options.message or options.command or options.goal)
     if reads or sys.stdin is None:
         return False
@@ -93,14 +93,14 @@ def is_stdin_unread(options: Options) -> bool:
         return False
 
 
-def quote(word: str) -> str:
+def quote_word(word: str) -> str:
     """Return a word of the command line so that a command reads it as one argument."""
     if word and not any(char.isspace() for char in word):
         return word
     return f"'{word}'" if '"' in word else f'"{word}"'
 
 
-async def parse_words(client: Client, options: Options, words: str) -> tuple[str | None, str]:
+async def parse_command(client: Client, options: Options, words: str) -> tuple[str | None, str]:
     """Return the command that the words call, None for a prompt, and its arguments or the prompt. stdin never counts.
 
     A path is text, as in `/etc/hosts is broken`. Raises UsageProblem if there is no such command.
@@ -114,8 +114,8 @@ async def parse_words(client: Client, options: Options, words: str) -> tuple[str
     commands = {command.name for command in await client.call(COMMAND_LIST, NoArguments())}
     if name in commands or name == COMPACT.name:
         return name, match[2] or ""
-    if name in ELSEWHERE:
-        raise UsageProblem(f"/{name} works in a conversation only. Use instead: {ELSEWHERE[name]}.")
+    if name in RUN_EQUIVALENTS:
+        raise UsageProblem(f"/{name} works in a conversation only. Use instead: {RUN_EQUIVALENTS[name]}.")
     if os.path.lexists(f"/{name}"):
         return None, words
     close = format_suggestion(f"/{each}" for each in find_similar(name, [COMPACT.name, *sorted(commands)]))
@@ -125,7 +125,7 @@ async def parse_words(client: Client, options: Options, words: str) -> tuple[str
     )
 
 
-async def parts_of(client: Client, message: RunMessage, note: Callable[[str], object]) -> list[PartInput]:
+async def make_parts(client: Client, message: RunMessage, note: Callable[[str], object]) -> list[PartInput]:
     """Return the parts of a prompt, with the files and subagents that the words, but not stdin, mention."""
     if not message.text:
         return []

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.cli.options import Options
-from codeloop.cli.target.selection import model_of
+from codeloop.cli.target.selection import parse_model
 from codeloop.client.client import Client
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, PartInput, Prompt, RunLimits
@@ -14,7 +14,7 @@ from codeloop.schema.operation import COMMAND, PROMPT
 from codeloop.schema.wire import JSON
 
 
-class Sending(Struct, frozen=True):
+class OutgoingMessage(Struct, frozen=True):
     """What is sent: the parts of a prompt, or the call of a command with parts that are attached to it.
 
     `format`: that of an answer as data. `is_attended`: somebody can be asked while the turn runs.
@@ -28,8 +28,8 @@ class Sending(Struct, frozen=True):
     format: JSON | None = None
 
 
-async def send(
-    client: Client, session_id: str, message_id: str, options: Options, sending: Sending
+async def send_message(
+    client: Client, session_id: str, message_id: str, options: Options, sending: OutgoingMessage
 ) -> MessageWithParts:
     """Send it with the model, the agent and the limits of the options; return the answer when the turn ends.
 
@@ -42,15 +42,15 @@ async def send(
         "agent": options.agent,
         "variant": options.variant,
         "format": sending.format,
-        "limits": _limits(options, is_attended=sending.is_attended),
+        "limits": _make_limits(options, is_attended=sending.is_attended),
     }
     if sending.command is not None:
         call = InvokeCommand(command=sending.command, arguments=sending.arguments, model=options.model, **common)
         return await client.call(COMMAND, call)
-    return await client.call(PROMPT, Prompt(model=model_of(options.model), goal=sending.goal, **common))
+    return await client.call(PROMPT, Prompt(model=parse_model(options.model), goal=sending.goal, **common))
 
 
-def goal_of(options: Options) -> Goal | None:
+def make_goal(options: Options) -> Goal | None:
     """Return the checks of --goal, whose text is the message; None without it."""
     if options.goal is None:
         return None
@@ -62,7 +62,7 @@ def goal_of(options: Options) -> Goal | None:
     )
 
 
-def _limits(options: Options, *, is_attended: bool) -> RunLimits:
+def _make_limits(options: Options, *, is_attended: bool) -> RunLimits:
     return RunLimits(
         steps=options.max_steps,
         cost=options.max_cost,

@@ -7,37 +7,37 @@ from collections.abc import Callable
 from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.output.result import make_unfinished
-from codeloop.cli.output.streams import Outlet, standard
-from codeloop.cli.output.view import view_of
+from codeloop.cli.output.streams import OutputQueue, open_standard_streams
+from codeloop.cli.output.view import make_view
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import OUTPUT_READER_TIME
 
 
-class Signals:
-    """Signals while the loop runs. The first calls `act` and `hurry`; a second ends the process at once.
+class SignalHandlers:
+    """Signals while the loop runs. The first calls `on_first` and `shorten_waits`; a second ends the process at once.
 
     `is_over`: the result has been shown and the process is about to end, so that further signals change nothing.
     """
 
-    def __init__(self, act: Callable[[], object], hurry: Callable[[], object]) -> None:
-        self.act = act
-        self._hurry = hurry
+    def __init__(self, on_first: Callable[[], object], shorten_waits: Callable[[], object]) -> None:
+        self.on_first = on_first
+        self._shorten_waits = shorten_waits
         self.name = ""
         self.is_second = False
         self.is_over = False
         loop = asyncio.get_running_loop()
         for number in list_end_signals():
-            loop.add_signal_handler(number, self._take, number)
+            loop.add_signal_handler(number, self._handle_signal, number)
 
-    def _take(self, number: int) -> None:
+    def _handle_signal(self, number: int) -> None:
         if self.is_over:
             return
         if self.name:
             self.is_second = True
             raise KeyboardInterrupt
         self.name = signal.Signals(number).name
-        self._hurry()
-        self.act()
+        self._shorten_waits()
+        self.on_first()
 
 
 def run_to_result(form: str, command: Callable[[], int]) -> int:
@@ -51,7 +51,7 @@ def run_to_result(form: str, command: Callable[[], int]) -> int:
         code = show_result(form, exit_codes.INTERRUPTED, "interrupted", "Interrupted.")
         is_over = True
     except CodeloopError as error:
-        code = show_result(form, exit_codes.of_error(error), "error", str(error))
+        code = show_result(form, exit_codes.choose_error_code(error), "error", str(error))
         is_over = True
     finally:
         for number in list_end_signals():
@@ -63,6 +63,6 @@ def run_to_result(form: str, command: Callable[[], int]) -> int:
 
 def show_result(form: str, code: int, reason: str, message: str) -> int:
     """Show the result of a turn that never began, and return its exit code."""
-    stdout, stderr = standard(Outlet(patience=OUTPUT_READER_TIME.seconds))
-    view_of(form, stdout, stderr, "").finish(make_unfinished(reason, code, message))
+    stdout, stderr = open_standard_streams(OutputQueue(timeout=OUTPUT_READER_TIME.seconds))
+    make_view(form, stdout, stderr, "").finish(make_unfinished(reason, code, message))
     return code

@@ -3,21 +3,21 @@
 import asyncio
 
 from codeloop.cli.options import Options
-from codeloop.cli.run.message import message_of
-from codeloop.cli.run.one_shot import execute
+from codeloop.cli.run.message import read_message
+from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.run.signals import run_to_result
 from codeloop.schema.errors import UsageProblem
 
-LOCAL_ONLY = ("trust", "config", "record", "replay", "force")
+LOCAL_OPTIONS = ("trust", "config", "record", "replay", "force")
 """Options for opening a project, which a server has already done."""
-STREAMED = {"stream-json", "result"}
+STREAM_FORMATS = {"stream-json", "result"}
 """The formats that other programs read in the shape of another agent's SDK."""
-ATTACHED_ONLY = ("username", "password")
+ATTACHED_OPTIONS = ("username", "password")
 
 
 def check_flags(options: Options) -> None:
     """Raise UsageProblem if options do not go together, or with where the turn runs."""
-    for name in LOCAL_ONLY if options.attach is not None else ATTACHED_ONLY:
+    for name in LOCAL_OPTIONS if options.attach is not None else ATTACHED_OPTIONS:
         if getattr(options, name) and options.attach is not None:
             raise UsageProblem(f"--{name} does not work with --attach. Leave one of them out.")
         if getattr(options, name):
@@ -70,17 +70,17 @@ def run_once(run_options: Options) -> int:
         check_flags(run_options)
         options = run_options
         if run_options.worktree is not None or run_options.base is not None:
-            from codeloop.cli.target.worktree import in_worktree, split_worktree
+            from codeloop.cli.target.worktree import move_to_worktree, separate_prompt
 
-            options = in_worktree(split_worktree(run_options))
+            options = move_to_worktree(separate_prompt(run_options))
         if options.attach is None:
             from codeloop.cli.target.local import open_local as open_target
         else:
             from codeloop.cli.target.remote import open_remote as open_target
-        if options.format in STREAMED:
-            from codeloop.cli.run.stream_run import execute_stream
+        if options.format in STREAM_FORMATS:
+            from codeloop.cli.run.stream_run import run_stream
 
-            return asyncio.run(execute_stream(options, open_target))
-        return asyncio.run(execute(options, message_of(options), open_target))
+            return asyncio.run(run_stream(options, open_target))
+        return asyncio.run(run_one_shot(options, read_message(options), open_target))
 
     return run_to_result(run_options.format, command)

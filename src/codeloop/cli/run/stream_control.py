@@ -10,7 +10,7 @@ from codeloop.cli.output.stream_json import StreamJsonView
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
 from codeloop.cli.run.turn import RunTurn
-from codeloop.cli.target.selection import model_of, with_profile
+from codeloop.cli.target.selection import parse_model, set_profile
 from codeloop.client.client import Client
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -51,18 +51,18 @@ class StreamControls:
             raise UsageProblem("The session is not open yet.")
         return self.client, self.session
 
-    def end(self) -> None:
+    def refuse_questions(self) -> None:
         """Have open and later permission questions refused: the host has closed stdin and can't answer."""
         if self._host is not None:
             self._host.close()
 
-    async def take(self, message: JSON) -> None:
+    async def handle_message(self, message: JSON) -> None:
         """Carry out a request of the host and write the response, or pass on its answer to a permission question.
 
         Messages of other types are ignored.
         """
         if message.get("type") == "control_response" and self._host is not None:
-            self._host.settle(message.get("response"))
+            self._host.deliver_answer(message.get("response"))
         if message.get("type") != "control_request":
             return
         request_id = message.get("request_id")
@@ -93,11 +93,12 @@ class StreamControls:
                     self.turn.end("interrupted", INTERRUPTED_BY_HOST)
                 return {}
             case {"subtype": "set_model", "model": str() | None as model}:
-                model_of(model)  # raises for a name that is no PROVIDER/MODEL
+                # Raises for a name that is no PROVIDER/MODEL.
+                parse_model(model)
                 self.options = replace(self.options, model=model)
                 return {}
             case {"subtype": "set_permission_mode", "mode": str(mode)} if mode in PERMISSION_MODES:
-                self.session = await with_profile(client, session, PERMISSION_MODES[mode])
+                self.session = await set_profile(client, session, PERMISSION_MODES[mode])
                 return {"mode": mode}
             case {"subtype": "set_permission_mode"}:
                 raise UsageProblem(f"`mode` is one of {', '.join(PERMISSION_MODES)}.")

@@ -13,9 +13,9 @@ from codeloop.schema.bounds.automation import STREAM_WAITING
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
-EXAMPLE = '{"type":"user","message":{"role":"user","content":"fix the failing test"}}'
+EXAMPLE_LINE = '{"type":"user","message":{"role":"user","content":"fix the failing test"}}'
 
-TakeControl = Callable[[JSON], Coroutine[Any, Any, None]]
+ControlHandler = Callable[[JSON], Coroutine[Any, Any, None]]
 
 
 class StreamMessage(NamedTuple):
@@ -32,17 +32,17 @@ class StreamInput:
     `control` takes the lines that are no messages, `on_end` is called at the end of stdin.
     """
 
-    def __init__(self, control: TakeControl, on_end: Callable[[], None]) -> None:
+    def __init__(self, control: ControlHandler, on_end: Callable[[], None]) -> None:
         self.queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
-        self._control = control
+        self._handle_control = control
         self._on_end = on_end
         self._count = 0
 
     def start(self, source: int) -> None:
         """Begin to read this descriptor. When too many messages wait, it is not read."""
-        read_lines(source, self._take)
+        read_lines(source, self._handle_line)
 
-    async def _take(self, line: bytes | None) -> None:
+    async def _handle_line(self, line: bytes | None) -> None:
         if line is None:
             self._on_end()
             await self.queue.put(None)
@@ -51,7 +51,7 @@ class StreamInput:
         try:
             document = _decode(line)
             if document.get("type") in {"control_request", "control_response", "control_cancel_request"}:
-                await self._control(document)
+                await self._handle_control(document)
                 return
             if document.get("type") == "keep_alive":
                 return
@@ -65,22 +65,22 @@ def _decode(line: bytes) -> JSON:
     try:
         message = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
-        raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE}") from None
+        raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE_LINE}") from None
     if not is_object(message):
-        raise UsageProblem(f"the line is not an object. A message is one, as {EXAMPLE}")
+        raise UsageProblem(f"the line is not an object. A message is one, as {EXAMPLE_LINE}")
     return message
 
 
 def read_parts(line: JSON) -> list[PartInput]:
     """Return the parts of a prompt that a line of the type `user` has. Raises UsageProblem."""
     if line.get("type") != "user":
-        raise UsageProblem(f"its type is {line.get('type')!r}. It is `user` for a message, as {EXAMPLE}")
+        raise UsageProblem(f"its type is {line.get('type')!r}. It is `user` for a message, as {EXAMPLE_LINE}")
     message = line.get("message")
     content = message.get("content") if is_object(message) else None
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not is_list(content):
-        raise UsageProblem(f"`message.content` is neither a text nor a list of blocks, as in {EXAMPLE}")
+        raise UsageProblem(f"`message.content` is neither a text nor a list of blocks, as in {EXAMPLE_LINE}")
     parts = [_read_block(block, at) for at, block in enumerate(content)]
     if not any(not isinstance(part, TextPartInput) or part.text.strip() for part in parts):
         raise UsageProblem("`message.content` is empty. Give it a text.")

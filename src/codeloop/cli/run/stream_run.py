@@ -6,22 +6,22 @@ from functools import partial
 
 from codeloop import __version__
 from codeloop.cli import exit_codes
-from codeloop.cli.follow.subagents import Background
+from codeloop.cli.follow.subagents import BackgroundPolicy
 from codeloop.cli.options import Options
 from codeloop.cli.output.result import Outcome, make_unfinished
 from codeloop.cli.output.stream_json import StreamJsonView
-from codeloop.cli.output.streams import Outlet, has_terminal, standard
+from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard_streams
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
-from codeloop.cli.run.message import RunMessage, message_of, parse_words, parts_of
-from codeloop.cli.run.one_shot import check_output, discard_unused
-from codeloop.cli.run.send import Sending, goal_of, send
-from codeloop.cli.run.signals import Signals
+from codeloop.cli.run.message import RunMessage, make_parts, parse_command, read_message
+from codeloop.cli.run.one_shot import check_structured_output, delete_unused_session
+from codeloop.cli.run.send import OutgoingMessage, make_goal, send_message
+from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
 from codeloop.cli.run.stream_input import StreamInput, StreamMessage
 from codeloop.cli.run.turn import RunTurn
-from codeloop.cli.target.selection import check_agent, choose_session, model_of, session_of
-from codeloop.cli.target.target import OpenTarget
+from codeloop.cli.target.open_target import OpenTarget
+from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.providers import UsableProviders
@@ -44,46 +44,47 @@ from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
 
 
-async def execute_stream(options: Options, open_target: OpenTarget) -> int:
+async def run_stream(options: Options, open_target: OpenTarget) -> int:
     """Run a turn for each message and return the exit code. Each message has a result, whatever happens."""
-    outlet = Outlet(asyncio.get_running_loop())
+    output = OutputQueue(asyncio.get_running_loop())
     task = asyncio.current_task()
-    signals = Signals(task.cancel if task is not None else lambda: False, outlet.shorten_waits)
-    running = StreamRun(options, open_target, signals, outlet)
+    signals = SignalHandlers(task.cancel if task is not None else lambda: False, output.shorten_waits)
+    stream_run = StreamRun(options, open_target, signals, output)
     try:
         try:
-            await running.serve()
+            await stream_run.serve()
         except CodeloopError as error:
-            running.finish(make_unfinished("error", exit_codes.of_error(error), str(error)))
+            stream_run.finish(make_unfinished("error", exit_codes.choose_error_code(error), str(error)))
         except asyncio.CancelledError:
             if not signals.name or signals.is_second:
                 raise
-            running.interrupt(f"Interrupted ({signals.name}).")
-        signals.act = lambda: None  # only waiting for a reader is left
-        await outlet.drain()
+            stream_run.interrupt(f"Interrupted ({signals.name}).")
+        # Only waiting for a reader is left.
+        signals.on_first = lambda: None
+        await output.drain()
         signals.is_over = True
-        return running.exit_code
+        return stream_run.exit_code
     finally:
-        outlet.abandon()
+        output.abandon()
 
 
 class StreamRun:
     """The session and its turns. `exit_code`: that of the last turn that failed, except for interrupts on request."""
 
-    def __init__(self, options: Options, open_target: OpenTarget, signals: Signals, outlet: Outlet) -> None:
+    def __init__(self, options: Options, open_target: OpenTarget, signals: SignalHandlers, output: OutputQueue) -> None:
         self.exit_code = exit_codes.DONE
         self._options = options
         self._open_target = open_target
         self._signals = signals
-        self._stdout, stderr = standard(outlet)
+        self._stdout, stderr = open_standard_streams(output)
         is_alone = options.format == "result"
-        self._view = StreamJsonView(self._stdout, stderr, "", is_result_only=is_alone, is_partial=options.partial)
+        self._view = StreamJsonView(self._stdout, stderr, "", is_result_only=is_alone, has_deltas=options.partial)
         self._answerer = Answerer(None, auto=options.auto)
         if options.permission_tool is not None:
             write, find_call = self._view.write_line, self._view.calls.get
             self._answerer = HostAnswerer(write, find_call, auto=options.auto)
         self._controls = StreamControls(self._view, self._answerer, options)
-        self._input = StreamInput(self._controls.take, self._controls.end)
+        self._input = StreamInput(self._controls.handle_message, self._controls.refuse_questions)
         self._has_result = False
 
     def finish(self, outcome: Outcome) -> None:
@@ -102,37 +103,38 @@ class StreamRun:
     async def serve(self) -> None:
         """Open the project and the session, and answer every message. Raises CodeloopError."""
         options = self._options
-        words = message_of(options) if options.input_format == "text" else None
+        words = read_message(options) if options.input_format == "text" else None
         self._stdout.watch(asyncio.get_running_loop())
         async with self._open_target(options, None) as target:
             for note in target.notes:
                 self._view.note(note)
-            model_of(options.model)  # refuses an invalid name before a session is made
+            # Refuses an invalid name before a session is made.
+            parse_model(options.model)
             choice = await choose_session(target, options)
             client = target.client if choice is None else target.client_of(choice)
             await check_agent(client, options.agent)
-            session = await session_of(client, options, choice)
+            session = await prepare_session(client, options, choice)
             self._view.session_id = session.id
             self._controls.client, self._controls.session = client, session
             try:
-                await self._introduce(client, session)
+                await self._write_init(client, session)
                 if words is not None:
-                    await self._answer(target, words)
+                    await self._run_turn(target, words)
                 elif sys.stdin is not None:
-                    await self._answer_all(target, sys.stdin.fileno())
+                    await self._run_all_turns(target, sys.stdin.fileno())
             finally:
-                await discard_unused(client, session.id)
+                await delete_unused_session(client, session.id)
                 for problem in target.problems():
                     self._view.note(f"codeloop: {problem}")
 
-    async def _answer_all(self, target: Target, source: int) -> None:
+    async def _run_all_turns(self, target: Target, source: int) -> None:
         self._input.start(source)
         while not (self._signals.name or self._stdout.is_closed):
             if (message := await self._input.queue.get()) is None:
                 return
-            await self._answer(target, message)
+            await self._run_turn(target, message)
 
-    async def _answer(self, target: Target, message: StreamMessage | RunMessage) -> None:
+    async def _run_turn(self, target: Target, message: StreamMessage | RunMessage) -> None:
         """Run the turn of a message and show its result."""
         self._controls.is_interrupted = False
         if isinstance(message, StreamMessage) and message.problem:
@@ -144,46 +146,47 @@ class StreamRun:
         client, session = self._controls.require_session()
         attach_flag = f" --attach {self._options.attach}" if self._options.attach is not None else ""
         resume = f"codeloop run{attach_flag} --session {session.id}"
-        background = Background(waits=not self._options.no_wait, on_server=self._options.attach is not None)
+        background = BackgroundPolicy(waits=not self._options.no_wait, on_server=self._options.attach is not None)
         prompt_id = new_id("msg")
         self._answerer.refusals = 0
         try:
-            session = await client.call(SESSION_GET, SessionId(session_id=session.id))  # its sums so far
+            # Its sums so far.
+            session = await client.call(SESSION_GET, SessionId(session_id=session.id))
             turn = RunTurn(client, session, self._view, self._answerer, self._stdout, resume, background)
             self._controls.turn = turn
-            call = partial(self._send, target, session.id, message, prompt_id)
+            call = partial(self._send_message, target, session.id, message, prompt_id)
             outcome = await turn.run(prompt_id, call, self._options.timeout, self._signals)
             if self._options.schema is not None:
-                outcome = check_output(outcome)
+                outcome = check_structured_output(outcome)
         except CodeloopError as error:
-            outcome = make_unfinished("error", exit_codes.of_error(error), str(error), session_id=session.id)
+            outcome = make_unfinished("error", exit_codes.choose_error_code(error), str(error), session_id=session.id)
         finally:
             self._controls.turn = None
         self.finish(outcome)
 
-    async def _send(
+    async def _send_message(
         self, target: Target, session_id: str, message: StreamMessage | RunMessage, prompt_id: str
     ) -> MessageWithParts:
         options, client = self._controls.options, self._controls.require_session()[0]
         attachments = [target.attachment(path) for path in options.files]
         schema = None
         if options.schema is not None:
-            from codeloop.cli.run.schema import read_format
+            from codeloop.cli.run.output_schema import read_answer_format
 
-            schema = await read_format(options.schema)
+            schema = await read_answer_format(options.schema)
         if isinstance(message, StreamMessage):
             parts = message.parts
             words = parts[0].text if len(parts) == 1 and isinstance(parts[0], TextPartInput) else ""
-            command, arguments = await parse_words(client, replace(options, message=(words,)), words)
+            command, arguments = await parse_command(client, replace(options, message=(words,)), words)
         else:
-            parts = [*await parts_of(client, message, self._view.note), *attachments]
-            command, arguments = await parse_words(client, options, message.words)
+            parts = [*await make_parts(client, message, self._view.note), *attachments]
+            command, arguments = await parse_command(client, options, message.words)
         if command is not None:
             parts = attachments
-        sending = Sending(parts, has_terminal(), command, arguments, goal_of(options), schema)
-        return await send(client, session_id, prompt_id, options, sending)
+        sending = OutgoingMessage(parts, can_ask_user(), command, arguments, make_goal(options), schema)
+        return await send_message(client, session_id, prompt_id, options, sending)
 
-    async def _introduce(self, client: Client, session: Session) -> None:
+    async def _write_init(self, client: Client, session: Session) -> None:
         """Write the first line: what the session works with."""
         none = NoArguments()
         tools, servers, commands, agents, settings, providers = await asyncio.gather(

@@ -7,13 +7,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from codeloop.cli import exit_codes
-from codeloop.cli.follow.follower import Callbacks, RunFollower
-from codeloop.cli.follow.subagents import Background, wait_for
+from codeloop.cli.follow.follower import FollowCallbacks, SessionFollower
+from codeloop.cli.follow.subagents import BackgroundPolicy, wait_for_background
 from codeloop.cli.output.result import Ending, Outcome, Tally
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
-from codeloop.cli.run.signals import Signals
+from codeloop.cli.run.signals import SignalHandlers
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_inputs import MessageWithParts, TurnEnd
@@ -23,15 +23,15 @@ from codeloop.schema.limits import BACKGROUND_WAIT, TURN_STOPPING
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, SESSION_GET
 
-ABORT_AGAIN = 0.01
+ABORT_INTERVAL = 0.01
 """Seconds between two tries to abort."""
-OVERDUE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
-STOPPING = "codeloop: Stopping; press Ctrl-C again to quit now."
-NOBODY_ASKED = (
+OVERDUE_MESSAGE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
+STOPPING_NOTE = "codeloop: Stopping; press Ctrl-C again to quit now."
+NOBODY_ASKED_MESSAGE = (
     "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
     "--profile, or use --auto."
 )
-CODES = {
+CODES_BY_REASON = {
     "timeout": exit_codes.TIMEOUT,
     "limit": exit_codes.LIMIT,
     "error": exit_codes.ERROR,
@@ -39,7 +39,7 @@ CODES = {
     "interrupted": exit_codes.INTERRUPTED,
 }
 
-Send = Callable[[], Coroutine[Any, Any, MessageWithParts]]
+SendCall = Callable[[], Coroutine[Any, Any, MessageWithParts]]
 """Sends a prompt or a command, and returns the answer when the turn ends."""
 
 
@@ -50,10 +50,10 @@ def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
     """
     stop = answer.stop if answer is not None else None
     reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
-    code = exit_codes.of_turn(answer) if answer is not None else exit_codes.DONE
+    code = exit_codes.choose_turn_code(answer) if answer is not None else exit_codes.DONE
     message = stop.message if stop is not None and reason != "done" else ""
     if code == exit_codes.DONE and refusals and goal is None:
-        code, message = exit_codes.DENIED, NOBODY_ASKED
+        code, message = exit_codes.DENIED, NOBODY_ASKED_MESSAGE
     if stop is None:
         return Ending(reason, code, message)
     return Ending(reason, code, message, stop.context_window, goal, stop.test_changes, stop.has_unchecked_edits)
@@ -68,9 +68,9 @@ class RunTurn:
         session: Session,
         view: View,
         answerer: Answerer,
-        stdout: Output,
+        stdout: OutputStream,
         resume: str,
-        background: Background | None = None,
+        background: BackgroundPolicy | None = None,
     ) -> None:
         """`resume`: the command line that resumes the session."""
         self._client = client
@@ -79,14 +79,16 @@ class RunTurn:
         self._answerer = answerer
         self._stdout = stdout
         self._resume = resume
-        self._background = background or Background()
-        self._follower = RunFollower(client, session, view, answerer, Callbacks(self._end_if_lost, self._end_if_lost))
-        self._ended = asyncio.Event()
-        self._ended_by: TurnEnd | None = None
-        self._turn: asyncio.Task[Any] | None = None
-        self._aborting: asyncio.Task[None] | None = None
+        self._background = background or BackgroundPolicy()
+        self._follower = SessionFollower(
+            client, session, view, answerer, FollowCallbacks(self._end_after_loss, self._end_after_loss)
+        )
+        self._end_event = asyncio.Event()
+        self._end: TurnEnd | None = None
+        self._send_task: asyncio.Task[Any] | None = None
+        self._abort_task: asyncio.Task[None] | None = None
 
-    async def run(self, message_id: str, send: Send, timeout: float | None, signals: Signals) -> Outcome:
+    async def run(self, message_id: str, send: SendCall, timeout: float | None, signals: SignalHandlers) -> Outcome:
         """Send a prompt or a command, wait until its turn has ended, and return how it did.
 
         `message_id`: the id it will be stored under; `timeout`: seconds.
@@ -97,91 +99,101 @@ class RunTurn:
         turn = asyncio.create_task(send())
         is_answered = False
         try:
-            with self._endings(turn, timeout, signals):
+            with self._watch_for_end(turn, timeout, signals):
                 answer = await turn
-                await self._follower.wait_until_settled()
-                is_answered = self._ended_by is None
-                self._stdout.on_gone = lambda: None  # the answer is out
-                if await wait_for(self._follower.subagents, self._ended, self._view.note, self._background):
-                    self._ended_by = TurnEnd(reason="limit", message=OVERDUE)
+                await self._follower.wait_until_shown()
+                is_answered = self._end is None
+                # The answer is out.
+                self._stdout.on_gone = lambda: None
+                if await wait_for_background(
+                    self._follower.subagents, self._end_event, self._view.note, self._background
+                ):
+                    self._end = TurnEnd(reason="limit", message=OVERDUE_MESSAGE)
         except CodeloopError as error:
             return self._end_unsent(error, time.monotonic() - start)
         except asyncio.CancelledError:
-            if self._ended_by is None or not turn.cancelled() or signals.is_second:
+            if self._end is None or not turn.cancelled() or signals.is_second:
                 raise
             hint = "The server does not answer, so the turn may still be running there."
-            return self._end_unsent(CodeloopError(f"{self._ended_by.message} {hint}"), time.monotonic() - start)
+            return self._end_unsent(CodeloopError(f"{self._end.message} {hint}"), time.monotonic() - start)
         finally:
             await asyncio.sleep(0)
             await self._follower.stop()
-        with suppress(CodeloopError):  # the event with the cost of a title may come after the turn
-            self._follower.tally.grow(await self._client.call(SESSION_GET, SessionId(session_id=self._session.id)))
-        return self._outcome(self._ending(answer, is_answered=is_answered), time.monotonic() - start)
+        # The event with the cost of a title may come after the turn.
+        with suppress(CodeloopError):
+            self._follower.tally.add_growth(
+                await self._client.call(SESSION_GET, SessionId(session_id=self._session.id))
+            )
+        return self._make_outcome(self._choose_ending(answer, is_answered=is_answered), time.monotonic() - start)
 
-    def _ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
-        ending, ended_by = read_ending(answer, self._answerer.refusals), self._ended_by
+    def _choose_ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
+        ending, end = read_ending(answer, self._answerer.refusals), self._end
         # What ended it counts, unless the turn was over by itself before it could be aborted.
-        if ended_by is not None and (is_answered or ended_by.reason == "error" or ending.reason == "aborted"):
-            return ending._replace(reason=ended_by.reason, code=CODES[ended_by.reason], message=ended_by.message)
+        if end is not None and (is_answered or end.reason == "error" or ending.reason == "aborted"):
+            return ending._replace(reason=end.reason, code=CODES_BY_REASON[end.reason], message=end.message)
         return ending
 
     def _end_unsent(self, error: CodeloopError, seconds: float) -> Outcome:
         """Return the outcome of a message that was not sent, because of an end or a refusal; else raise the error."""
-        ended_by = self._ended_by
-        if isinstance(error, ServerLost) and (ended_by is None or ended_by.reason == "error"):
-            return self._outcome(Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume}"), seconds)
-        if ended_by is not None:
-            return self._outcome(Ending(ended_by.reason, CODES[ended_by.reason], str(error)), seconds)
+        end = self._end
+        if isinstance(error, ServerLost) and (end is None or end.reason == "error"):
+            return self._make_outcome(
+                Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume}"), seconds
+            )
+        if end is not None:
+            return self._make_outcome(Ending(end.reason, CODES_BY_REASON[end.reason], str(error)), seconds)
         if self._answerer.refusals:
-            return self._outcome(Ending("rejected", exit_codes.DENIED, str(error)), seconds)
+            return self._make_outcome(Ending("rejected", exit_codes.DENIED, str(error)), seconds)
         raise error
 
-    def _outcome(self, ending: Ending, seconds: float) -> Outcome:
-        return self._follower.tally.outcome(ending, session_id=self._session.id, seconds=seconds)
+    def _make_outcome(self, ending: Ending, seconds: float) -> Outcome:
+        return self._follower.tally.make_outcome(ending, session_id=self._session.id, seconds=seconds)
 
-    def _end_if_lost(self, error: BaseException) -> None:
+    def _end_after_loss(self, error: BaseException) -> None:
         """End the turn if it can't be shown or a request can't be answered: it would wait for ever."""
         why = str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
         self.end("error", f"The turn could not be followed any more: {why}")
 
     @contextmanager
-    def _endings(self, turn: asyncio.Task[Any], timeout: float | None, signals: Signals) -> Generator[None, None, None]:
+    def _watch_for_end(
+        self, turn: asyncio.Task[Any], timeout: float | None, signals: SignalHandlers
+    ) -> Generator[None, None, None]:
         """End the turn on a signal, after the timeout, or when nobody reads stdout any more."""
-        self._turn = turn
-        before = signals.act
+        self._send_task = turn
+        before = signals.on_first
         self._stdout.on_gone = lambda: self.end("closed", "Nobody reads stdout any more.")
         if self._stdout.is_closed:
             self._stdout.on_gone()
-        signals.act = lambda: self.end("interrupted", f"Interrupted ({signals.name}).")
+        signals.on_first = lambda: self.end("interrupted", f"Interrupted ({signals.name}).")
         loop = asyncio.get_running_loop()
         over = f"The time limit of {timeout:g} s was reached." if timeout else ""
         timer = loop.call_later(timeout, self.end, "timeout", over) if timeout else None
         try:
             yield
         finally:
-            signals.act = before
+            signals.on_first = before
             self._stdout.on_gone = lambda: None
             if timer is not None:
                 timer.cancel()
 
     def end(self, reason: str, message: str) -> None:
-        """Begin to end the turn, for a reason of `CODES`; the first one counts."""
-        if self._ended_by is None:
-            self._ended_by = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume}")
-            self._ended.set()
-            self._aborting = asyncio.create_task(self._abort())
+        """Begin to end the turn, for a reason of `CODES_BY_REASON`; the first one counts."""
+        if self._end is None:
+            self._end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume}")
+            self._end_event.set()
+            self._abort_task = asyncio.create_task(self._abort_until_ended())
             if reason == "interrupted":
                 asyncio.get_running_loop().call_later(TURN_STOPPING.seconds, self._show_stopping)
 
     def _show_stopping(self) -> None:
-        if self._turn is not None and not self._turn.done():
-            self._view.note(STOPPING)
+        if self._send_task is not None and not self._send_task.done():
+            self._view.note(STOPPING_NOTE)
 
-    async def _abort(self) -> None:
+    async def _abort_until_ended(self) -> None:
         """Abort until the turn has ended: while a prompt is being stored there is no turn to abort yet."""
-        while self._turn is not None and not self._turn.done():
+        while self._send_task is not None and not self._send_task.done():
             try:
                 await self._client.call(ABORT, SessionId(session_id=self._session.id))
             except CodeloopError:
-                self._turn.cancel()
-            await asyncio.sleep(ABORT_AGAIN)
+                self._send_task.cancel()
+            await asyncio.sleep(ABORT_INTERVAL)

@@ -10,8 +10,8 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
-from codeloop.cli.target.log import follow_config, log_of
-from codeloop.cli.target.target import AskTrust
+from codeloop.cli.target.log import apply_configured_level, open_log
+from codeloop.cli.target.open_target import AskTrust
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target, refuse_directory
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`, after asking for trust where a user can be asked."""
     recording = _open_recording(options)
-    with log_of(options), recording as record:
+    with open_log(options), recording as record:
         async with _open(options, ask_trust, record) as target:
             yield target
 
 
 @asynccontextmanager
 async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording | None") -> AsyncGenerator[Target]:
-    startup = startup_of(options, record.path if record is not None else None)
+    startup = make_startup(options, record.path if record is not None else None)
     project = await open_settled(await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup)
     try:
-        yield in_process(LocalClient(project), project, options)
+        yield make_local_target(LocalClient(project), project, options)
     finally:
         await project.close()
         if record is not None:
             record.is_whole = not project.models.problems()
 
 
-def in_process(
+def make_local_target(
     client: Client, project: Project, options: Options, client_at: Callable[[str], Client] | None = None
 ) -> Target:
     """Return a project of this process as what a user interface works with.
@@ -53,7 +53,7 @@ def in_process(
     """
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
-    follow_config(options, project.settings.config.log_level)
+    apply_configured_level(options, project.settings.config.log_level)
     project_root = project.settings.project_root
 
     def client_of(session: Session) -> Client:
@@ -86,10 +86,11 @@ def _open_recording(options: Options) -> "AbstractContextManager[Recording | Non
     return recording(options.record, replace=options.force)
 
 
-def startup_of(options: Options, record: Path | None) -> Startup:
+def make_startup(options: Options, record: Path | None) -> Startup:
     """Make a project's start-up from the options. Raises UsageProblem: there is no such directory."""
     directory = options.directory or Path()
-    with suppress(PermissionError):  # opening it reports that
+    # Opening it reports that.
+    with suppress(PermissionError):
         if not directory.is_dir():
             raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct the name.")
     return Startup(

@@ -16,7 +16,7 @@ from codeloop.model.providers import Providers
 T = TypeVar("T")
 
 
-def redact_settings() -> ProjectSettings:
+def load_settings() -> ProjectSettings:
     """Read the configuration and show its warnings. Raises CodeloopError."""
     settings = find_settings(Startup(directory=Path.cwd()))
     for warning in settings.loaded.warnings:
@@ -24,13 +24,13 @@ def redact_settings() -> ProjectSettings:
     return settings
 
 
-def open_providers() -> tuple[ProjectSettings, Providers]:
+def load_providers() -> tuple[ProjectSettings, Providers]:
     """Return the settings with their providers and keys. Raises CodeloopError."""
-    settings = redact_settings()
+    settings = load_settings()
     return settings, providers_of(settings)
 
 
-def run_with_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:
+def run_with_local_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:
     """Open the project, run `command` on its client, and close the project."""
 
     async def open_and_run() -> T:

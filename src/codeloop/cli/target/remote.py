@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.options import Options
-from codeloop.cli.target.target import AskTrust
+from codeloop.cli.target.open_target import AskTrust
 from codeloop.client.connect import connect, pack_file
 from codeloop.client.http import HttpClient
 from codeloop.client.target import Target
@@ -12,7 +12,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.message import Session
 from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments
 
-CLEAR = "codeloop: The password is sent unencrypted, because the address is http. Use https."
+UNENCRYPTED_WARNING = "codeloop: The password is sent unencrypted, because the address is http. Use https."
 
 
 @asynccontextmanager
@@ -22,8 +22,9 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
     try:
         path_info = await client.call(PATH_GET, NoArguments())
         client = client.for_directory(path_info.directory)
-        notes = [CLEAR] if client.sends_in_clear else []
-        with suppress(OperationError):  # a server of another version
+        notes = [UNENCRYPTED_WARNING] if client.sends_in_clear else []
+        # A server of another version.
+        with suppress(OperationError):
             notes += [f"codeloop: {line}" for line in await client.call(CONFIG_WARNINGS, NoArguments())]
 
         def client_of(session: Session) -> HttpClient:

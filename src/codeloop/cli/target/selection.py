@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from codeloop.cli.options import Options
-from codeloop.cli.target.target import with_client
+from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
@@ -40,48 +40,51 @@ from codeloop.schema.operation import (
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.permission import PROFILE_KEY, Profile
 
-EVERY = 100_000
-ID_EDITS = 2
+MAX_SESSIONS = 100_000
+MAX_ID_EDITS = 2
 """More, and ids of the same day are near each other by chance."""
 T = TypeVar("T")
 
 
-def with_session(name: str | None, command: Callable[[Client, Session], Awaitable[T]]) -> T:
-    """Run a command on the session that `name` names, as `find` reads it. Raises UsageProblem."""
+def run_with_session(name: str | None, command: Callable[[Client, Session], Awaitable[T]]) -> T:
+    """Run a command on the session that `name` names, as `find_session` reads it. Raises UsageProblem."""
 
     async def find_and_run(client: Client) -> T:
-        return await command(client, await find(client, name))
+        return await command(client, await find_session(client, name))
 
-    return with_client(find_and_run)
+    return run_with_client(find_and_run)
 
 
-async def find(client: Client, name: str | None) -> Session:
+async def find_session(client: Client, name: str | None) -> Session:
     """Return the session with this id, start or end of an id, or slug; without a name, the directory's latest.
 
     Raises UsageProblem if there is none, or more than one.
     """
     if name is None:
-        return await latest(client, (await client.call(PATH_GET, NoArguments())).directory)
+        return await find_latest_session(client, (await client.call(PATH_GET, NoArguments())).directory)
     if is_id(name, "ses"):
         with suppress(OperationError):
             return await client.call(SESSION_GET, SessionId(session_id=name))
-    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
-    matching = _matching(sessions, name)
+    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
+    matching = _filter_by_name(sessions, name)
     if len(matching) > 1:
         names = ", ".join(session.id for session in matching[:3])
         raise UsageProblem(f"{name} matches {len(matching)} sessions: {names}. Give more of the id.")
     if matching:
         return matching[0]
     what = f"There is no session {name} in this project."
-    elsewhere = _matching(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), name)
+    elsewhere = _filter_by_name(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), name)
     if elsewhere:
         raise UsageProblem(f"{what} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
-    raise UsageProblem(f"{what}{_suggest(sessions, name)} `codeloop session list` shows them.")
+    raise UsageProblem(f"{what}{_suggest_sessions(sessions, name)} `codeloop session list` shows them.")
 
 
-async def find_here(client: Client, name: str | None) -> Session:
-    """Do as `find`, for commands that change files. Raises UsageProblem also for a session of another directory."""
-    session = await find(client, name)
+async def find_local_session(client: Client, name: str | None) -> Session:
+    """Find a session of the current directory, for commands that change its files.
+
+    `name`: as for `find_session`. Raises UsageProblem also for a session of another directory.
+    """
+    session = await find_session(client, name)
     paths = await client.call(PATH_GET, NoArguments())
     if session.directory != paths.directory:
         raise UsageProblem(
@@ -91,12 +94,12 @@ async def find_here(client: Client, name: str | None) -> Session:
     return session
 
 
-async def latest(client: Client, directory: str) -> Session:
+async def find_latest_session(client: Client, directory: str) -> Session:
     """Return the newest session of a directory that is not archived.
 
     Raises UsageProblem if there is none; it names the one elsewhere that may be meant.
     """
-    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=EVERY))
+    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=MAX_SESSIONS))
     active = [session for session in sessions if not session.time.archived]
     session_here = next((session for session in active if session.directory == directory), None)
     if session_here is not None:
@@ -113,35 +116,35 @@ async def latest(client: Client, directory: str) -> Session:
 async def choose_session(target: Target, options: Options) -> Session | None:
     """Return the session that `--continue` or `--session` names; None without either. Raises UsageProblem."""
     if options.session is not None:
-        if options.go_on:
+        if options.continue_latest:
             raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
-        return await find(target.client, options.session)
-    if not options.go_on:
+        return await find_session(target.client, options.session)
+    if not options.continue_latest:
         return None
     try:
-        return await latest(target.client, target.directory)
+        return await find_latest_session(target.client, target.directory)
     except UsageProblem as error:
         raise UsageProblem(f"{error} Leave --continue out to start a new one.") from None
 
 
-async def session_of(client: Client, options: Options, session: Session | None) -> Session:
+async def prepare_session(client: Client, options: Options, session: Session | None) -> Session:
     """Return the session to work in: the one that was found, a copy of it, or a new one. Raises UsageProblem."""
     if options.at is not None and not options.fork:
         raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
     if not options.fork:
         if session is not None:
-            return await with_profile(client, session, options.profile)
+            return await set_profile(client, session, options.profile)
         metadata = {PROFILE_KEY: options.profile} if options.profile else None
         return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=metadata))
     if session is None:
         raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
-    copy = await with_profile(client, await fork(client, session, options.at), options.profile)
+    copy = await set_profile(client, await fork_session(client, session, options.at), options.profile)
     if not options.title:
         return copy
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=copy.id, title=options.title))
 
 
-async def with_profile(client: Client, session: Session, profile: Profile | None) -> Session:
+async def set_profile(client: Client, session: Session, profile: Profile | None) -> Session:
     """Return a session under another profile from now on; None: under the one that it has."""
     if profile is None:
         return session
@@ -149,13 +152,13 @@ async def with_profile(client: Client, session: Session, profile: Profile | None
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
 
 
-async def fork(client: Client, session: Session, at: str | None) -> Session:
-    """Copy a session, up to a message that is named as for `message_at`. Raises UsageProblem if there is none."""
-    until = None if at is None else (await message_at(client, session, at)).info.id
+async def fork_session(client: Client, session: Session, at: str | None) -> Session:
+    """Copy a session, up to a message that is named as for `find_message`. Raises UsageProblem if there is none."""
+    until = None if at is None else (await find_message(client, session, at)).info.id
     return await client.call(SESSION_FORK, ForkSession(session_id=session.id, message_id=until))
 
 
-async def message_at(client: Client, session: Session, at: str) -> MessageWithParts:
+async def find_message(client: Client, session: Session, at: str) -> MessageWithParts:
     """Return a message of a session, by its id, the end of its id, or the number of a prompt from 1 on.
 
     Raises UsageProblem if there is none.
@@ -187,11 +190,11 @@ async def check_agent(client: Client, name: str | None) -> None:
 
 async def check_model(client: Client, name: str | None) -> None:
     """Raise CodeloopError, naming similar models, if `PROVIDER/MODEL` names none."""
-    if (model := model_of(name)) is not None:
+    if (model := parse_model(name)) is not None:
         await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
 
 
-def model_of(name: str | None) -> ModelRef | None:
+def parse_model(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
@@ -200,7 +203,7 @@ def model_of(name: str | None) -> ModelRef | None:
     return model
 
 
-def _matching(sessions: list[Session], name: str) -> list[Session]:
+def _filter_by_name(sessions: list[Session], name: str) -> list[Session]:
     """Return the sessions with this id or slug, else those whose id begins or ends with it."""
     exact = [each for each in sessions if name in {each.id, each.slug}]
     if exact or len(name) < 4:
@@ -208,11 +211,11 @@ def _matching(sessions: list[Session], name: str) -> list[Session]:
     return [each for each in sessions if each.id.startswith(name) or each.id.endswith(name)]
 
 
-def _suggest(sessions: list[Session], query: str) -> str:
+def _suggest_sessions(sessions: list[Session], query: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar."""
     by_id = {each.id: each for each in sessions}
     by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
-    close = [by_id[name] for name in find_similar(query, by_id, most_edits=ID_EDITS)]
+    close = [by_id[name] for name in find_similar(query, by_id, most_edits=MAX_ID_EDITS)]
     close += [by_name[name] for name in find_similar(query, by_name)]
     return format_suggestion(list(dict.fromkeys(each.id for each in close))[:MAX_SUGGESTIONS])
 

@@ -10,8 +10,8 @@ import click
 
 from codeloop.app.project import open_project
 from codeloop.cli.options import Options
-from codeloop.cli.output.streams import has_terminal
-from codeloop.cli.target.local import startup_of
+from codeloop.cli.output.streams import can_ask_user
+from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.slash.worktrees import enter_worktree, made_lines
@@ -24,7 +24,7 @@ from codeloop.schema.server_operation import COPY_NAME, WORKTREE_COPY
 from codeloop.schema.wire import replace
 
 
-def split_worktree(options: Options) -> Options:
+def separate_prompt(options: Options) -> Options:
     """Return the options with prompt words that were parsed as the work tree's name moved to the message."""
     name = options.worktree
     if name is None or not any(map(str.isspace, name)):
@@ -32,7 +32,7 @@ def split_worktree(options: Options) -> Options:
     return replace(options, worktree="", message=(name, *options.message))
 
 
-def in_worktree(options: Options) -> Options:
+def move_to_worktree(options: Options) -> Options:
     """Return the options of a run in the work tree that they name: made if there is none, with a note on stderr.
 
     With `--attach` the server makes it, on its machine.
@@ -55,9 +55,9 @@ async def _enter(options: Options) -> Path:
             generate_copy_name = GenerateCopyName(project_id=project.id, context=" ".join(options.message))
             name = (await client.call(COPY_NAME, generate_copy_name)).name
         tree, is_new = await enter_worktree(client, name, options.base)
-        for line in made_lines(tree if not has_terminal() else replace(tree, asks=[]), is_new=is_new):
+        for line in made_lines(tree if not can_ask_user() else replace(tree, asks=[]), is_new=is_new):
             click.echo(f"codeloop: {escape_controls(line)}", err=True)
-        if has_terminal():
+        if can_ask_user():
             await _ask_to_copy(client, tree)
         below = os.path.relpath(paths.directory, paths.worktree)
         inside = Path(tree.directory, below)
@@ -74,7 +74,7 @@ async def _open(options: Options) -> AsyncGenerator[tuple[Client, PathInfo]]:
         async with open_remote(options) as target:
             yield target.client, await target.client.call(PATH_GET, NoArguments())
         return
-    project = await open_project(startup_of(options, None))
+    project = await open_project(make_startup(options, None))
     try:
         client = LocalClient(project)
         yield client, await client.call(PATH_GET, NoArguments())

@@ -2,11 +2,11 @@
 
 import click
 
-from codeloop.cli.group import Group
-from codeloop.cli.options import JSON, make_completion
-from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import run_with_client
-from codeloop.cli.target.selection import find
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import JSON_OPTION, make_completion
+from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.target.project import run_with_local_client
+from codeloop.cli.target.selection import find_session
 from codeloop.client.local import LocalClient
 from codeloop.client.numbers import format_time
 from codeloop.client.slash.reports import permission_lines
@@ -18,17 +18,17 @@ from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.operation import PERMISSION_RULES
 from codeloop.schema.permission import Decision, Grant
 
-WIDTH = 100
-LOG_ROWS = 50
+LINE_CHARS = 100
+DEFAULT_LOG_ROWS = 50
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def permission() -> None:
     """List and revoke what you always allow, and show what was decided."""
 
 
 @permission.command("list")
-@JSON
+@JSON_OPTION
 def list_grants(*, as_json: bool) -> None:
     """List what the answer "always" allows in this project: since when, in which directory, from which session."""
 
@@ -37,11 +37,15 @@ def list_grants(*, as_json: bool) -> None:
         if as_json:
             print_json(grants)
         elif grants:
-            click.echo(escape_controls(columns([("id", "since", "allows", "where", "session"), *map(_row, grants)])))
+            click.echo(
+                escape_controls(
+                    align_columns([("id", "since", "allows", "where", "session"), *map(_format_grant, grants)])
+                )
+            )
         else:
             click.echo('Nothing is always allowed in this project. The answer "always" to a question adds to it.')
 
-    run_with_client(command)
+    run_with_local_client(command)
 
 
 @permission.command()
@@ -49,19 +53,19 @@ def list_grants(*, as_json: bool) -> None:
     "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="As they count in a session."
 )
 @click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="For this agent.")
-@JSON
+@JSON_OPTION
 def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
     """List the rules that count, in their order, each with where it is written: the last that matches decides."""
 
     async def command(client: LocalClient) -> None:
-        session_id = (await find(client, session)).id if session is not None else None
+        session_id = (await find_session(client, session)).id if session is not None else None
         permissions_in_force = await client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
         if as_json:
             print_json(permissions_in_force)
         else:
             click.echo(escape_controls("\n".join(permission_lines(permissions_in_force))))
 
-    run_with_client(command)
+    run_with_local_client(command)
 
 
 @permission.command()
@@ -82,7 +86,7 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
         permissions.revoke(grant_ids if is_all else ids)
         click.echo(f"Revoked: {len(grant_ids if is_all else set(ids))}")
 
-    run_with_client(command)
+    run_with_local_client(command)
 
 
 @permission.command()
@@ -90,38 +94,40 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
     "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only those of a session."
 )
 @click.option("--denied", is_flag=True, help="Only what was denied.")
-@click.option("-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=LOG_ROWS, help="How many, at most.")
-@JSON
+@click.option(
+    "-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=DEFAULT_LOG_ROWS, help="How many, at most."
+)
+@JSON_OPTION
 def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None:
     """Show the latest decisions, each with the rule that decided, where it is written, and who answered."""
 
     async def command(client: LocalClient) -> None:
-        session_id = (await find(client, session)).id if session is not None else None
+        session_id = (await find_session(client, session)).id if session is not None else None
         decisions = client.project.store.permissions.list_decisions(session_id, denied=denied, limit=limit)
         if as_json:
             print_json(decisions)
         else:
             click.echo(
-                escape_controls("\n".join(map(_line, decisions)))
+                escape_controls("\n".join(map(_format_decision, decisions)))
                 or "Nothing was decided yet: no call has needed a permission."
             )
 
-    run_with_client(command)
+    run_with_local_client(command)
 
 
-def _row(grant: Grant) -> tuple[str, str, str, str, str]:
+def _format_grant(grant: Grant) -> tuple[str, str, str, str, str]:
     is_host = grant.permission == "webfetch_private"
     at = f" ({grant.place})" if is_host and grant.place else ""
-    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{at}", WIDTH)
+    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{at}", LINE_CHARS)
     where = (not is_host and grant.place) or grant.directory or "its session only"
     return grant.id, format_time(grant.time), allows, where, grant.session_id
 
 
-def _line(decision: Decision) -> str:
+def _format_decision(decision: Decision) -> str:
     rule = decision.rule
     notes = [*decision.traits, *([f"unproven: {decision.unproven}"] if decision.unproven else [])]
     about = f"  ({', '.join(notes)})" if notes else ""
     rule_text = f"{rule.permission} {rule.pattern}: {rule.action}" if rule else "no rule"
-    what = one_line(", ".join(decision.patterns), WIDTH)
+    what = one_line(", ".join(decision.patterns), LINE_CHARS)
     first = f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}{about}"
     return f"{first}\n    by {decision.by}; {rule_text}, {decision.origin}; {decision.session_id}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from codeloop.cli.target.project import run_with_client
+from codeloop.cli.target.project import run_with_local_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.providers import API_KEY_LABEL, FinishSignIn, ProviderAuthMethod, StartSignIn, is_prompt_needed
@@ -22,13 +22,14 @@ def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
         methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
         if not any(method.type == "oauth" or method.prompts for method in methods):
             for method in methods:
-                if method.label != API_KEY_LABEL:  # what kind of key it is
+                # What kind of key it is.
+                if method.label != API_KEY_LABEL:
                     click.echo(escape_controls(method.label), err=True)
             return False
-        number = _choose(methods)
+        number = _choose_method(methods)
         if methods[number].type == "api" and not methods[number].prompts:
             return False
-        inputs = _inputs(methods[number], answers)
+        inputs = _ask_inputs(methods[number], answers)
         attempt = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs))
         if attempt.url:
             click.echo(escape_controls(f"Open {attempt.url}\n{attempt.instructions}"), err=True)
@@ -37,10 +38,10 @@ def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
         click.echo(escape_controls(f"Signed in at {provider}." if attempt.url else attempt.instructions))
         return True
 
-    return run_with_client(command)
+    return run_with_local_client(command)
 
 
-def _choose(methods: list[ProviderAuthMethod]) -> int:
+def _choose_method(methods: list[ProviderAuthMethod]) -> int:
     if len(methods) == 1:
         return 0
     for number, method in enumerate(methods, 1):
@@ -48,7 +49,7 @@ def _choose(methods: list[ProviderAuthMethod]) -> int:
     return int(click.prompt("How", type=click.IntRange(1, len(methods)), default=1, err=True)) - 1
 
 
-def _inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str, str]:
+def _ask_inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str, str]:
     """Return the answers to the questions of a method: as they are known, else as typed."""
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():

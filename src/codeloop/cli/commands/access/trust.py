@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from codeloop.cli.output.streams import has_terminal
+from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour
-from codeloop.cli.questions.trust_text import changes_text
+from codeloop.cli.questions.trust_text import format_trust_changes
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust import store
@@ -37,30 +37,30 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) ->
     if is_list + remove + show > 1 or (is_list and directory):
         raise click.UsageError("--list, --remove and --show can't be combined, nor --list with a directory.")
     if is_list:
-        _list(paths, trust)
+        _list_trusted(paths, trust)
     elif remove:
-        _remove(paths, directory or Path.cwd())
+        _revoke_trust(paths, directory or Path.cwd())
     else:
-        _trust(paths, find_project_root(directory or Path.cwd(), paths, os.environ), only_show=show)
+        _trust_project(paths, find_project_root(directory or Path.cwd(), paths, os.environ), only_show=show)
 
 
-def _trust(paths: Paths, project_root: ProjectRoot, *, only_show: bool) -> None:
+def _trust_project(paths: Paths, project_root: ProjectRoot, *, only_show: bool) -> None:
     changes = list_trust_changes(paths, project_root.root, project_root.directory)
     if changes:
-        click.echo(changes_text(changes, colour=has_colour(sys.stdout)))
+        click.echo(format_trust_changes(changes, colour=has_colour(sys.stdout)))
     elif only_show:
         is_known = store.find_trust_record(paths, project_root.root) is not None
         where = escape_controls(str(project_root.root))
         click.echo(f"Nothing has changed in {where} since it was trusted." if is_known else f"Not trusted: {where}")
     if only_show:
         return
-    if changes and has_terminal() and not click.confirm("Trust it as it is now?", default=False):
+    if changes and can_ask_user() and not click.confirm("Trust it as it is now?", default=False):
         raise CodeloopError("Nothing was changed: its configuration can only tighten yours.")
     store.trust_directory(paths, project_root.root, project_root.directory)
     click.echo(f"Trusted: {project_root.root}")
 
 
-def _list(paths: Paths, trust_list: store.TrustList) -> None:
+def _list_trusted(paths: Paths, trust_list: store.TrustList) -> None:
     for root, entry in sorted(trust_list.directories.items()):
         since = datetime.fromtimestamp(entry.time / 1000, UTC).astimezone()
         folder = Path(root)
@@ -72,7 +72,7 @@ def _list(paths: Paths, trust_list: store.TrustList) -> None:
         click.echo("No directory is trusted.")
 
 
-def _remove(paths: Paths, directory: Path) -> None:
+def _revoke_trust(paths: Paths, directory: Path) -> None:
     root = find_project_root(directory, paths, os.environ).root if directory.is_dir() else directory
     if not store.distrust_directory(paths, root):
         raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows trusted directories.")

@@ -17,13 +17,13 @@ from codeloop.automation.benchmark.runs import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import list_end_signals
-from codeloop.cli.options import DIRECTORY, JSON, TRUST
-from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.options import DIRECTORY_TYPE, JSON_OPTION, TRUST_OPTION
+from codeloop.cli.output.style import align_columns, print_json
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import BENCH_GRACE, BENCH_STEPS, BENCH_TIME
 from codeloop.schema.errors import CodeloopError
 
-DOLLARS = 5.0
+DEFAULT_MAX_COST = 5.0
 """What a run of codeloop may cost, unless --max-cost says otherwise."""
 
 
@@ -34,12 +34,14 @@ DOLLARS = 5.0
 @click.option("--agent", "agents", metavar="AGENT", multiple=True, default=("codeloop",), help="An agent; repeatable.")
 @click.option("--times", type=click.IntRange(1, 100), default=1, help="Do each task so often.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Run so many at a time.")
-@click.option("--max-cost", type=click.FloatRange(min=0), default=DOLLARS, show_default=True, help="Of codeloop.")
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), default=DEFAULT_MAX_COST, show_default=True, help="Of codeloop."
+)
 @click.option("--max-steps", type=click.IntRange(min=1), default=BENCH_STEPS.value, show_default=True)
 @click.option("--timeout", type=click.FloatRange(min=1), default=BENCH_TIME.seconds, show_default=True)
-@TRUST
-@click.option("-o", "--output", type=DIRECTORY, help="Folder of the results. [default: bench-DATE]")
-@JSON
+@TRUST_OPTION
+@click.option("-o", "--output", type=DIRECTORY_TYPE, help="Folder of the results. [default: bench-DATE]")
+@JSON_OPTION
 def bench(**flags: Any) -> None:
     """Do the tasks of a folder with several agents and models, and compare them.
 
@@ -63,20 +65,20 @@ def bench(**flags: Any) -> None:
 
     def report(run: BenchRun) -> None:
         runs.append(run)
-        _write(target, runs, bench_flags.folder.resolve().name)
-        click.echo(_line(run), err=True)
+        _write_results(target, runs, bench_flags.folder.resolve().name)
+        click.echo(_format_run(run), err=True)
 
-    asyncio.run(_until_signal(plan, report))
+    asyncio.run(_run_until_signal(plan, report))
     sums = sum_up(runs)
     if bench_flags.as_json:
         print_json(sums)
     else:
         head = ["agent", "model", "passed", "rate", "cost", "seconds a run"]
-        click.echo(columns([head, *map(_row, sums)], frozenset((2, 3, 4, 5))))
+        click.echo(align_columns([head, *map(_format_sum, sums)], frozenset((2, 3, 4, 5))))
     click.echo(f"\nThe page to compare them: {target / 'index.html'}", err=True)
 
 
-async def _until_signal(plan: BenchPlan, report: Callable[[BenchRun], None]) -> None:
+async def _run_until_signal(plan: BenchPlan, report: Callable[[BenchRun], None]) -> None:
     """Run the plan; a signal ends it with all that it started."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     for number in list_end_signals():
@@ -105,12 +107,12 @@ class BenchFlags(Struct, frozen=True, kw_only=True):
     as_json: bool
 
 
-def _row(each: BenchSum) -> list[str]:
+def _format_sum(each: BenchSum) -> list[str]:
     counts = [f"{each.passed} of {each.runs}", f"{each.rate:.0%}"]
     return [each.agent, each.model or "-", *counts, describe_cost(each.cost), f"{each.seconds:.1f}"]
 
 
-def _write(target: Path, runs: list[BenchRun], title: str) -> None:
+def _write_results(target: Path, runs: list[BenchRun], title: str) -> None:
     """Write both files anew after each run, so that nothing is lost when it is interrupted."""
     rows = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
     try:
@@ -122,7 +124,7 @@ def _write(target: Path, runs: list[BenchRun], title: str) -> None:
         raise CodeloopError(f"The results can't be written to {target}: {error}.") from None
 
 
-def _line(run: BenchRun) -> str:
+def _format_run(run: BenchRun) -> str:
     model = f" {run.model}" if run.model else ""
     state = "passed" if run.passed else "failed"
     error = f" ({one_line(run.error, 200)})" if run.error else ""

@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codeloop.cli.bootstrap import INTERRUPTED, list_end_signals
-from codeloop.cli.group import Group
-from codeloop.cli.options import AGENT, DIR, FILE, MODEL, OFFLINE, PROFILE, TRUST
+from codeloop.cli.bootstrap import INTERRUPTED_EXIT_CODE, list_end_signals
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import (
+    AGENT_OPTION,
+    DIR_OPTION,
+    FILE_TYPE,
+    MODEL_OPTION,
+    OFFLINE_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+)
 from codeloop.kit.terminal_text import escape_controls
 
 if TYPE_CHECKING:
     from codeloop.automation.ci.agent_run import AgentLimits
 
-_OPTIONS = (
+_JOB_OPTIONS = (
     click.option(
         "--host", type=click.Choice(["github", "gitlab", "git"]), help="The host. [default: found by its variables]"
     ),
@@ -52,23 +60,23 @@ _OPTIONS = (
     ),
     click.option("--session-url", metavar="URL", help="Where people find a file of --output; {file} is its name."),
     click.option("--key", metavar="NAME", help="What names this request: one that was carried out is not done again."),
-    click.option("--config", type=FILE, help="Additional configuration file."),
-    MODEL,
-    AGENT,
-    PROFILE,
-    TRUST,
-    OFFLINE,
-    DIR,
+    click.option("--config", type=FILE_TYPE, help="Additional configuration file."),
+    MODEL_OPTION,
+    AGENT_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+    OFFLINE_OPTION,
+    DIR_OPTION,
 )
 
 
-def _add_shared_options(command: Any) -> Any:
-    for option in reversed(_OPTIONS):
+def _add_job_options(command: Any) -> Any:
+    for option in reversed(_JOB_OPTIONS):
         command = option(command)
     return command
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def ci() -> None:
     """Work on issues and pull requests in a job of GitHub, GitLab or any other host, and review changes."""
 
@@ -80,8 +88,8 @@ def ci() -> None:
 @click.option("--minutes", type=click.IntRange(min=1), default=60, help="When the host ends a job. [default: 60]")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each job at this cost.")
 @click.option("--force", is_flag=True, help="Replace a file that differs.")
-@MODEL
-@DIR
+@MODEL_OPTION
+@DIR_OPTION
 def setup(
     *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **where: Any
 ) -> None:
@@ -97,12 +105,14 @@ def setup(
 
 @ci.command()
 @click.option("--event", metavar="NAME", help="The event, as GitHub names it. [default: GITHUB_EVENT_NAME]")
-@click.option("--event-path", type=FILE, help="The file with the event. [default: GITHUB_EVENT_PATH, TRIGGER_PAYLOAD]")
+@click.option(
+    "--event-path", type=FILE_TYPE, help="The file with the event. [default: GITHUB_EVENT_PATH, TRIGGER_PAYLOAD]"
+)
 @click.option("--task", metavar="TEXT", help="What to do on a schedule, by hand, or on a plain git host.")
 @click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
 @click.option("--label", default="codeloop", help="The label that starts work on an issue. [default: codeloop]")
 @click.option("--no-review", is_flag=True, help="Do not review pull requests that nobody asked to review.")
-@_add_shared_options
+@_add_job_options
 def run(**flags: Any) -> None:
     """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
     sys.exit(_carry_out(flags))
@@ -111,7 +121,7 @@ def run(**flags: Any) -> None:
 @ci.command()
 @click.option("--number", type=click.IntRange(min=1), help="The pull request. [default: that of the event]")
 @click.option("--head", metavar="BRANCH", help="On a plain git host: the branch to review.")
-@_add_shared_options
+@_add_job_options
 def review(**flags: Any) -> None:
     """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
     sys.exit(_carry_out(flags, is_review=True))
@@ -182,12 +192,12 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     )
     host = make_host(name, options, os.environ, output)
     try:
-        return asyncio.run(_until_signal(host, event, settings))
+        return asyncio.run(_run_until_signal(host, event, settings))
     except asyncio.CancelledError:
-        return INTERRUPTED
+        return INTERRUPTED_EXIT_CODE
 
 
-async def _until_signal(host: Any, event: Any, settings: Any) -> int:
+async def _run_until_signal(host: Any, event: Any, settings: Any) -> int:
     from codeloop.automation.ci.run import run_event
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()

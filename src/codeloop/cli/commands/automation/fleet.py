@@ -21,8 +21,8 @@ from codeloop.automation.fleet.page import describe, render_page, sum_up
 from codeloop.automation.fleet.ray_driver import RayDriver
 from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
 from codeloop.cli import options
-from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
-from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.options import AGENT_OPTION, AUTO_OPTION, FILE_TYPE, MODEL_OPTION, PROFILE_OPTION, TRUST_OPTION
+from codeloop.cli.output.style import align_columns, print_json
 from codeloop.config.paths import find_paths
 from codeloop.kit.processes import make_undumpable
 from codeloop.kit.small_files import write_atomically
@@ -30,7 +30,7 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
-WIDTH = 70
+MESSAGE_CHARS = 70
 """Characters of a message in a line."""
 
 
@@ -40,7 +40,7 @@ def fleet() -> None:
 
 
 @fleet.command()
-@click.argument("jobs", type=FILE)
+@click.argument("jobs", type=FILE_TYPE)
 @click.option("--name", metavar="NAME", help="The fleet. [default: the name of JOBS]")
 @click.option(
     "--on",
@@ -55,15 +55,15 @@ def fleet() -> None:
 @click.option("--codeloop", "remote", default="codeloop", metavar="COMMAND", help="What starts codeloop on hosts.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
-@click.option("--pods", type=FILE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
+@click.option("--pods", type=FILE_TYPE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
 @click.option("--table", "address", metavar="URL", help="Keep the table in PostgreSQL, where machines share it.")
 @click.option("--replay", type=click.Path(dir_okay=False, resolve_path=True), help="Answer each job from a recording.")
 @click.option("--publish", is_flag=True, help="Open a pull request in each repository at the end.")
-@MODEL
-@AGENT
-@PROFILE
-@AUTO
-@TRUST
+@MODEL_OPTION
+@AGENT_OPTION
+@PROFILE_OPTION
+@AUTO_OPTION
+@TRUST_OPTION
 def run(
     *,
     jobs: Path,
@@ -86,16 +86,17 @@ def run(
         from codeloop.automation.fleet.repository_host import TOKENS
 
         secret_variables = TOKENS
-        make_undumpable()  # the tokens are in our environment, which agents could read where there is no sandbox
+        # The tokens are in our environment, which agents could read where there is no sandbox.
+        make_undumpable()
     if pods is not None and places:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
     drivers = _make_drivers(places or ("here",), flags, secret_variables)
-    folder = _folder(name or jobs.stem)
+    folder = _get_folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
     ledger.add(read)
     if pods is not None:
-        drivers = [_open_cluster(pods, ledger.identity, flags)]
-    coordinator = Coordinator(folder, ledger, _to_flags(flags), drivers, _tell)
+        drivers = [_make_pod_driver(pods, ledger.identity, flags)]
+    coordinator = Coordinator(folder, ledger, _format_flags(flags), drivers, _show_result)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
@@ -105,7 +106,7 @@ def run(
     coordinator.work(at_once)
     for reason in coordinator.lost_drivers.values():
         click.echo(f"Jobs wait: {reason}", err=True)
-    is_published = not publish or _publish(folder, ledger, lambda: coordinator.is_stopping)
+    is_published = not publish or _publish_fleet(folder, ledger, lambda: coordinator.is_stopping)
     sums = sum_up(ledger.rows())
     click.echo(
         f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
@@ -153,7 +154,7 @@ def worker() -> None:
 
 @fleet.command()
 @click.argument("name", required=False)
-@options.JSON
+@options.JSON_OPTION
 def status(name: str | None, *, as_json: bool) -> None:
     """Show how jobs stand.
 
@@ -162,28 +163,28 @@ def status(name: str | None, *, as_json: bool) -> None:
     if name is None:
         _show_fleets(as_json=as_json)
         return
-    folder = _find(name)
+    folder = _find_fleet(name)
     ledger = open_ledger(folder)
     rows = ledger.rows()
     if as_json:
         pulls = ledger.list_pulls()
         print_json({"name": name, **sum_up(rows), "rows": [describe(folder, row, pulls) for row in rows]})
         return
-    cells = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), WIDTH)] for row in rows]
-    click.echo(columns(cells))
+    cells = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), MESSAGE_CHARS)] for row in rows]
+    click.echo(align_columns(cells))
 
 
 @fleet.command()
 @click.argument("name")
 @click.argument("job", required=False)
-@click.option("--html", "page", type=FILE, metavar="FILE", help="Write one page with all results and diffs.")
-@options.JSON
+@click.option("--html", "page", type=FILE_TYPE, metavar="FILE", help="Write one page with all results and diffs.")
+@options.JSON_OPTION
 def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> None:
     """Show what came of jobs.
 
     The answers and diffs of all, or of one.
     """
-    folder = _find(name)
+    folder = _find_fleet(name)
     ledger = open_ledger(folder)
     rows, pulls = [row for row in ledger.rows() if job in {None, row.job.id}], ledger.list_pulls()
     if not rows:
@@ -206,14 +207,14 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
 
 @fleet.command("publish")
 @click.argument("name")
-def publish_name(name: str) -> None:
+def publish(name: str) -> None:
     """Open a pull request in each repository.
 
     With what the fleet's done jobs changed there; one that is open is updated.
     """
-    folder = _find(name)
+    folder = _find_fleet(name)
     make_undumpable()
-    sys.exit(0 if _publish(folder, open_ledger(folder), lambda: False) else 1)
+    sys.exit(0 if _publish_fleet(folder, open_ledger(folder), lambda: False) else 1)
 
 
 @fleet.command()
@@ -223,7 +224,7 @@ def stop(name: str | None) -> None:
 
     Jobs that ran wait, and `fleet run` does them again.
     """
-    for folder in [_find(name)] if name else list_fleets(_root()):
+    for folder in [_find_fleet(name)] if name else list_fleets(_get_root()):
         open_ledger(folder).set_stopping(on=True)
 
 
@@ -235,10 +236,10 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
 
     Those named, else all; `fleet run` does them.
     """
-    click.echo(f"{open_ledger(_find(name)).retry(jobs)} to be done again: codeloop fleet run", err=True)
+    click.echo(f"{open_ledger(_find_fleet(name)).retry(jobs)} to be done again: codeloop fleet run", err=True)
 
 
-def _publish(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
+def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
     """Open the pull requests, and say what came of each; returns whether all are as they should be."""
     from codeloop.automation.fleet.publish import publish_fleet
 
@@ -280,13 +281,15 @@ def _make_drivers(places: Sequence[str], flags: dict[str, object], secret_variab
     return drivers
 
 
-def _tell(row: LedgerRow, result: JSON) -> None:
+def _show_result(row: LedgerRow, result: JSON) -> None:
     state = "failed" if result.get("exitCode") else "done"
-    click.echo(f"{state}  {row.job.id}  {one_line(str(result.get('message') or result.get('text') or ''), WIDTH)}")
+    click.echo(
+        f"{state}  {row.job.id}  {one_line(str(result.get('message') or result.get('text') or ''), MESSAGE_CHARS)}"
+    )
 
 
 def _show_fleets(*, as_json: bool) -> None:
-    rows = {folder.name: sum_up(open_ledger(folder).rows()) for folder in list_fleets(_root())}
+    rows = {folder.name: sum_up(open_ledger(folder).rows()) for folder in list_fleets(_get_root())}
     if as_json:
         print_json(rows)
     elif not rows:
@@ -295,7 +298,7 @@ def _show_fleets(*, as_json: bool) -> None:
         click.echo(f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · ${sums['cost']:.4f}")
 
 
-def _open_cluster(file: Path, identity: str, flags: dict[str, object]) -> Driver:
+def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Driver:
     from codeloop.automation.fleet.kubernetes.access import find_access
     from codeloop.automation.fleet.kubernetes.driver import KubernetesDriver
     from codeloop.automation.fleet.kubernetes.manifest import read_settings
@@ -306,7 +309,7 @@ def _open_cluster(file: Path, identity: str, flags: dict[str, object]) -> Driver
     return KubernetesDriver(access, identity, settings, seconds if isinstance(seconds, float) else None)
 
 
-def _to_flags(flags: dict[str, object]) -> list[str]:
+def _format_flags(flags: dict[str, object]) -> list[str]:
     """Return the flags of `codeloop run` that were given here."""
     found: list[str] = []
     for key, value in flags.items():
@@ -315,20 +318,20 @@ def _to_flags(flags: dict[str, object]) -> list[str]:
     return found
 
 
-def _root() -> Path:
+def _get_root() -> Path:
     return find_paths(os.environ).data / "fleet"
 
 
-def _folder(name: str) -> Path:
+def _get_folder(name: str) -> Path:
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
         raise UsageProblem(
             f"The name of a fleet is letters, digits, `.`, `_` and `-`, not {name}. Give one with --name."
         )
-    return _root() / name
+    return _get_root() / name
 
 
-def _find(name: str) -> Path:
-    folder = _folder(name)
-    if folder not in list_fleets(_root()):
+def _find_fleet(name: str) -> Path:
+    folder = _get_folder(name)
+    if folder not in list_fleets(_get_root()):
         raise UsageProblem(f"There is no fleet {name}. `codeloop fleet status` lists them.")
     return folder

@@ -13,8 +13,16 @@ from codeloop.automation.schedule.cron import local_now, local_time, parse_cron
 from codeloop.automation.schedule.runs import run_due, run_now
 from codeloop.automation.schedule.store import RUNNING, Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import choose_timers, keep_environment, open_timers
-from codeloop.cli.options import AGENT, AUTO, DIR, JSON, MODEL, PROFILE, TRUST
-from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.options import (
+    AGENT_OPTION,
+    AUTO_OPTION,
+    DIR_OPTION,
+    JSON_OPTION,
+    MODEL_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+)
+from codeloop.cli.output.style import align_columns, print_json
 from codeloop.client.numbers import format_duration
 from codeloop.config.paths import find_paths
 from codeloop.kit.terminal_text import escape_controls, one_line
@@ -22,10 +30,10 @@ from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 
-DOLLARS = 1.0
+DEFAULT_MAX_COST = 1.0
 """What a scheduled run may cost, unless --max-cost says otherwise."""
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
-NOTHING = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
+ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+NOTHING_SCHEDULED = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
 
 
 @click.group()
@@ -37,13 +45,15 @@ def schedule() -> None:
 @click.argument("when")
 @click.argument("prompt", nargs=-1, required=True)
 @click.option("--name", metavar="NAME", help="What to call it. [default: made of PROMPT]")
-@DIR
-@MODEL
-@AGENT
-@PROFILE
-@AUTO
-@TRUST
-@click.option("--max-cost", type=click.FloatRange(min=0), default=DOLLARS, show_default=True, help="Dollars of a run.")
+@DIR_OPTION
+@MODEL_OPTION
+@AGENT_OPTION
+@PROFILE_OPTION
+@AUTO_OPTION
+@TRUST_OPTION
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), default=DEFAULT_MAX_COST, show_default=True, help="Dollars of a run."
+)
 @click.option("--max-steps", type=click.IntRange(min=1), default=SCHEDULE_STEPS.value, show_default=True)
 @click.option("--timeout", type=click.FloatRange(min=1), default=SCHEDULE_TIME.seconds, show_default=True)
 def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | None, **flags: object) -> None:
@@ -57,13 +67,13 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
         raise UsageProblem("The prompt is empty. Say what is to be done.")
     if not folder.is_dir():
         raise UsageProblem(f"{folder} is no directory.")
-    store = _store()
+    store = _open_store()
     schedule = Schedule(
-        id=_name_of(name, text, {each.id for each in store.list_all()}),
+        id=_choose_id(name, text, {each.id for each in store.list_all()}),
         when=times.text,
         prompt=text,
         directory=str(folder),
-        flags=[word for key, value in flags.items() if key != "timeout" for word in _flag(key, value)],
+        flags=[word for key, value in flags.items() if key != "timeout" for word in _format_flag(key, value)],
         timeout=float(str(flags["timeout"])),
         timer=choose_timers(),
         environment=keep_environment(),
@@ -77,66 +87,77 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
             open_timers(schedule.timer).remove(schedule.id)
         store.remove(schedule.id)
         raise
-    click.echo(f"{schedule.id} runs next at {_time(schedule.next_due(local_now()))}, by {schedule.timer}.")
+    click.echo(f"{schedule.id} runs next at {_format_datetime(schedule.next_due(local_now()))}, by {schedule.timer}.")
     linger = Path("/var/lib/systemd/linger") / (os.environ.get("USER") or "")
     if schedule.timer == "systemd" and not linger.is_file():
         click.echo("It waits while you are logged out; `loginctl enable-linger` lets it run then, too.", err=True)
 
 
 @schedule.command("list")
-@JSON
+@JSON_OPTION
 def list_schedules(*, as_json: bool) -> None:
     """List what is scheduled.
 
     With when it runs next, and how its last run ended.
     """
-    store = _store()
+    store = _open_store()
     schedules = store.list_all()
     if as_json:
         print_json(schedules)
         return
     if not schedules:
-        click.echo(NOTHING, err=True)
+        click.echo(NOTHING_SCHEDULED, err=True)
         return
     is_running = store.is_running()
     rows = [["id", "when", "next", "last", "cost", "prompt"]]
     for each in schedules:
         last = each.runs[-1] if each.runs else None
-        last_run = "" if last is None else f"{_time_of(last.started)} {_state(last, is_running=is_running)}"
+        last_run = (
+            "" if last is None else f"{_format_timestamp(last.started)} {_describe_state(last, is_running=is_running)}"
+        )
         cost = "" if last is None else f"${last.cost:.2f}"
-        rows.append([each.id, each.when, _time(each.next_due(local_now())), last_run, cost, one_line(each.prompt, 50)])
-    click.echo(columns(rows))
+        rows.append(
+            [
+                each.id,
+                each.when,
+                _format_datetime(each.next_due(local_now())),
+                last_run,
+                cost,
+                one_line(each.prompt, 50),
+            ]
+        )
+    click.echo(align_columns(rows))
 
 
 @schedule.command()
 @click.argument("schedule_id", metavar="ID")
-@JSON
+@JSON_OPTION
 def show(schedule_id: str, *, as_json: bool) -> None:
     """Show one, with its last answer.
 
     The sessions of its runs are listed, too.
     """
-    store = _store()
+    store = _open_store()
     schedule = store.find(schedule_id)
     if as_json:
         print_json(schedule)
         return
     rows = [
         ["when", schedule.when],
-        ["next", _time(schedule.next_due(local_now()))],
+        ["next", _format_datetime(schedule.next_due(local_now()))],
         ["timer", schedule.timer],
         ["directory", schedule.directory],
         ["limits", " ".join([*schedule.flags, "--timeout", f"{schedule.timeout:g}"])],
         ["prompt", one_line(schedule.prompt, 400)],
     ]
-    click.echo(columns(rows))
+    click.echo(align_columns(rows))
     if not schedule.runs:
         click.echo("\nIt has not run yet.")
         return
     is_running = store.is_running()
     runs = [["run", "due", "state", "cost", "steps", "time", "session"]]
-    runs += [_row(run, is_running=is_running) for run in reversed(schedule.runs)]
-    click.echo(f"\n{columns(runs)}")
+    runs += [_format_run(run, is_running=is_running) for run in reversed(schedule.runs)]
+    click.echo(f"\n{align_columns(runs)}")
     last = schedule.runs[-1]
     if last.text:
         click.echo(f"\n{escape_controls(last.text)}")
@@ -149,36 +170,36 @@ def show(schedule_id: str, *, as_json: bool) -> None:
 @click.option("--due", is_flag=True, help="Run what is due and was not run yet, as the timers do.")
 def run(schedule_id: str | None, *, due: bool) -> None:
     """Run one now, whether it is due or not."""
-    store = _store()
+    store = _open_store()
     if due == (schedule_id is not None):
         raise UsageProblem("Give an ID or --due. `codeloop schedule list` shows the ids.")
     if schedule_id is not None:
         finished_at = run_now(store, schedule_id)
         click.echo(escape_controls(finished_at.text))
-        click.echo(_sums(finished_at), err=True)
+        click.echo(_format_sums(finished_at), err=True)
         sys.exit(finished_at.state == "failed")
     for each, finished_at in run_due(store):
-        click.echo(f"{each.id}: {finished_at.state} · {_sums(finished_at)}")
+        click.echo(f"{each.id}: {finished_at.state} · {_format_sums(finished_at)}")
 
 
 @schedule.command()
 @click.argument("schedule_id", metavar="ID")
 def remove(schedule_id: str) -> None:
     """Remove one, its timer and its results. Its sessions stay."""
-    store = _store()
+    store = _open_store()
     schedule = store.find(schedule_id)
     open_timers(schedule.timer).remove(schedule.id)
     store.remove(schedule.id)
     click.echo(f"{schedule.id} is removed.")
 
 
-def _store() -> ScheduleStore:
+def _open_store() -> ScheduleStore:
     return ScheduleStore(find_paths(os.environ).data)
 
 
-def _name_of(name: str | None, text: str, names: set[str]) -> str:
+def _choose_id(name: str | None, text: str, names: set[str]) -> str:
     if name is not None:
-        if not NAME.fullmatch(name):
+        if not ID_PATTERN.fullmatch(name):
             raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
         return name
     words = re.findall(r"[a-z0-9]+", text.lower())
@@ -186,7 +207,7 @@ def _name_of(name: str | None, text: str, names: set[str]) -> str:
     return next(each for each in (base, *(f"{base}-{count}" for count in range(2, 10_000))) if each not in names)
 
 
-def _flag(name: str, value: object) -> list[str]:
+def _format_flag(name: str, value: object) -> list[str]:
     """Return an option as words of a command line."""
     if value is None or value is False:
         return []
@@ -194,24 +215,24 @@ def _flag(name: str, value: object) -> list[str]:
     return [option] if value is True else [option, f"{value:g}" if isinstance(value, float) else str(value)]
 
 
-def _time(when: datetime) -> str:
+def _format_datetime(when: datetime) -> str:
     return when.strftime("%a %Y-%m-%d %H:%M")
 
 
-def _time_of(ms: int) -> str:
-    return _time(local_time(ms))
+def _format_timestamp(ms: int) -> str:
+    return _format_datetime(local_time(ms))
 
 
-def _state(run: ScheduledRun, *, is_running: bool) -> str:
+def _describe_state(run: ScheduledRun, *, is_running: bool) -> str:
     return "interrupted" if run.state == RUNNING and not is_running else run.state
 
 
-def _row(run: ScheduledRun, *, is_running: bool) -> list[str]:
-    due = _time_of(run.due)
+def _format_run(run: ScheduledRun, *, is_running: bool) -> list[str]:
+    due = _format_timestamp(run.due)
     figures = [f"${run.cost:.2f}", str(run.steps), format_duration(run.duration_ms)]
-    return [_time_of(run.started), due, _state(run, is_running=is_running), *figures, run.session_id]
+    return [_format_timestamp(run.started), due, _describe_state(run, is_running=is_running), *figures, run.session_id]
 
 
-def _sums(run: ScheduledRun) -> str:
+def _format_sums(run: ScheduledRun) -> str:
     steps = "1 step" if run.steps == 1 else f"{run.steps} steps"
     return " · ".join([steps, f"${run.cost:.2f}", format_duration(run.duration_ms), run.session_id])

@@ -8,13 +8,13 @@ from typing import Any
 import click
 import msgspec
 
-from codeloop.cli.commands.access.explain import permission
+from codeloop.cli.commands.examine.debug_permission import debug_permission
 from codeloop.cli.commands.examine.debug_sandbox import debug_sandbox
 from codeloop.cli.commands.examine.logs import logs
-from codeloop.cli.group import Group
-from codeloop.cli.options import CONFIG, JSON
-from codeloop.cli.output.style import columns
-from codeloop.cli.target.project import run_with_client
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
+from codeloop.cli.output.style import align_columns
+from codeloop.cli.target.project import run_with_local_client
 from codeloop.client.local import LocalClient
 from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.paths import find_paths
@@ -32,7 +32,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.snapshot.snapshots import Skipped
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def debug() -> None:
     """Show configuration, paths, limits and the sandbox."""
 
@@ -41,12 +41,12 @@ debug.add_command(debug_sandbox)
 debug.add_command(logs)
 
 
-debug.add_command(permission)
+debug.add_command(debug_permission)
 
 
 @debug.command("config")
 @click.option("--provenance", is_flag=True, help="Show the file and line that set each value.")
-@CONFIG
+@CONFIG_OPTION
 @click.option("--trust", "as_trusted", is_flag=True, help="Show it as if the project were trusted.")
 def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> None:
     """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
@@ -64,15 +64,15 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
         click.echo(escape_controls(f"codeloop: {warning}"), err=True)
     values = mask_secrets(list_effective_values(configuration.config))
     if not provenance:
-        click.echo(_json(values))
+        click.echo(_format_json(values))
         return
-    leaves = iterate_leaves(values)
-    rows = [(format_keys(keys), _shorten(value), _origin(configuration, keys)) for keys, value in leaves]
-    click.echo(escape_controls(columns([("settings", "value", "set by"), *rows])))
+    leaves = list_leaves(values)
+    rows = [(format_keys(keys), _format_value(value), _describe_origin(configuration, keys)) for keys, value in leaves]
+    click.echo(escape_controls(align_columns([("settings", "value", "set by"), *rows])))
 
 
 @debug.command("paths")
-@JSON
+@JSON_OPTION
 def show_paths(*, as_json: bool) -> None:
     """Print the folders and files that codeloop uses."""
     paths = find_paths(os.environ)
@@ -85,20 +85,20 @@ def show_paths(*, as_json: bool) -> None:
         "project": str(paths.get_project_folder(project_root.project_id)),
     }
     if as_json:
-        click.echo(_json(rows))
+        click.echo(_format_json(rows))
     else:
-        click.echo(escape_controls(columns(list(rows.items()))))
+        click.echo(escape_controls(align_columns(list(rows.items()))))
 
 
 @debug.command("limits")
-@JSON
+@JSON_OPTION
 def show_limits(*, as_json: bool) -> None:
     """Print every limit: deadlines, sizes and counts."""
     if as_json:
-        click.echo(_json(list_limits()))
+        click.echo(_format_json(list_limits()))
         return
     rows = [(limit.name, f"{limit.value:,} {limit.unit}", limit.why) for limit in list_limits()]
-    click.echo(escape_controls(columns([("limit", "value", "effect"), *rows])))
+    click.echo(escape_controls(align_columns([("limit", "value", "effect"), *rows])))
 
 
 @debug.command("snapshot")
@@ -109,16 +109,17 @@ def show_snapshot(*, prune: bool) -> None:
     async def command(client: LocalClient) -> None:
         snapshots = client.project.snapshots
         if isinstance(await snapshots.take(), Skipped):
-            await snapshots.jobs.wait_idle()  # an explicit request may take its time
+            # An explicit request may take its time.
+            await snapshots.jobs.wait_idle()
         removed_count = snapshots.prune() if prune else 0
         stats = snapshots.stats()
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
         rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed_count:,}")]
         rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.omitted]
         rows += [("off", stats.disabled_reason)] if stats.disabled_reason else []
-        click.echo(escape_controls(columns([("what", "value"), *rows])))
+        click.echo(escape_controls(align_columns([("what", "value"), *rows])))
 
-    run_with_client(command)
+    run_with_local_client(command)
 
 
 def list_effective_values(config: Config) -> dict[str, Any]:
@@ -127,11 +128,11 @@ def list_effective_values(config: Config) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value not in ([], {})}
 
 
-def iterate_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+def list_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield every value with provenance: lists of rules, instructions and plugins by item, others whole."""
     if is_object(value) and value and "pattern" not in value:
         for key, inner in value.items():
-            yield from iterate_leaves(inner, (*keys, key))
+            yield from list_leaves(inner, (*keys, key))
     elif is_list(value) and keys[-1] in {"permission", "restrictions", "instructions", "plugin"}:
         for index, inner in enumerate(value):
             yield (*keys, index), inner
@@ -139,16 +140,16 @@ def iterate_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, An
         yield keys, value
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def _origin(loaded: LoadedConfig, keys: KeyPath) -> str:
+def _describe_origin(loaded: LoadedConfig, keys: KeyPath) -> str:
     origin = loaded.provenance.get(format_keys(keys))
     return f"{origin.layer.name} ({origin})" if origin else "built-in"
 
 
-def _shorten(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if is_object(value) and set(value) == {"permission", "pattern", "action"}:
         return f"{value['permission']} {value['pattern']}: {value['action']}"
     text = msgspec.json.encode(value).decode()

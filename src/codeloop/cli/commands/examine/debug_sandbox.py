@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.cli.options import CONFIG, JSON
-from codeloop.cli.output.style import columns
+from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
+from codeloop.cli.output.style import align_columns
 from codeloop.config.load import load_config
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
@@ -19,8 +19,8 @@ from codeloop.workspace.sandbox.report import SandboxReport, make_report
 
 
 @click.command("sandbox")
-@CONFIG
-@JSON
+@CONFIG_OPTION
+@JSON_OPTION
 def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
     paths = find_paths(os.environ)
@@ -35,22 +35,22 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
     else:
-        click.echo(escape_controls(_text(report)))
+        click.echo(escape_controls(_format_report(report)))
     if not report.holds:
         raise SystemExit(1)
 
 
-_NOT_TRIED_ON_MACS = "which the authors have not tried on a Mac: rely on what is tried below alone"
+UNTRIED_BACKEND_NOTE = "which the authors have not tried on a Mac: rely on what is tried below alone"
 
 
-def _text(report: SandboxReport) -> str:
+def _format_report(report: SandboxReport) -> str:
     rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
-    rows += [("", _NOT_TRIED_ON_MACS)] if report.backend == "sandbox-exec" else []
+    rows += [("", UNTRIED_BACKEND_NOTE)] if report.backend == "sandbox-exec" else []
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
     for name in ("writable", "layered", "replaced", "protected", "hidden"):
         paths: list[str] = getattr(report, name)
         rows += [(name if not at else "", path) for at, path in enumerate(paths)]
-    lines = [columns(rows), "", "tried, each by a program in the sandbox:"]
+    lines = [align_columns(rows), "", "tried, each by a program in the sandbox:"]
     lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
     return "\n".join(lines if report.attempts else lines[:1])

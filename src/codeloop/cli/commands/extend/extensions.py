@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from codeloop.app.settings import ProjectSettings, newest_model, providers_of
-from codeloop.cli.group import Group
-from codeloop.cli.options import JSON
-from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import redact_settings
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.target.project import load_settings
 from codeloop.config.sources import format_keys
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.agents import NATIVES
@@ -20,10 +20,10 @@ from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 
-MODES = ("primary", "subagent", "all")
+AGENT_MODES = ("primary", "subagent", "all")
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def agent() -> None:
     """List and create agents."""
 
@@ -33,7 +33,7 @@ def agent() -> None:
 @click.option("--all", "includes_hidden", is_flag=True, help="Include internal agents, such as those for titles.")
 def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
     """List agents, and where each is defined."""
-    settings = redact_settings()
+    settings = load_settings()
     scratch = settings.project_root.get_scratch_folder(
         settings.paths.get_project_folder(settings.project_root.project_id)
     )
@@ -49,17 +49,17 @@ def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
             each.mode,
             f"{each.model.provider_id}/{each.model.model_id}" if each.model else "-",
             one_line(each.description or "", 60),
-            _origin(settings, "agent", each.name),
+            _find_origin(settings, "agent", each.name),
         )
         for each in rows_shown
     ]
-    click.echo(columns([("name", "mode", "model", "description", "from"), *rows]))
+    click.echo(align_columns([("name", "mode", "model", "description", "from"), *rows]))
 
 
 @agent.command()
 @click.argument("name")
 @click.option("--description", metavar="TEXT", help="What it is for, and when to use it.")
-@click.option("--mode", type=click.Choice(MODES), default="all", show_default=True, help="How it can be used.")
+@click.option("--mode", type=click.Choice(AGENT_MODES), default="all", show_default=True, help="How it can be used.")
 @click.option("--global", "for_all", is_flag=True, help="Create it for all projects instead of this one.")
 def create(name: str, *, description: str | None, mode: str, for_all: bool) -> None:
     """Create an agent.
@@ -68,7 +68,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     """
     if not is_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
-    settings = redact_settings()
+    settings = load_settings()
     top = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
     file = top / "agent" / f"{name}.md"
     try:
@@ -79,7 +79,8 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
         raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
-    if not for_all and settings.trusted:  # it is the user's own change
+    # The user made the change, so it must not end the trust.
+    if not for_all and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Wrote {file}. Describe in it what the agent should do.")
     if name in NATIVES:
@@ -88,7 +89,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
         click.echo("This directory is not trusted, so its agents are ignored. Trust it: codeloop trust")
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """List commands: prompts that you run by name."""
 
@@ -97,43 +98,43 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the templates.")
 def list_commands(*, as_json: bool) -> None:
     """List commands, and where each is defined."""
-    settings = redact_settings()
+    settings = load_settings()
     commands = commands_of(settings.config, settings.skills)
     rows_shown = [commands[name] for name in sorted(commands)]
     if as_json:
         print_json(rows_shown)
         return
-    skills = {name: _relative(settings, skill.file) for name, skill in settings.skills.found.items()}
+    skills = {name: _shorten_path(settings, skill.file) for name, skill in settings.skills.found.items()}
     rows = [
         (
             f"/{one_line(each.name, 60)}",
             one_line(each.agent or "-", 30),
             one_line(each.description or "", 60),
-            skills[each.name] if each.source == "skill" else _origin(settings, "command", each.name),
+            skills[each.name] if each.source == "skill" else _find_origin(settings, "command", each.name),
         )
         for each in rows_shown
     ]
-    click.echo(columns([("name", "agent", "description", "from"), *rows]))
+    click.echo(align_columns([("name", "agent", "description", "from"), *rows]))
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def skill() -> None:
     """List skills: instructions that the model loads when needed."""
 
 
 @skill.command("list")
-@JSON
+@JSON_OPTION
 def list_skills(*, as_json: bool) -> None:
     """List skills, and where each is defined."""
-    settings = redact_settings()
+    settings = load_settings()
     skill_files = list(settings.skills.found.values())
     if as_json:
         print_json(
             [{"name": each.name, "description": each.description, "location": str(each.file)} for each in skill_files]
         )
     elif skill_files:
-        rows = [(each.name, one_line(each.description, 60), _relative(settings, each.file)) for each in skill_files]
-        click.echo(columns([("name", "description", "from"), *rows]))
+        rows = [(each.name, one_line(each.description, 60), _shorten_path(settings, each.file)) for each in skill_files]
+        click.echo(align_columns([("name", "description", "from"), *rows]))
     else:
         click.echo(
             "No skills yet. Write one as .codeloop/skill/NAME/SKILL.md; it begins with `name` and `description`.",
@@ -141,14 +142,14 @@ def list_skills(*, as_json: bool) -> None:
         )
 
 
-def _origin(settings: ProjectSettings, section: str, name: str) -> str:
+def _find_origin(settings: ProjectSettings, section: str, name: str) -> str:
     """Return the file that set a value of this entry last."""
     start = format_keys((section, name)) + "."
     sources = [origin.layer.source for key, origin in settings.loaded.provenance.items() if key.startswith(start)]
-    return _relative(settings, Path(sources[-1])) if sources else "built-in"
+    return _shorten_path(settings, Path(sources[-1])) if sources else "built-in"
 
 
-def _relative(settings: ProjectSettings, path: Path) -> str:
+def _shorten_path(settings: ProjectSettings, path: Path) -> str:
     """Return a path relative to the directory if it is below it."""
     directory = settings.project_root.directory
     return escape_controls(str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path))

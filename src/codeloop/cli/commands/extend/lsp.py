@@ -9,12 +9,12 @@ import click
 from codeloop.app.language.servers import choose_servers, install_folder, log_of, restart_file
 from codeloop.app.language.start_check import StartCheck, check_servers
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.commands.extend.installing import run_visibly
+from codeloop.cli.commands.extend.installer import run_installer
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.group import Group
-from codeloop.cli.options import JSON as AS_JSON
-from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import redact_settings
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.target.project import load_settings
 from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import escape_controls, one_line
@@ -23,7 +23,7 @@ from codeloop.schema.bounds.language import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_WORDS = {
+_STATE_WORDS = {
     "found": "found",
     "failed": "can't start",
     "untrusted": "needs trust",
@@ -32,26 +32,26 @@ _WORDS = {
 }
 """The states in words, in the order in which servers are listed."""
 
-_WIDTHS = {_WORDS["failed"]: 240}
+_HOW_CHARS = {_STATE_WORDS["failed"]: 240}
 """Characters that are shown of why a server can't start; of the others' programs fewer will do."""
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def lsp() -> None:
     """List, install and restart language servers, and show their logs."""
 
 
 @lsp.command("list")
 @click.option("--no-start", "is_quick", is_flag=True, help="Only look for programs; start none of them.")
-@AS_JSON
+@JSON_OPTION
 def list_servers(*, as_json: bool, is_quick: bool) -> None:
     """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
-    settings = redact_settings()
+    settings = load_settings()
     servers = choose_servers(settings)
     present_servers = [each for each in servers if each.state == "found"]
     start_checks = asyncio.run(check_servers(settings, present_servers)) if present_servers and not is_quick else {}
-    rows = [_row(each, start_checks.get(each.row.name)) for each in servers]
-    order = list(_WORDS.values())
+    rows = [_describe_server(each, start_checks.get(each.row.name)) for each in servers]
+    order = list(_STATE_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
     if as_json:
         print_json(rows)
@@ -61,14 +61,14 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
             row["name"],
             row["state"],
             one_line(" ".join(row["files"]), 32),
-            one_line(row["how"], _WIDTHS.get(row["state"], 80)),
+            one_line(row["how"], _HOW_CHARS.get(row["state"], 80)),
         )
         for row in rows
     ]
-    click.echo(columns([("name", "state", "files", "program, or how to get it"), *cells]))
+    click.echo(align_columns([("name", "state", "files", "program, or how to get it"), *cells]))
 
 
-def _row(server: ServerChoice, start_check: StartCheck | None) -> JSON:
+def _describe_server(server: ServerChoice, start_check: StartCheck | None) -> JSON:
     row, state = server.row, "failed" if start_check is not None and start_check.problem else server.state
     how = " ".join(server.command)
     is_free = state == "found" and (row.sandbox is False if start_check is None else not start_check.is_sandboxed)
@@ -84,7 +84,7 @@ def _row(server: ServerChoice, start_check: StartCheck | None) -> JSON:
     how = f"(without a sandbox) {how}" if is_free else how
     return {
         "name": escape_controls(row.name),
-        "state": _WORDS[state],
+        "state": _STATE_WORDS[state],
         "files": list(row.languages),
         "how": escape_controls(how),
     }
@@ -94,14 +94,14 @@ def _row(server: ServerChoice, start_check: StartCheck | None) -> JSON:
 @click.argument("name")
 def install(name: str) -> None:
     """Install a language server for yourself, with pip, npm, go, gem or dotnet. Shows what is run."""
-    settings = redact_settings()
-    server = _server(settings, name)
+    settings = load_settings()
+    server = _find_server(settings, name)
     with_what, *packages = server.row.install or [""]
     folder = install_folder(settings)
     make_private(folder)
     (folder / "bin").mkdir(exist_ok=True)
-    for command in _commands(with_what, packages, folder, server):
-        _run(command, settings)
+    for command in _list_install_commands(with_what, packages, folder, server):
+        _run_install_command(command, settings)
     program = server.row.commands[0][0]
     if with_what == "pip":
         link = folder / "bin" / program
@@ -110,7 +110,7 @@ def install(name: str) -> None:
     click.echo(f"Installed {name} in {folder}. It starts with the first edit of a file that it serves.")
 
 
-def _commands(with_what: str, packages: list[str], folder: Path, server: ServerChoice) -> list[list[str]]:
+def _list_install_commands(with_what: str, packages: list[str], folder: Path, server: ServerChoice) -> list[list[str]]:
     python, ours = folder / "python" / "bin" / "python", str(folder / "bin")
     match with_what:
         case "pip":
@@ -132,11 +132,11 @@ def _commands(with_what: str, packages: list[str], folder: Path, server: ServerC
             )
 
 
-def _run(command: list[str], settings: ProjectSettings) -> None:
+def _run_install_command(command: list[str], settings: ProjectSettings) -> None:
     program = next(word for word in command if word != "env" and "=" not in word)
     if "/" not in program and find_program(program, settings.environment.get("PATH"), in_project=True) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
-    if code := run_visibly(command, LSP_INSTALL):
+    if code := run_installer(command, LSP_INSTALL):
         raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")
 
 
@@ -144,8 +144,8 @@ def _run(command: list[str], settings: ProjectSettings) -> None:
 @click.argument("name")
 def restart(name: str) -> None:
     """Start a language server anew at the next edit, also one that was given up, in whatever process it runs."""
-    settings = redact_settings()
-    _server(settings, name)
+    settings = load_settings()
+    _find_server(settings, name)
     file = restart_file(settings, name)
     make_private(file.parent)
     file.touch()
@@ -156,8 +156,8 @@ def restart(name: str) -> None:
 @click.argument("name")
 def log(name: str) -> None:
     """Show what a language server wrote in this project, and what became of it."""
-    settings = redact_settings()
-    _server(settings, name)
+    settings = load_settings()
+    _find_server(settings, name)
     text = log_of(settings, name).read()
     if text:
         click.echo(escape_controls(text.rstrip("\n")))
@@ -165,7 +165,7 @@ def log(name: str) -> None:
         click.echo(f"{escape_controls(name)} has not run in this project.", err=True)
 
 
-def _server(settings: ProjectSettings, name: str) -> ServerChoice:
+def _find_server(settings: ProjectSettings, name: str) -> ServerChoice:
     server = next((each for each in choose_servers(settings) if each.row.name == name), None)
     if server is None:
         raise UsageProblem(f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list")

@@ -15,10 +15,10 @@ from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.commands.extend.mcp_import import import_servers
 from codeloop.cli.commands.extend.mcp_serve import serve
-from codeloop.cli.group import Group
-from codeloop.cli.options import JSON as AS_JSON
-from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import redact_settings
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
@@ -41,8 +41,8 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 T = TypeVar("T")
-_WIDTH = 100
-_SANDBOX = {True: "yes", False: "no", None: "-"}
+_LINE_CHARS = 100
+_SANDBOX_WORDS = {True: "yes", False: "no", None: "-"}
 
 
 class AddOptions(Struct, frozen=True):
@@ -56,7 +56,7 @@ class AddOptions(Struct, frozen=True):
     no_try: bool
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def mcp() -> None:
     """Add, list, try and remove MCP servers."""
 
@@ -78,7 +78,7 @@ def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
     """
     options = AddOptions(**flags)
     for each in _read_servers(name, what, options):
-        _add(each.name, each.entry, options)
+        _add_server(each.name, each.entry, options)
 
 
 def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
@@ -87,18 +87,18 @@ def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list
     elif len(what) == 1 and is_json(what[0]):
         found_servers = servers_of_json(what[0], name)
     else:
-        return [FoundServer(name, Path(), _entry(name, what, options))]
+        return [FoundServer(name, Path(), _make_entry(name, what, options))]
     if wrong := next((each for each in found_servers if each.problem), None):
         raise UsageProblem(f"{escape_controls(wrong.name)} can't be added: {escape_controls(wrong.problem)}.")
     return found_servers
 
 
-def _add(name: str, entry: JSON, options: AddOptions) -> None:
+def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
     check_values(name, entry)
     definition = definition_of(name, entry)
     if definition.problem:
         raise UsageProblem(f"{escape_controls(definition.problem)}.")
-    settings = redact_settings()
+    settings = load_settings()
     if name in settings.config.mcp:
         raise UsageProblem(
             f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
@@ -107,17 +107,18 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
     complete_paths = resolve_paths(entry, settings.project_root.directory)
     if not options.no_try:
         usable = definition_of(name, resolve_entry(complete_paths, file.parent, os.environ))
-        click.echo(_in_project(lambda project: _try_server(project, usable)))
+        click.echo(_run_in_project(lambda project: _try_server(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
-    if options.for_project and settings.trusted:  # it is the user's own change
+    # The user made the change, so it must not end the trust.
+    if options.for_project and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Written to {file}.")
     if options.for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
 
 
-def _entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
-    variables, headers = _pairs(options.variables, "="), _pairs(options.headers, ":")
+def _make_entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
+    variables, headers = _parse_pairs(options.variables, "="), _parse_pairs(options.headers, ":")
     more: JSON = {"timeout": options.timeout} if options.timeout else {}
     if len(what) == 1 and what[0].startswith(("http://", "https://")):
         if variables or options.cwd:
@@ -131,7 +132,7 @@ def _entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
     return {"type": "local", "command": words, **({"environment": variables} if variables else {}), **more}
 
 
-def _pairs(pairs: Sequence[str], mark: str) -> dict[str, str]:
+def _parse_pairs(pairs: Sequence[str], mark: str) -> dict[str, str]:
     rows = [each.partition(mark) for each in pairs]
     if wrong := next((name for name, value, _ in rows if not value or not name.strip()), None):
         raise UsageProblem(f"{wrong!r} has no value: write NAME{mark}VALUE.")
@@ -151,15 +152,14 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
         log = server.log.end if server.log.end != server.log.last_line else ""
         log_note = f"\nThe end of its log:\n{escape_controls(log)}" if log else ""
         raise CodeloopError(f"{escape_controls(str(error))} Nothing was written.{log_note}") from error
-    return _summary(server.name, listing)
+    return _format_summary(server.name, listing)
 
 
-def _summary(name: str, listing: Listing) -> str:
+def _format_summary(name: str, listing: Listing) -> str:
     about = f" ({escape_controls(listing.server)})" if listing.server else ""
-    names = one_line(", ".join(tool.name for tool in listing.tools), _WIDTH)
-    lines = [
-        f"{escape_controls(name)}{about} works: {_count(len(listing.tools), 'tool')}{': ' if names else ''}{names}"
-    ]
+    names = one_line(", ".join(tool.name for tool in listing.tools), _LINE_CHARS)
+    count = _format_count(len(listing.tools), "tool")
+    lines = [f"{escape_controls(name)}{about} works: {count}{': ' if names else ''}{names}"]
     if tool_names := _find_hidden_characters(listing):
         lines.append(f"Beware: hidden characters in what it says of {', '.join(tool_names)}; `mcp debug` shows them.")
     return "\n".join(lines)
@@ -174,31 +174,31 @@ def _find_hidden_characters(listing: Listing) -> list[str]:
     ]
 
 
-def _count(count: int, what: str) -> str:
+def _format_count(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 @mcp.command("list")
-@AS_JSON
+@JSON_OPTION
 def list_servers(*, as_json: bool) -> None:
     """List the servers, and what each is doing. Starts none of them."""
-    rows = _in_project(_rows)
+    rows = _run_in_project(_describe_servers)
     if as_json:
         print_json(rows)
     elif rows:
         files = [
             (
-                *(row["name"], row["state"], str(row["tools"]), _SANDBOX[row["sandbox"]]),
+                *(row["name"], row["state"], str(row["tools"]), _SANDBOX_WORDS[row["sandbox"]]),
                 *(one_line(row["how"], 60), one_line(row["reason"], 400)),
             )
             for row in rows
         ]
-        click.echo(columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *files]))
+        click.echo(align_columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *files]))
     else:
         click.echo("No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True)
 
 
-async def _rows(project: Project) -> list[JSON]:
+async def _describe_servers(project: Project) -> list[JSON]:
     servers = servers_in(project) if project.settings.config.mcp else None
     if servers is None:
         return []
@@ -231,22 +231,22 @@ def _describe_launch(definition: ServerDefinition) -> str:
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove a server from the configuration file that it is written in."""
-    settings = redact_settings()
-    file = _file_of(settings, name)
+    settings = load_settings()
+    file = _find_file(settings, name)
     write_entry(file, "mcp", name, None)
     if file.is_relative_to(settings.project_root.root) and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Removed {escape_controls(name)} from {file}.")
 
 
-def _file_of(settings: ProjectSettings, name: str) -> Path:
+def _find_file(settings: ProjectSettings, name: str) -> Path:
     if name not in settings.config.mcp:
-        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(settings)}")
+        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
     files = [each.layer.source for each in settings.loaded.provenance.values() if each.keys[:2] == ("mcp", name)]
     return Path(files[-1])
 
 
-def _names(settings: ProjectSettings) -> str:
+def _list_names(settings: ProjectSettings) -> str:
     names = ", ".join(map(escape_controls, settings.config.mcp))
     return f"There are: {names}." if names else "None is configured."
 
@@ -255,10 +255,10 @@ def _names(settings: ProjectSettings) -> str:
 @click.argument("name")
 def debug(name: str) -> None:
     """Start a server, and show what it offers, what has changed since it was agreed to, and its log."""
-    settings = redact_settings()
+    settings = load_settings()
     if name not in settings.config.mcp:
-        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(settings)}")
-    _in_project(lambda project: _show_server(servers_in(project).by_name[name]))
+        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
+    _run_in_project(lambda project: _show_server(servers_in(project).by_name[name]))
 
 
 async def _show_server(server: McpServer) -> None:
@@ -274,15 +274,15 @@ async def _show_server(server: McpServer) -> None:
         raise CodeloopError(escape_controls(str(error))) from error
     without = ", without a sandbox" if is_sandboxed(server) is False else ""
     click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{without}")
-    click.echo(_summary(server.name, listing))
+    click.echo(_format_summary(server.name, listing))
     for tool in listing.tools:
-        click.echo(f"- {escape_controls(tool.name)}: {one_line(tool.description, _WIDTH)}")
+        click.echo(f"- {escape_controls(tool.name)}: {one_line(tool.description, _LINE_CHARS)}")
     for resource in listing.resources:
-        click.echo(f"- resource {escape_controls(resource.uri)}: {one_line(resource.name, _WIDTH)}")
+        click.echo(f"- resource {escape_controls(resource.uri)}: {one_line(resource.name, _LINE_CHARS)}")
     for prompt in listing.prompts:
-        click.echo(f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _WIDTH)}")
+        click.echo(f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _LINE_CHARS)}")
     for problem in listing.problems:
-        click.echo(f"left out: {one_line(problem, _WIDTH)}")
+        click.echo(f"left out: {one_line(problem, _LINE_CHARS)}")
     if server.pending:
         click.echo("Its tools have changed since they were agreed to, so a call asks first:")
         click.echo(escape_controls(server.pending).rstrip())
@@ -303,7 +303,7 @@ def auth(name: str, *, no_browser: bool) -> None:
     Opens the server's page in a browser. Where there is none, open the address on any machine, and paste where it
     leads.
     """
-    click.echo(_in_project(lambda project: _sign_in(_find_server(project, name), servers_in(project), no_browser)))
+    click.echo(_run_in_project(lambda project: _sign_in(_find_server(project, name), servers_in(project), no_browser)))
 
 
 async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
@@ -321,7 +321,7 @@ async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> 
             f"Signed in at {escape_controls(server.name)}, but it can't be used: "
             f"{escape_controls(now.reason).rstrip('.')}."
         )
-    return f"Signed in. {_summary(server.name, server.listing)}"
+    return f"Signed in. {_format_summary(server.name, server.listing)}"
 
 
 async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
@@ -347,7 +347,7 @@ async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget a sign-in at a server, and have its provider end it."""
-    problem = _in_project(lambda project: servers_in(project).sign_out(_find_server(project, name)))
+    problem = _run_in_project(lambda project: servers_in(project).sign_out(_find_server(project, name)))
     if problem is None:
         raise CodeloopError(f"You are not signed in at {escape_controls(name)}.")
     click.echo(escape_controls(problem))
@@ -356,11 +356,11 @@ def logout(name: str) -> None:
 def _find_server(project: Project, name: str) -> McpServer:
     server = servers_in(project).by_name.get(name)
     if server is None:
-        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(project.settings)}")
+        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(project.settings)}")
     return server
 
 
-def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:
+def _run_in_project(command: Callable[[Project], Awaitable[T]]) -> T:
     """Open the project, run `command` on it, and close it with what was started."""
 
     async def open_and_run() -> T:

@@ -3,14 +3,14 @@
 import click
 
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.output.streams import has_terminal
-from codeloop.cli.target.project import redact_settings
+from codeloop.cli.output.streams import can_ask_user
+from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
 from codeloop.kit.terminal_text import escape_controls, one_line
 
-_WIDTH = 160
+_LINE_CHARS = 160
 
 
 @click.command("import")
@@ -21,7 +21,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
 
     Names the servers that it finds, and asks about each; NAMES and --all answer for you. Nothing is started.
     """
-    settings = redact_settings()
+    settings = load_settings()
     found_servers, problems = servers_of_others(
         settings.paths, settings.project_root.root, settings.project_root.directory
     )
@@ -34,12 +34,12 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     for each in found_servers:
         if names and each.name not in names:
             continue
-        line = f"{escape_controls(each.name)}: {_describe(each)} (from {each.source})"
+        line = f"{escape_controls(each.name)}: {_describe_launch(each)} (from {each.source})"
         if each.problem:
             click.echo(f"{line}: left out, {each.problem}")
         elif each.name in names_in_use:
             click.echo(f"{line}: there is one of that name already")
-        elif take_all or names or (has_terminal() and click.confirm(f"{line}: add it?", default=False)):
+        elif take_all or names or (can_ask_user() and click.confirm(f"{line}: add it?", default=False)):
             write_entry(file, "mcp", each.name, resolve_paths(each.entry, settings.project_root.directory))
             names_in_use.add(each.name)
             click.echo(f"{line}: written to {file}")
@@ -49,11 +49,11 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
         click.echo("No MCP server is configured in the files of Claude, Cursor or VS Code, nor in .mcp.json.", err=True)
 
 
-def _describe(server: FoundServer) -> str:
+def _describe_launch(server: FoundServer) -> str:
     match definition_of(server.name, server.entry).config:
         case LocalDefinition(command=command):
-            return one_line(" ".join(command), _WIDTH)
+            return one_line(" ".join(command), _LINE_CHARS)
         case RemoteDefinition(url=url):
-            return one_line(url, _WIDTH)
+            return one_line(url, _LINE_CHARS)
         case _:
             return "?"

@@ -7,9 +7,18 @@ from typing import Any
 import click
 
 from codeloop.cli.bootstrap import list_end_signals
-from codeloop.cli.options import AGENT, AUTO, CONFIG, DIR, MODEL, PROFILE, TRUST, Options
+from codeloop.cli.options import (
+    AGENT_OPTION,
+    AUTO_OPTION,
+    CONFIG_OPTION,
+    DIR_OPTION,
+    MODEL_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+    Options,
+)
 from codeloop.cli.target.local import open_local
-from codeloop.cli.target.selection import check_agent, find_here, model_of, session_of, with_profile
+from codeloop.cli.target.selection import check_agent, find_local_session, parse_model, prepare_session, set_profile
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.serve import ServeLaunch, serve_standard_streams
 from codeloop.client.mcp_server.turns import ServedPrompts
@@ -19,16 +28,16 @@ from codeloop.schema.message import Session
 
 
 @click.command("serve")
-@MODEL
-@AGENT
-@AUTO
-@PROFILE
-@TRUST
+@MODEL_OPTION
+@AGENT_OPTION
+@AUTO_OPTION
+@PROFILE_OPTION
+@TRUST_OPTION
 @click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model, per prompt.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop a prompt at this cost.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop a prompt at this number of tokens.")
-@DIR
-@CONFIG
+@DIR_OPTION
+@CONFIG_OPTION
 def serve(**flags: Any) -> None:
     """Serve this directory to another agent or an editor, as an MCP server over stdin and stdout.
 
@@ -37,24 +46,24 @@ def serve(**flags: Any) -> None:
     """
     options = Options(message=(), **flags)
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
-    served_prompts = ServedPrompts(options.agent, model_of(options.model), limits, options.auto)
+    served_prompts = ServedPrompts(options.agent, parse_model(options.model), limits, options.auto)
 
     async def create(client: Client) -> Session:
         await check_agent(client, options.agent)
-        return await session_of(client, options, None)
+        return await prepare_session(client, options, None)
 
     async def resume(client: Client, session_id: str) -> Session:
-        return await with_profile(client, await find_here(client, session_id), options.profile)
+        return await set_profile(client, await find_local_session(client, session_id), options.profile)
 
     def note(line: str) -> None:
         click.echo(escape_controls(line), err=True)
 
     launch = ServeLaunch(lambda: open_local(options), create, resume, served_prompts, note)
     with suppress(asyncio.CancelledError):
-        asyncio.run(_until_signal(launch))
+        asyncio.run(_serve_until_signal(launch))
 
 
-async def _until_signal(launch: ServeLaunch) -> None:
+async def _serve_until_signal(launch: ServeLaunch) -> None:
     """Serve; a signal ends it as the end of stdin does."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     for number in list_end_signals():

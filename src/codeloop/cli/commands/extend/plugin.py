@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.commands.extend.installing import run_visibly
-from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
-from codeloop.cli.group import Group
-from codeloop.cli.target.project import redact_settings
+from codeloop.cli.commands.extend.installer import run_installer
+from codeloop.cli.commands.extend.plugin_reports import debug, list_plugins
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.target.project import load_settings
 from codeloop.config.config_text import NotEditable, add_to_list, remove_from_list
 from codeloop.config.file_entries import choose_entry_file
 from codeloop.config.files import describe_os_error, read_text, write_private
@@ -27,10 +27,10 @@ from codeloop.schema.bounds.extension import PLUGIN_INSTALL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import CONFIG_BYTES
 
-_KEY = "plugin"
+_CONFIG_KEY = "plugin"
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def plugin() -> None:
     """Install, list, try and remove plugins, and write new ones."""
 
@@ -44,54 +44,59 @@ plugin.add_command(debug)
 @click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
 def add(name: str, *, for_project: bool) -> None:
     """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
-    settings = redact_settings()
+    settings = load_settings()
     if (path := get_plugin_path(name, Path.cwd(), settings.paths)) is not None:
-        entry = _entry_for(path, name, settings, for_project=for_project)
+        entry = _make_path_entry(path, name, settings, for_project=for_project)
         versions = {""}
     else:
         package = package_name(name)
         if package is None:
             raise UsageProblem(f"{name!a} is not a valid package name. A folder is written ./{name}")
         folder = folder_of(settings.paths, package)
-        lock = install(package, folder, lambda program: find_program(program, settings.environment.get("PATH")), _run)
+        lock = install(
+            package,
+            folder,
+            lambda program: find_program(program, settings.environment.get("PATH")),
+            _run_install_command,
+        )
         click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
         entry = package.written
         versions = {"", package.version, lock.version}
-    file = _file(settings, for_project=for_project)
-    text, is_meant = _read(file), _meaning(settings, file, name)
+    file = _find_config_file(settings, for_project=for_project)
+    text, is_meant = _read_config(file), _make_matcher(settings, file, name)
 
     def is_there(entry: Any) -> bool:
         package = package_name(get_plugin_name(entry) or "")
         return is_meant(entry) and (package is None or package.version in versions)
 
-    _store(settings, file, lambda: add_to_list(text, _KEY, entry, is_there), for_project=for_project)
+    _write_config(settings, file, lambda: add_to_list(text, _CONFIG_KEY, entry, is_there), for_project=for_project)
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
 
 
-def _entry_for(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
+def _make_path_entry(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
     """Return the entry for a file or a folder: relative to the project in the project's own file."""
     if not path.exists():
         raise UsageProblem(f"{name} does not exist.")
-    if path.is_dir() and read_manifest(path) is None and not any((path / each).is_file() for each in _ENTRIES):
+    if path.is_dir() and read_manifest(path) is None and not any((path / each).is_file() for each in _ENTRY_FILES):
         raise UsageProblem(f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one.")
     real = path.resolve()
     base = settings.project_root.root.resolve()
     return f"./{real.relative_to(base)}" if for_project and real.is_relative_to(base) else str(real)
 
 
-_ENTRIES = ("package.json", "__init__.py", "plugin.py", "extension.py")
+_ENTRY_FILES = ("package.json", "__init__.py", "plugin.py", "extension.py")
 
 
 @plugin.command()
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove a plugin: from the file that names it, and what was installed of it."""
-    settings = redact_settings()
+    settings = load_settings()
     package = package_name(name)
-    files = [_file(settings, for_project=True), _file(settings, for_project=False)]
-    files_changed = [file for file in files if _take_out(settings, file, name, is_project=file == files[0])]
+    files = [_find_config_file(settings, for_project=True), _find_config_file(settings, for_project=False)]
+    files_changed = [file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])]
     folder = folder_of(settings.paths, package) if package is not None else None
     is_installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
     if folder is not None and is_installed:
@@ -103,21 +108,21 @@ def remove(name: str) -> None:
         raise UsageProblem(f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them.")
 
 
-def _take_out(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
-    text = _read(file)
+def _remove_entry(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
+    text = _read_config(file)
     if text is None:
         return False
     try:
-        after = remove_from_list(text, _KEY, _meaning(settings, file, name))
+        after = remove_from_list(text, _CONFIG_KEY, _make_matcher(settings, file, name))
     except (JsoncError, NotEditable) as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_CONFIG_KEY}` in it by hand.") from error
     if after == text:
         return False
-    _store(settings, file, lambda: after, for_project=is_project)
+    _write_config(settings, file, lambda: after, for_project=is_project)
     return True
 
 
-def _meaning(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
+def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
     """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
     named_path = get_plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
     names = {name, str(named_path.resolve())}
@@ -146,12 +151,12 @@ def new(name: str) -> None:
     click.echo(f"Test it:  pytest {name}\nUse it:   codeloop plugin add ./{name}")
 
 
-def _run(command: Sequence[str]) -> None:
-    if code := run_visibly(command, PLUGIN_INSTALL):
+def _run_install_command(command: Sequence[str]) -> None:
+    if code := run_installer(command, PLUGIN_INSTALL):
         raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
 
 
-def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, for_project: bool) -> None:
+def _write_config(settings: ProjectSettings, file: Path, after: Callable[[], str], *, for_project: bool) -> None:
     """Write a configuration file; a trusted project stays trusted, because the user changes it."""
     try:
         text = after()
@@ -160,16 +165,16 @@ def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, f
         if mode is not None:
             file.chmod(mode)
     except (JsoncError, NotEditable) as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_CONFIG_KEY}` in it by hand.") from error
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.") from error
     if for_project and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
 
 
-def _file(settings: ProjectSettings, *, for_project: bool) -> Path:
+def _find_config_file(settings: ProjectSettings, *, for_project: bool) -> Path:
     return choose_entry_file(settings.paths, settings.project_root if for_project else None)
 
 
-def _read(file: Path) -> str | None:
+def _read_config(file: Path) -> str | None:
     return read_text(file, CONFIG_BYTES.value)

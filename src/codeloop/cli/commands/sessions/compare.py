@@ -7,10 +7,19 @@ from typing import Any
 
 import click
 
-from codeloop.cli.options import AUTO, BASE, DIR, JSON, PROFILE, TRUST, Options, make_completion
+from codeloop.cli.options import (
+    AUTO_OPTION,
+    BASE_OPTION,
+    DIR_OPTION,
+    JSON_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+    Options,
+    make_completion,
+)
 from codeloop.cli.output.style import print_json
-from codeloop.cli.target.conversation import open_conversation
-from codeloop.cli.target.selection import session_of
+from codeloop.cli.target.conversation_target import open_conversation
+from codeloop.cli.target.selection import prepare_session
 from codeloop.client.client import Client, works_for
 from codeloop.client.slash.compare import Comparison, ModelResult, compare_lines
 from codeloop.client.slash.compare import compare as compare_models
@@ -26,7 +35,7 @@ from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, SESSION
 from codeloop.schema.permission import AUTO_MESSAGE as APPROVED
 from codeloop.schema.permission import NOBODY_MESSAGE, Reply
 
-MODELS = click.option(
+MODELS_OPTION = click.option(
     "-m",
     "--model",
     "models",
@@ -40,15 +49,15 @@ MODELS = click.option(
 
 @click.command()
 @click.argument("message", nargs=-1, required=True)
-@MODELS
+@MODELS_OPTION
 @click.option("--check", metavar="COMMAND", help="Run this in each work tree after the turn, and show if it passed.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each turn at this cost.")
-@BASE
-@AUTO
-@PROFILE
-@TRUST
-@DIR
-@JSON
+@BASE_OPTION
+@AUTO_OPTION
+@PROFILE_OPTION
+@TRUST_OPTION
+@DIR_OPTION
+@JSON_OPTION
 def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool, **flags: Any) -> None:
     """Send MESSAGE to several models at once, and show diffs, checks, cost and time side by side.
 
@@ -62,7 +71,7 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
         base=flags.pop("base"),
         limits=RunLimits(cost=flags.pop("max_cost"), attended=False),
     )
-    rows = asyncio.run(_compare(Options(message=message, **flags), comparison))
+    rows = asyncio.run(_compare_models(Options(message=message, **flags), comparison))
     if as_json:
         print_json(rows)
     else:
@@ -71,17 +80,17 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
         sys.exit(1)
 
 
-async def _compare(options: Options, comparison: Comparison) -> list[ModelResult]:
+async def _compare_models(options: Options, comparison: Comparison) -> list[ModelResult]:
     own: set[str] = set()
 
     async def begin(client: Client, tree: Worktree) -> Session:
         click.echo(escape_controls(f"codeloop: {tree.name}: {tree.directory}"), err=True)
-        session = await session_of(client, options, None)
+        session = await prepare_session(client, options, None)
         own.add(session.id)
         return session
 
     async with open_conversation(options) as target:
-        answering = asyncio.create_task(_answer(target, own, is_auto=options.auto))
+        answering = asyncio.create_task(_answer_requests(target, own, is_auto=options.auto))
         try:
             return await compare_models(target, comparison, begin)
         finally:
@@ -90,7 +99,7 @@ async def _compare(options: Options, comparison: Comparison) -> list[ModelResult
                 await answering
 
 
-async def _answer(target: Target, own: set[str], *, is_auto: bool) -> None:
+async def _answer_requests(target: Target, own: set[str], *, is_auto: bool) -> None:
     """Answer what the `own` sessions and their subagents ask: yes to permissions with `is_auto`, no to all else.
 
     What other sessions of the project ask, in another terminal, is not ours to answer.
@@ -102,7 +111,8 @@ async def _answer(target: Target, own: set[str], *, is_auto: bool) -> None:
         if not isinstance(event, PermissionAsked | QuestionAsked):
             continue
         request = event.properties
-        with suppress(OperationError):  # answered, or withdrawn
+        # Answered, or withdrawn.
+        with suppress(OperationError):
             if not any([await works_for(target.client, request.session_id, each) for each in own]):
                 continue
             session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))

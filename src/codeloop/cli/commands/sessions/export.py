@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.cli.options import FILE, NAME
-from codeloop.cli.target.selection import with_session
-from codeloop.cli.target.target import with_client
+from codeloop.cli.options import FILE_TYPE, SESSION_ARGUMENT
+from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.selection import run_with_session
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_reports import ShareableSession
@@ -23,8 +23,8 @@ from codeloop.schema.wire import JSON
 
 
 @click.command()
-@NAME
-@click.option("-o", "--output", type=FILE, help="Write to this file instead of stdout.")
+@SESSION_ARGUMENT
+@click.option("-o", "--output", type=FILE_TYPE, help="Write to this file instead of stdout.")
 @click.option(
     "--format", "form", type=click.Choice(["json", "html", "markdown", "atif"]), default="json", help="What to write."
 )
@@ -35,7 +35,7 @@ def export(name: str | None, output: Path | None, form: str) -> None:
     NAME: see `codeloop session --help`.
     """
     writers = {"json": export_json, "atif": _export_atif}
-    data = with_session(name, writers.get(form) or partial(_readable, form))
+    data = run_with_session(name, writers.get(form) or partial(_export_page, form))
     if output is None and form not in writers:
         click.echo(data.decode(), nl=False)
     elif output is None:
@@ -47,7 +47,7 @@ def export(name: str | None, output: Path | None, form: str) -> None:
             raise click.FileError(str(output), hint=error.strerror) from error
 
 
-async def _readable(form: str, client: Client, session: Session) -> bytes:
+async def _export_page(form: str, client: Client, session: Session) -> bytes:
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     if form == "html":
         from codeloop.client.export.html import as_html as write
@@ -78,7 +78,7 @@ def import_(file: Path) -> None:
     """
     document = read_document(file)
     import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
-    result = with_client(lambda client: client.call(SESSION_IMPORT, import_session))
+    result = run_with_client(lambda client: client.call(SESSION_IMPORT, import_session))
     for note in result.notes:
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
     click.echo(f"Imported {result.session.id} with {result.messages} messages: {one_line(result.session.title, 70)}")
@@ -100,13 +100,13 @@ def read_document(file: Path) -> JSON:
     try:
         return msgspec.json.decode(data, type=JSON)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = _locate(data, str(error))
+        problem = _locate_error(data, str(error))
         raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
     except RecursionError as error:
         raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error
 
 
-def _locate(data: bytes, message: str) -> str:
+def _locate_error(data: bytes, message: str) -> str:
     """Return a decoder's message with a line and column instead of a byte offset."""
     match = re.search(r" \(byte (\d+)\)", message)
     if match is None:
@@ -118,8 +118,8 @@ def _locate(data: bytes, message: str) -> str:
 
 
 @click.command()
-@NAME
-@click.option("-f", "--file", "output", type=FILE, required=True, help="Write the page to this file.")
+@SESSION_ARGUMENT
+@click.option("-f", "--file", "output", type=FILE_TYPE, required=True, help="Write the page to this file.")
 def share(name: str | None, output: Path) -> None:
     """Write a session as one page that opens in any browser, without secrets, to give to others.
 
@@ -130,7 +130,7 @@ def share(name: str | None, output: Path) -> None:
     """
     from codeloop.web.shared_page import fill_page
 
-    page_content = with_session(name, _read_shareable)
+    page_content = run_with_session(name, _read_shareable)
     try:
         output.write_bytes(fill_page(msgspec.json.encode(page_content)))
     except OSError as error:

@@ -14,7 +14,7 @@ import msgspec
 from codeloop.app.project import open_project
 from codeloop.app.settings import Startup
 from codeloop.cli.commands.sessions.export import export_json
-from codeloop.cli.target.selection import with_session
+from codeloop.cli.target.selection import run_with_session
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths
@@ -35,14 +35,14 @@ from codeloop.schema.wire import JSON
 from codeloop.workspace.git.bundle import PackedWork, pack_work, take_bundle, unpack_files
 from codeloop.workspace.git.repository import Git
 
-WORK, SESSION, BUNDLE = "work.json", "session.json", "work.bundle"
+WORK_ENTRY, SESSION_ENTRY, BUNDLE_ENTRY = "work.json", "session.json", "work.bundle"
 """The entries of the file, which is a zip archive."""
 
 
-def pack(name: str | None, output: Path) -> None:
+def pack_session(name: str | None, output: Path) -> None:
     """Write a session and its files to a file; from then on it doesn't go on here. Raises CodeloopError."""
     file = output.absolute()
-    session, was_running = with_session(name, lambda client, session: _pack(client, session, file))
+    session, was_running = run_with_session(name, lambda client, session: _pack_session(client, session, file))
     note = "Stopped its turn. " if was_running else ""
     click.echo(f"{note}Wrote {escape_controls(str(output))}; {session.id} doesn't go on here any more.")
     click.echo("Go on in a clone of the repository: codeloop session move --import FILE")
@@ -50,16 +50,16 @@ def pack(name: str | None, output: Path) -> None:
 
 def cancel_move(name: str | None) -> None:
     """Let a session that was moved go on here. Raises CodeloopError."""
-    session = with_session(name, _cancel)
+    session = run_with_session(name, _cancel_move)
     click.echo(f"{session.id} goes on here. Don't import its file anywhere: it would go on twice.")
 
 
-def take_over(source: Path) -> None:
+def import_session(source: Path) -> None:
     """Take the session of a file over, into a new work tree of the current repository. Raises CodeloopError."""
-    asyncio.run(_take_over(source.absolute()))
+    asyncio.run(_import_session(source.absolute()))
 
 
-async def _pack(client: Client, session: Session, output: Path) -> tuple[Session, bool]:
+async def _pack_session(client: Client, session: Session, output: Path) -> tuple[Session, bool]:
     """Write the file; return the session, and whether a turn of it was stopped.
 
     It is stored that the session is moved before anything is written, and the file gets its name at the end. So
@@ -74,28 +74,29 @@ async def _pack(client: Client, session: Session, output: Path) -> tuple[Session
         )
     was_moved = bool(describe_move(session))
     destination = {"to": str(output), "at": now_ms()}
-    session = await _update(client, session, destination)
+    session = await _store_destination(client, session, destination)
     try:
         await fault_injection.reach("move.stored")
         was_running = await _wait_until_idle(client, session)
         await fault_injection.reach("move.stopped")
-        await _write(client, session, Git(project_root.root, os.environ), output)
+        await _write_archive(client, session, Git(project_root.root, os.environ), output)
     except CodeloopError:
-        if not was_moved:  # the file of an earlier move may have been imported
-            await _update(client, session, None)
+        # The file of an earlier move may have been imported.
+        if not was_moved:
+            await _store_destination(client, session, None)
         raise
     update = UpdateSession(session_id=session.id, time=ArchiveTime(archived=now_ms()))
     return await client.call(SESSION_UPDATE, update), was_running
 
 
-async def _cancel(client: Client, session: Session) -> Session:
+async def _cancel_move(client: Client, session: Session) -> Session:
     if not describe_move(session):
         raise UsageProblem(f"{session.id} was not moved.")
-    session = await _update(client, session, None)
+    session = await _store_destination(client, session, None)
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=None)))
 
 
-async def _update(client: Client, session: Session, destination: JSON | None) -> Session:
+async def _store_destination(client: Client, session: Session, destination: JSON | None) -> Session:
     """Store to which file a session is moved, and when; None: it is not."""
     metadata = {**(session.metadata or {}), MOVED_KEY: destination}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
@@ -125,18 +126,18 @@ async def _find_activity(client: Client, session: Session) -> str:
     return next((row.state for row in rows if row.id == session.id and row.state in {"running", "waits"}), "")
 
 
-async def _write(client: Client, session: Session, git: Git, output: Path) -> None:
+async def _write_archive(client: Client, session: Session, git: Git, output: Path) -> None:
     """Write the file of a session, complete or not at all. Raises CodeloopError."""
     with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
-        bundle = Path(folder, BUNDLE)
+        bundle = Path(folder, BUNDLE_ENTRY)
         work = await pack_work(git, bundle)
         document = await export_json(client, session)
         partial_file = output.with_name(f"{output.name}.part")
         try:
             with zipfile.ZipFile(partial_file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(WORK, msgspec.json.encode(work))
-                archive.writestr(SESSION, document)
-                archive.write(bundle, BUNDLE, zipfile.ZIP_STORED)
+                archive.writestr(WORK_ENTRY, msgspec.json.encode(work))
+                archive.writestr(SESSION_ENTRY, document)
+                archive.write(bundle, BUNDLE_ENTRY, zipfile.ZIP_STORED)
             with partial_file.open("rb") as file:
                 os.fsync(file.fileno())
             await fault_injection.reach("move.written")
@@ -147,9 +148,9 @@ async def _write(client: Client, session: Session, git: Git, output: Path) -> No
     await fault_injection.reach("move.named")
 
 
-async def _take_over(source: Path) -> None:
+async def _import_session(source: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
-        bundle = Path(folder, BUNDLE)
+        bundle = Path(folder, BUNDLE_ENTRY)
         work, document = _read_archive(source, bundle)
         project = await open_project(Startup(directory=Path.cwd()))
         try:
@@ -158,10 +159,10 @@ async def _take_over(source: Path) -> None:
                 raise UsageProblem(
                     f"{project_root.root} is in no git repository. Go to a clone of the one it comes from."
                 )
-            _check_new(project.store.find_session(str(_info_of(document).get("id"))))
+            _check_new(project.store.find_session(str(_get_info(document).get("id"))))
             git = Git(project_root.root, project.workspace.environment)
             await take_bundle(git, bundle, work)
-            name = one_line(str(_info_of(document).get("slug") or "moved"), 40)
+            name = one_line(str(_get_info(document).get("slug") or "moved"), 40)
             tree = await LocalClient(project).call(WORKTREE_CREATE, CreateWorktree(name=name, base=work.head))
             await unpack_files(Git(Path(tree.directory), git.environment), work)
         finally:
@@ -186,7 +187,7 @@ def _check_new(session: Session | None) -> None:
         raise UsageProblem(f"{session.id} is here already, in {session.directory}. Go on there: --session {session.id}")
 
 
-def _info_of(document: JSON) -> JSON:
+def _get_info(document: JSON) -> JSON:
     info = document.get("info")
     return msgspec.convert(info, JSON) if isinstance(info, dict) else {}
 
@@ -194,21 +195,22 @@ def _info_of(document: JSON) -> JSON:
 def _is_unfinished(document: JSON) -> bool:
     """Return whether the turn was stopped before the model had answered."""
     messages = msgspec.convert(document.get("messages"), list[JSON])
-    return bool(messages) and _info_of(messages[-1]).get("finish") != "stop"
+    return bool(messages) and _get_info(messages[-1]).get("finish") != "stop"
 
 
 def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
     """Read what `session move` wrote, and put the bundle at a path. Raises CodeloopError when it is something else."""
     try:
         with zipfile.ZipFile(source) as archive:
-            for name in (WORK, SESSION):
+            for name in (WORK_ENTRY, SESSION_ENTRY):
                 if archive.getinfo(name).file_size > IMPORT_BYTES.value:
                     raise CodeloopError(f"{source}: {name} is larger than {IMPORT_BYTES.value} bytes.")
-            work = msgspec.json.decode(archive.read(WORK), type=PackedWork)
-            document = msgspec.json.decode(archive.read(SESSION), type=JSON)
-            bundle_entry = archive.getinfo(BUNDLE)
+            work = msgspec.json.decode(archive.read(WORK_ENTRY), type=PackedWork)
+            document = msgspec.json.decode(archive.read(SESSION_ENTRY), type=JSON)
+            bundle_entry = archive.getinfo(BUNDLE_ENTRY)
             if bundle_entry.compress_type != zipfile.ZIP_STORED or bundle_entry.file_size > source.stat().st_size:
-                raise zipfile.BadZipFile(f"{BUNDLE} is compressed")  # a small file could fill the disk
+                # A small file could fill the disk.
+                raise zipfile.BadZipFile(f"{BUNDLE_ENTRY} is compressed")
             archive.extract(bundle_entry, bundle.parent)
     # RuntimeError: it is encrypted, compressed in a way that is not known here, or nested too deeply.
     except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, msgspec.DecodeError) as error:

@@ -1,33 +1,28 @@
-"""`codeloop session`: list, show and change the sessions of this project."""
+"""`codeloop session` and its subcommands: list, search, show, rename, fork, archive, delete and move sessions."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from codeloop.cli.commands.sessions.export import export_json
-from codeloop.cli.group import Group
-from codeloop.cli.options import AT, FILE, JSON, NAME, THINKING, make_completion
+from codeloop.cli.commands.sessions.session_list import list_sessions, search
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import AT_OPTION, FILE_TYPE, JSON_OPTION, SESSION_ARGUMENT, THINKING_OPTION, make_completion
 from codeloop.cli.output.result import measure_growth
-from codeloop.cli.output.streams import has_terminal
-from codeloop.cli.output.style import Look, has_colour, paint, print_json
+from codeloop.cli.output.streams import can_ask_user
+from codeloop.cli.output.style import has_colour, paint_patch_line, print_json
 from codeloop.cli.target import selection
-from codeloop.cli.target.selection import EVERY, find, with_session
-from codeloop.cli.target.target import with_client
+from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.selection import find_session, run_with_session
 from codeloop.client.client import Client
-from codeloop.client.numbers import describe_spending, format_cost, format_time
+from codeloop.client.numbers import describe_spending, format_time
 from codeloop.client.slash.reports import context_lines, cost_lines
-from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
 from codeloop.schema.api.session_requests import (
     ArchiveTime,
-    ListAllSessions,
     ListMessages,
-    ListSessions,
-    SearchSessions,
     SessionDiffQuery,
     SessionId,
     UpdatePart,
@@ -38,36 +33,24 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SnapshotFileDiff
 from codeloop.schema.operation import (
     PART_UPDATE,
-    PATH_GET,
     SESSION_CHILDREN,
     SESSION_CONTEXT,
     SESSION_COST,
     SESSION_DELETE,
     SESSION_DIFF,
-    SESSION_EVERYTHING,
     SESSION_GET,
-    SESSION_LIST,
     SESSION_MESSAGES,
     SESSION_QUEUED,
-    SESSION_SEARCH,
     SESSION_UPDATE,
     SUMMARIZE,
-    NoArguments,
 )
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 
-FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
-NAMES = click.argument("names", nargs=-1, required=True, shell_complete=make_completion("session"))
-LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
+SESSIONS_ARGUMENT = click.argument("names", nargs=-1, required=True, shell_complete=make_completion("session"))
 
 
-def _limit(default: int) -> Callable[[FC], FC]:
-    kind = click.IntRange(min=1)
-    return click.option("-n", "--limit", type=kind, default=default, show_default=True, help="Maximum number to show.")
-
-
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def session() -> None:
     """List, show and change the sessions of this project.
 
@@ -75,92 +58,18 @@ def session() -> None:
     """
 
 
-@session.command("list")
-@JSON
-@_limit(50)
-@click.option("--all", "everything", is_flag=True, help="Include all projects.")
-@click.option("--archived", is_flag=True, help="Include archived sessions.")
-@click.option("--children", is_flag=True, help="Include subagents' sessions, each below its parent.")
-def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, children: bool) -> None:
-    """List sessions, most recently changed first.
-
-    Shown are id, time, cost, short name and title, and the directory if a session belongs to another one.
-    """
-
-    async def command(client: Client) -> tuple[list[Session], str]:
-        path_info = await client.call(PATH_GET, NoArguments())
-        if everything:
-            return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), ""
-        in_project = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
-        return [each for each in in_project if _is_of(each, path_info.directory)], path_info.directory
-
-    sessions, here = with_client(command)
-    roots = [each for each in sessions if each.parent_id is None and (archived or not each.time.archived)]
-    below: dict[str, list[Session]] = {}
-    for each in sessions if children else ():
-        below.setdefault(each.parent_id or "", []).append(each)
-    rows = [row for root in roots[:limit] for row in _family(root, below, 0)]
-    if as_json:
-        print_json([each for _, each in rows])
-    else:
-        _show_rows(rows, here)
-    if len(roots) > limit:
-        click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
-    elif not rows and not as_json:
-        what = " except archived ones (--archived)" if any(not each.parent_id for each in sessions) else ""
-        click.echo(f'No sessions yet{what}. Start one: codeloop run "what is this project about?"', err=True)
-
-
-def _is_of(session: Session, directory: str) -> bool:
-    """Return whether a session is one of this directory's project; without a repository, a directory is its own."""
-    return session.project_id != GLOBAL_PROJECT_ID or session.directory == directory
-
-
-def _family(session: Session, below: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
-    """Yield a session and its subagents' sessions, oldest first, each with its depth."""
-    yield depth, session
-    for child in reversed(below.get(session.id, ())):
-        yield from _family(child, below, depth + 1)
-
-
-def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
-    """Print one line for each session, with directories unless all are `here`."""
-    elsewhere = any(each.directory != here for _, each in rows)
-    slugs = max((len(escape_controls(each.slug)) for _, each in rows), default=0)
-    for depth, each in rows:
-        where = f"  {escape_controls(each.directory)}" if elsewhere else ""
-        title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
-        sums = f"{format_time(each.time.updated)}  {format_cost(each.cost or 0, each.tokens):>9}"
-        click.echo(f"{'  ' * depth}{each.id}  {sums}  {escape_controls(each.slug):<{slugs}}  {title}{where}")
+session.add_command(list_sessions)
+session.add_command(search)
 
 
 @session.command()
-@click.argument("words", nargs=-1, required=True)
-@JSON
-@_limit(20)
-def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
-    """Find sessions whose title or messages contain WORDS, as they are written."""
-    query = " ".join(words)
-    result = with_client(lambda client: client.call(SESSION_SEARCH, SearchSessions(query=query, limit=limit)))
-    if as_json:
-        print_json(result)
-        return
-    for hit in result.hits:
-        click.echo(f"{hit.session.id}  {format_time(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
-        for excerpt in hit.excerpts:
-            click.echo(f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}")
-    if not result.complete:
-        click.echo("There may be more: search for longer words, or raise the limit with -n.", err=True)
-    elif not result.hits:
-        click.echo(f'No session matches "{one_line(query, 60)}".', err=True)
-
-
-@session.command()
-@NAME
-@JSON
+@SESSION_ARGUMENT
+@JSON_OPTION
 def context(name: str | None, *, as_json: bool) -> None:
     """Show what fills the window of a session's model, by part; the parts are estimated."""
-    report = with_session(name, lambda client, session: client.call(SESSION_CONTEXT, SessionId(session_id=session.id)))
+    report = run_with_session(
+        name, lambda client, session: client.call(SESSION_CONTEXT, SessionId(session_id=session.id))
+    )
     if as_json:
         print_json(report)
     else:
@@ -168,11 +77,11 @@ def context(name: str | None, *, as_json: bool) -> None:
 
 
 @session.command()
-@NAME
-@JSON
+@SESSION_ARGUMENT
+@JSON_OPTION
 def cost(name: str | None, *, as_json: bool) -> None:
     """Show what a session and its subagents have used, by model."""
-    report = with_session(name, lambda client, session: client.call(SESSION_COST, SessionId(session_id=session.id)))
+    report = run_with_session(name, lambda client, session: client.call(SESSION_COST, SessionId(session_id=session.id)))
     if as_json:
         print_json(report)
     else:
@@ -180,8 +89,8 @@ def cost(name: str | None, *, as_json: bool) -> None:
 
 
 @session.command()
-@NAME
-@THINKING
+@SESSION_ARGUMENT
+@THINKING_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `codeloop export` does.")
 def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
     """Show a session as it ran.
@@ -189,68 +98,69 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
     NAME: see `codeloop session --help`. Subagents' calls are indented below the call that started them.
     """
 
-    async def command(client: Client, session: Session) -> None:
+    async def print_session(client: Client, session: Session) -> None:
         if as_json:
             click.echo(escape_json_controls((await export_json(client, session)).decode()))
             return
         messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
         waiting = await client.call(SESSION_QUEUED, SessionId(session_id=session.id))
-        children = await _children(client, session.id)
+        children = await _load_subagent_messages(client, session.id)
         queued_ids = {message.info.id for message in waiting}
-        from codeloop.cli.output.transcript import transcript
+        # Only this command needs it, and listing sessions has to be quick.
+        from codeloop.cli.output.transcript import print_transcript
 
-        transcript(session, messages, thinking=thinking, queued_ids=queued_ids, children=children)
+        print_transcript(session, messages, thinking=thinking, queued_ids=queued_ids, children=children)
 
-    with_session(name, command)
+    run_with_session(name, print_session)
 
 
-async def _children(client: Client, session_id: str) -> dict[str, list[MessageWithParts]]:
-    """Return the messages of a session's subagents, and of theirs, by session id."""
+async def _load_subagent_messages(client: Client, session_id: str) -> dict[str, list[MessageWithParts]]:
+    """Return the messages of a session's subagents, and of their subagents, by session id."""
     messages: dict[str, list[MessageWithParts]] = {}
     children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
     for child in reversed(children):
         messages[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
-        messages |= await _children(client, child.id)
+        messages |= await _load_subagent_messages(client, child.id)
     return messages
 
 
 @session.command()
-@NAME
+@SESSION_ARGUMENT
 @click.option("--at", metavar="MESSAGE", help="Only the turn of this prompt: an id, or N for prompt N.")
 @click.option("--stat", is_flag=True, help="Only file names and line counts.")
-@JSON
+@JSON_OPTION
 def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None:
     """Show the file changes of a session.
 
     NAME: see `codeloop session --help`. Changes that are undone, or that others made to the files, are left out.
     """
 
-    async def command(client: Client, session: Session) -> list[SnapshotFileDiff]:
+    async def load_diffs(client: Client, session: Session) -> list[SnapshotFileDiff]:
         if at is None:
             return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True))
-        message = await selection.message_at(client, session, at)
+        message = await selection.find_message(client, session, at)
         return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, message_id=message.info.id))
 
-    diffs = with_session(name, command)
+    diffs = run_with_session(name, load_diffs)
     if as_json:
         print_json(diffs)
     elif not diffs:
         click.echo("No file was changed.", err=True)
     for each in () if as_json else diffs:
-        click.echo(_stat(each) if stat else _patch(each))
+        click.echo(_format_stat(each) if stat else _format_patch(each))
 
 
-def _stat(each: SnapshotFileDiff) -> str:
+def _format_stat(each: SnapshotFileDiff) -> str:
     return f"{each.status or 'modified':<8}  +{each.additions} -{each.deletions}  {escape_controls(each.file or '')}"
 
 
-def _patch(each: SnapshotFileDiff) -> str:
+def _format_patch(each: SnapshotFileDiff) -> str:
     """Return the patch, or one line for a file without one (binary, too large, only its mode changed)."""
     if not each.patch:
-        return f"# {_stat(each)}"
+        return f"# {_format_stat(each)}"
     colour = has_colour(sys.stdout)
     lines = escape_controls(each.patch).rstrip("\n").split("\n")
-    return "\n".join(paint(line, LOOKS[line[0]], colour=colour) if line[:1] in LOOKS else line for line in lines)
+    return "\n".join(paint_patch_line(line, colour=colour) for line in lines)
 
 
 @session.command()
@@ -263,24 +173,24 @@ def rename(name: str, title: str) -> None:
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
         click.echo(f"Renamed {session.id}.")
 
-    with_session(name, command)
+    run_with_session(name, command)
 
 
 @session.command()
-@NAME
-@AT
+@SESSION_ARGUMENT
+@AT_OPTION
 def fork(name: str | None, at: str | None) -> None:
     """Copy a session, to continue it in two ways."""
 
     async def command(client: Client, session: Session) -> None:
-        copy = await selection.fork(client, session, at)
+        copy = await selection.fork_session(client, session, at)
         click.echo(f"{copy.id}  {one_line(copy.title, 70)}")
 
-    with_session(name, command)
+    run_with_session(name, command)
 
 
 @session.command()
-@NAME
+@SESSION_ARGUMENT
 def compact(name: str | None) -> None:
     """Replace a session's conversation with a summary."""
 
@@ -291,23 +201,24 @@ def compact(name: str | None) -> None:
         try:
             await client.call(SUMMARIZE, Summarize(session_id=session.id, provider_id=provider_id, model_id=model_id))
             click.echo(f"Compacted {session.id}.")
+        # A summary that failed has cost something, too.
         finally:
             tokens, cost = measure_growth(session, await client.call(SESSION_GET, SessionId(session_id=session.id)))
             if tokens.all:
                 click.echo(" · ".join(describe_spending(tokens, cost)), err=True)
 
-    with_session(name, command)
+    run_with_session(name, command)
 
 
 @session.command()
-@NAME
+@SESSION_ARGUMENT
 @click.option("--at", metavar="MESSAGE", required=True, help="Message to pin: an id, or N for prompt N.")
 @click.option("--remove", is_flag=True, help="Unpin it.")
 def pin(name: str | None, at: str, *, remove: bool) -> None:
     """Pin a message, so that summaries keep its text word for word."""
 
     async def command(client: Client, session: Session) -> None:
-        message = await selection.message_at(client, session, at)
+        message = await selection.find_message(client, session, at)
         texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         if not texts:
             raise UsageProblem(f"Message {message.info.id} has no text to pin.")
@@ -318,46 +229,46 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
             await client.call(PART_UPDATE, UpdatePart(**ids, part=new_part))
         click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
 
-    with_session(name, command)
+    run_with_session(name, command)
 
 
 @session.command()
-@NAMES
+@SESSIONS_ARGUMENT
 def archive(names: tuple[str, ...]) -> None:
     """Archive sessions: lists omit them, and nothing resumes them by default."""
-    _archive(names, now_ms())
+    _set_archived(names, now_ms())
 
 
 @session.command()
 @click.argument("names", nargs=-1, required=True, shell_complete=make_completion("archived"))
 def unarchive(names: tuple[str, ...]) -> None:
     """Restore archived sessions."""
-    _archive(names, None)
+    _set_archived(names, None)
 
 
-async def _find_all(client: Client, names: tuple[str, ...]) -> list[Session]:
-    return [await find(client, name) for name in names]
+async def _find_sessions(client: Client, names: tuple[str, ...]) -> list[Session]:
+    return [await find_session(client, name) for name in names]
 
 
-def _archive(names: tuple[str, ...], time: int | None) -> None:
+def _set_archived(names: tuple[str, ...], time: int | None) -> None:
     async def command(client: Client) -> None:
-        for session in await _find_all(client, names):
+        for session in await _find_sessions(client, names):
             await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=time)))
             click.echo(f"{'Archived' if time else 'Unarchived'} {session.id}.")
 
-    with_client(command)
+    run_with_client(command)
 
 
 @session.command()
-@NAMES
+@SESSIONS_ARGUMENT
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(names: tuple[str, ...], *, yes: bool) -> None:
     """Delete sessions; the files that they changed stay as they are.
 
     Asks for confirmation in a terminal.
     """
-    sessions = {each.id: each for each in with_client(lambda client: _find_all(client, names))}
-    if not yes and has_terminal() and not _is_sure([*sessions.values()]):
+    sessions = {each.id: each for each in run_with_client(lambda client: _find_sessions(client, names))}
+    if not yes and can_ask_user() and not _confirm_deletion([*sessions.values()]):
         raise CodeloopError("Nothing was deleted.")
 
     async def command(client: Client) -> None:
@@ -365,25 +276,26 @@ def delete(names: tuple[str, ...], *, yes: bool) -> None:
             await client.call(SESSION_DELETE, SessionId(session_id=each))
             click.echo(f"Deleted {each}.")
 
-    with_client(command)
+    run_with_client(command)
 
 
-def _is_sure(sessions: list[Session]) -> bool:
-    """Ask at the terminal whether to delete."""
+def _confirm_deletion(sessions: list[Session]) -> bool:
+    """List the sessions, and ask at the terminal whether to delete them."""
     for each in sessions:
         click.echo(f"{each.id}  {format_time(each.time.updated)}  {one_line(each.title, 70)}", err=True)
     what = "this session" if len(sessions) == 1 else f"these {len(sessions)} sessions"
     try:
         return click.confirm(f"Delete {what} and their subagents' sessions permanently?", err=True)
     except click.Abort:
+        # Ctrl-C or Ctrl-D at the question is a no; the line that it was asked on is still open.
         click.echo(err=True)
         return False
 
 
 @session.command()
-@NAME
-@click.option("-o", "--output", type=FILE, help="Write the session and its files to FILE, and archive it here.")
-@click.option("-i", "--import", "source", type=FILE, help="Take the session of FILE over, into a new work tree.")
+@SESSION_ARGUMENT
+@click.option("-o", "--output", type=FILE_TYPE, help="Write the session and its files to FILE, and archive it here.")
+@click.option("-i", "--import", "source", type=FILE_TYPE, help="Take the session of FILE over, into a new work tree.")
 @click.option("--cancel", is_flag=True, help="Let a session that was moved go on here after all.")
 def move(name: str | None, output: Path | None, source: Path | None, *, cancel: bool) -> None:
     """Move a session to another machine, with its files: commits that no remote has, uncommitted and untracked ones.
@@ -392,9 +304,10 @@ def move(name: str | None, output: Path | None, source: Path | None, *, cancel: 
     """
     if (output is not None) + (source is not None) + cancel != 1:
         raise click.UsageError("Give --output FILE here, or --import FILE in a clone of the repository there.")
+    # It loads the git and archive code, which no other subcommand needs.
     from codeloop.cli.commands.sessions import move as moving
 
     if source is not None:
-        moving.take_over(source)
+        moving.import_session(source)
     else:
-        moving.pack(name, output) if output is not None else moving.cancel_move(name)
+        moving.pack_session(name, output) if output is not None else moving.cancel_move(name)

@@ -2,68 +2,68 @@
 
 import click
 
-from codeloop.cli.options import JSON
-from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.target import with_client
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.numbers import format_cost, format_count
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.operation import SESSION_STATS
 
-WIDTH = 60
+NAME_CHARS = 60
 """Characters of a name; of a longer one, such as a path, the end is shown."""
 NO_BUDGET = 'No budget is set. One is set in the configuration: "budget": {"day": 5, "month": 50}, in dollars.'
-HEAD = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
+HEADER = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
 
 
 @click.command()
 @click.option("--days", type=click.IntRange(min=1, max=36_500), metavar="N", help="Only the last N days.")
 @click.option("--all", "everything", is_flag=True, help="Include all projects.")
 @click.option("--budget", is_flag=True, help="Only what is left of the budgets of the configuration.")
-@JSON
+@JSON_OPTION
 def stats(*, days: int | None, everything: bool, budget: bool, as_json: bool) -> None:
     """Show what this project has used: dollars, tokens, sessions, steps and tool calls."""
-    stats = with_client(lambda client: client.call(SESSION_STATS, StatsQuery(days=days, everything=everything)))
+    stats = run_with_client(lambda client: client.call(SESSION_STATS, StatsQuery(days=days, everything=everything)))
     for reason in stats.skipped:
         click.echo(f"codeloop: Left out: {reason}", err=True)
     if as_json:
         print_json(stats.budgets if budget else stats)
     elif budget:
-        click.echo(_budgets(stats) if stats.budgets else NO_BUDGET, err=not stats.budgets)
+        click.echo(_format_budgets(stats) if stats.budgets else NO_BUDGET, err=not stats.budgets)
     elif not stats.total.steps:
         where = "" if everything else " in this project"
         when = "in this time" if days else "yet"
         more = "`codeloop run MESSAGE` starts a session" if everything else "`codeloop stats --all` counts all projects"
         click.echo(f"Nothing was used{where} {when}. {more}.", err=True)
     else:
-        click.echo(_table(stats))
+        click.echo(_format_table(stats))
         if stats.budgets:
-            click.echo(f"\n{_budgets(stats)}")
+            click.echo(f"\n{_format_budgets(stats)}")
 
 
-def _table(stats: Stats) -> str:
+def _format_table(stats: Stats) -> str:
     """Return the sums by day, model and project, each under a heading, and their total."""
     rows: list[list[str]] = []
     for heading, named_figures in (("day", stats.days), ("model", stats.models), ("project", stats.projects)):
-        rows += [[heading, *HEAD], *map(_row, named_figures), [""] * (len(HEAD) + 1)]
-    return columns([*rows, ["total", *_cells(stats.total)]], frozenset(range(1, len(HEAD) + 1)))
+        rows += [[heading, *HEADER], *map(_format_figures, named_figures), [""] * (len(HEADER) + 1)]
+    return align_columns([*rows, ["total", *_list_cells(stats.total)]], frozenset(range(1, len(HEADER) + 1)))
 
 
-def _budgets(stats: Stats) -> str:
+def _format_budgets(stats: Stats) -> str:
     """Return a row for each budget of the configuration."""
     rows = [
         [f"budget.{each.name}", f"${each.spent:.2f}", f"${each.limit:.2f}", f"${max(each.limit - each.spent, 0):.2f}"]
         for each in stats.budgets
     ]
-    return columns([["budget", "spent", "limit", "left"], *rows], frozenset((1, 2, 3)))
+    return align_columns([["budget", "spent", "limit", "left"], *rows], frozenset((1, 2, 3)))
 
 
-def _row(named_figures: NamedFigures) -> list[str]:
+def _format_figures(named_figures: NamedFigures) -> list[str]:
     name = one_line(named_figures.name, len(named_figures.name) * 8)
-    return [name if len(name) <= WIDTH else f"…{name[1 - WIDTH :]}", *_cells(named_figures.figures)]
+    return [name if len(name) <= NAME_CHARS else f"…{name[1 - NAME_CHARS :]}", *_list_cells(named_figures.figures)]
 
 
-def _cells(figures: Figures) -> list[str]:
+def _list_cells(figures: Figures) -> list[str]:
     tokens = figures.tokens
     numbers = (tokens.input, tokens.cache.read + tokens.cache.write, tokens.output)
     return [

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import click
 
-from codeloop.cli.options import JSON
-from codeloop.cli.output.style import Look, has_colour, has_redraw, paint, print_json
-from codeloop.cli.target.target import with_client
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import Look, can_redraw, has_colour, paint, print_json
+from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.numbers import format_time
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
 from codeloop.schema.operation import SESSION_OVERVIEW
 
-LOOK = 1.0
+WATCH_INTERVAL = 1.0
 """Seconds between two looks of `--watch`."""
-LOOKS: dict[str, Look] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
-_CLEAR = "\x1b[H\x1b[2J"
-_TITLE, _DETAIL = 48, 60
+STATE_LOOKS: dict[str, Look] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
+_CLEAR_SCREEN = "\x1b[H\x1b[2J"
+_TITLE_CHARS, _DETAIL_CHARS = 48, 60
 
 
 @click.command()
-@JSON
+@JSON_OPTION
 @click.option("--watch", is_flag=True, help="Show it again whenever something has changed, until Ctrl-C.")
 @click.option("--waiting", is_flag=True, help="Only the sessions that wait for you.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum to show.")
@@ -44,19 +44,19 @@ def status(*, as_json: bool, watch: bool, waiting: bool, limit: int) -> None:
             rows = await look(client)
             if rows != last_rows:
                 last_rows = rows
-                if has_redraw(sys.stdout) and not as_json:
-                    click.echo(_CLEAR, nl=False)
-                _show(rows, limit, as_json=as_json)
+                if can_redraw(sys.stdout) and not as_json:
+                    click.echo(_CLEAR_SCREEN, nl=False)
+                _show_rows(rows, limit, as_json=as_json)
                 sys.stdout.flush()
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(WATCH_INTERVAL)
 
     if watch:
-        with_client(follow)
+        run_with_client(follow)
     else:
-        _show(with_client(look), limit, as_json=as_json)
+        _show_rows(run_with_client(look), limit, as_json=as_json)
 
 
-def _show(rows: list[SessionOverview], limit: int, *, as_json: bool) -> None:
+def _show_rows(rows: list[SessionOverview], limit: int, *, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
@@ -65,15 +65,15 @@ def _show(rows: list[SessionOverview], limit: int, *, as_json: bool) -> None:
     click.echo(f"{len(rows)} sessions: {sums}" if rows else "No sessions.")
     colour = has_colour(sys.stdout)
     for row in rows[:limit]:
-        state = paint(f"{row.state:11}", LOOKS.get(row.state, "dim"), colour=colour)
-        folder = _shorten(row.directory)
-        detail = f"  {one_line(row.detail, _DETAIL)}" if row.detail else ""
+        state = paint(f"{row.state:11}", STATE_LOOKS.get(row.state, "dim"), colour=colour)
+        folder = _shorten_path(row.directory)
+        detail = f"  {one_line(row.detail, _DETAIL_CHARS)}" if row.detail else ""
         click.echo(
-            f"{state}  {row.id}  {format_time(row.updated)}  {one_line(row.title, _TITLE)}  "
+            f"{state}  {row.id}  {format_time(row.updated)}  {one_line(row.title, _TITLE_CHARS)}  "
             f"{escape_controls(folder)}{detail}"
         )
 
 
-def _shorten(directory: str) -> str:
+def _shorten_path(directory: str) -> str:
     home = str(Path.home())
     return f"~{directory.removeprefix(home)}" if directory.startswith(home + "/") else directory

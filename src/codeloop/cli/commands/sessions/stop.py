@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from codeloop.cli.options import JSON, make_completion
+from codeloop.cli.options import JSON_OPTION, make_completion
 from codeloop.cli.output.style import print_json
-from codeloop.cli.target.selection import with_session
-from codeloop.cli.target.target import with_client
+from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.selection import run_with_session
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery, StoppedSession, StoppedSessions
@@ -15,14 +15,14 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, SESSION_OVERVIEW, STOP_ALL, NoArguments
 
-WIDTH = 60
+TITLE_CHARS = 60
 """Characters of a title."""
 
 
 @click.command()
 @click.argument("name", required=False, shell_complete=make_completion("session"))
 @click.option("--all", "everything", is_flag=True, help="Stop the turns of all projects.")
-@JSON
+@JSON_OPTION
 def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
     """Stop the turn of a session, or all that your servers, terminals and runs on this machine work on.
 
@@ -31,13 +31,13 @@ def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
     """
     if (name is None) != everything:
         raise click.UsageError("Give a session, or --all.")
-    report = with_client(_stop_all) if name is None else with_session(name, _stop)
+    report = run_with_client(_stop_all) if name is None else run_with_session(name, _stop_session)
     if as_json:
         print_json(report)
     else:
         for word, sessions in (("stopped", report.stopped), ("still running", report.left)):
             for each in sessions:
-                click.echo(f"{word}  {each.id}  {one_line(each.title, WIDTH)}  {each.directory}")
+                click.echo(f"{word}  {each.id}  {one_line(each.title, TITLE_CHARS)}  {each.directory}")
         if not report.stopped and not report.left:
             click.echo("Nothing was running.", err=True)
     if report.left:
@@ -48,7 +48,7 @@ async def _stop_all(client: Client) -> StoppedSessions:
     return await client.call(STOP_ALL, NoArguments())
 
 
-async def _stop(client: Client, session: Session) -> StoppedSessions:
+async def _stop_session(client: Client, session: Session) -> StoppedSessions:
     """Stop one session, in whichever process it runs."""
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     was_running = any(row.id == session.id and row.state in {"running", "waits"} for row in rows)

@@ -4,11 +4,11 @@ import sys
 
 import click
 
-from codeloop.cli.group import Group
-from codeloop.cli.options import JSON
-from codeloop.cli.output.streams import has_terminal
-from codeloop.cli.output.style import Look, has_colour, paint, print_json
-from codeloop.cli.target.target import with_client
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.streams import can_ask_user
+from codeloop.cli.output.style import has_colour, paint_patch_line, print_json
+from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.slash.worktrees import (
     diff_text,
@@ -44,11 +44,10 @@ from codeloop.schema.server_operation import (
     WORKTREE_REMOVE,
 )
 
-LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
-TREE = click.argument("name")
+NAME_ARGUMENT = click.argument("name")
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def worktree() -> None:
     """List, compare, merge and remove work trees of this repository.
 
@@ -57,14 +56,14 @@ def worktree() -> None:
 
 
 @worktree.command("list")
-@JSON
-def list_(*, as_json: bool) -> None:
+@JSON_OPTION
+def list_worktrees(*, as_json: bool) -> None:
     """List the work trees that codeloop made here, with what in each is nowhere else."""
 
     async def command(client: Client) -> list[WorktreeOverview]:
         return await client.call(WORKTREE_OVERVIEW, NoArguments())
 
-    rows = with_client(command)
+    rows = run_with_client(command)
     if as_json:
         print_json(rows)
     else:
@@ -75,7 +74,7 @@ def list_(*, as_json: bool) -> None:
 @click.argument("name", required=False)
 @click.option("--base", metavar="REF", help="Branch or commit to begin from. [default: the one that you are on]")
 @click.option("--sparse", metavar="DIR", multiple=True, help="Check out this folder only; repeatable.")
-@JSON
+@JSON_OPTION
 def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_json: bool) -> None:
     """Make a work tree with a branch of its own, codeloop/NAME."""
     create_worktree = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
@@ -83,7 +82,7 @@ def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_js
     async def command(client: Client) -> Worktree:
         return await client.call(WORKTREE_CREATE, create_worktree)
 
-    worktree = with_client(command)
+    worktree = run_with_client(command)
     if as_json:
         print_json(worktree)
     else:
@@ -91,7 +90,7 @@ def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_js
 
 
 @worktree.command()
-@TREE
+@NAME_ARGUMENT
 @click.argument("files", nargs=-1, required=True)
 def copy(name: str, files: tuple[str, ...]) -> None:
     """Copy ignored FILES of this directory's project, such as .env, into a work tree."""
@@ -99,20 +98,20 @@ def copy(name: str, files: tuple[str, ...]) -> None:
     async def command(client: Client) -> list[str]:
         return await client.call(WORKTREE_COPY, CopyToWorktree(name=name, files=list(files)))
 
-    click.echo(escape_controls(f"Copied: {' '.join(with_client(command))}"))
+    click.echo(escape_controls(f"Copied: {' '.join(run_with_client(command))}"))
 
 
 @worktree.command()
-@TREE
+@NAME_ARGUMENT
 @click.option("--stat", is_flag=True, help="Only the files, and how many lines changed.")
-@JSON
+@JSON_OPTION
 def diff(name: str, *, stat: bool, as_json: bool) -> None:
     """Show what a work tree changed since it left its base, uncommitted files too."""
 
     async def command(client: Client) -> WorktreeDiff:
         return await client.call(WORKTREE_DIFF, WorktreeName(name=name))
 
-    worktree_diff = with_client(command)
+    worktree_diff = run_with_client(command)
     if as_json:
         print_json(worktree_diff)
     elif stat:
@@ -123,16 +122,15 @@ def diff(name: str, *, stat: bool, as_json: bool) -> None:
     else:
         colour = has_colour(sys.stdout)
         for line in diff_text(worktree_diff).split("\n"):
-            look = LOOKS.get(line[:1])
-            click.echo(paint(escape_controls(line), look, colour=colour) if look else escape_controls(line))
+            click.echo(paint_patch_line(escape_controls(line), colour=colour))
 
 
 @worktree.command()
-@TREE
+@NAME_ARGUMENT
 @click.option("-m", "--message", help="Message of the commits that are made.")
 @click.option("--into", metavar="BRANCH", help="Branch to merge into. [default: the one that it was made from]")
 @click.option("--file", "files", multiple=True, help="Take this file's change only; repeatable.")
-@JSON
+@JSON_OPTION
 def merge(name: str, *, message: str | None, into: str | None, files: tuple[str, ...], as_json: bool) -> None:
     """Merge a work tree's branch; what is uncommitted there is committed first.
 
@@ -143,20 +141,20 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
     async def command(client: Client) -> WorktreeMerge:
         return await client.call(WORKTREE_MERGE, merge_worktree)
 
-    worktree_merge = with_client(command)
+    worktree_merge = run_with_client(command)
     _show_merge(worktree_merge, merge_lines(worktree_merge), as_json=as_json)
 
 
 @worktree.command()
-@TREE
-@JSON
+@NAME_ARGUMENT
+@JSON_OPTION
 def rebase(name: str, *, as_json: bool) -> None:
     """Replay a work tree's commits onto the branch that it was made from, as that is now."""
 
     async def command(client: Client) -> WorktreeMerge:
         return await client.call(WORKTREE_REBASE, WorktreeName(name=name))
 
-    worktree_merge = with_client(command)
+    worktree_merge = run_with_client(command)
     _show_merge(worktree_merge, rebase_lines(name, worktree_merge), as_json=as_json)
 
 
@@ -180,7 +178,7 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
             is_whole = await _remove_one(client, row, is_asked=not clean, is_forced=force and not clean) and is_whole
         return is_whole
 
-    if not with_client(command) and not clean:
+    if not run_with_client(command) and not clean:
         raise CodeloopError("Not everything was removed. Commit, merge or push it, or give --force.")
 
 
@@ -189,7 +187,7 @@ async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, 
     for line in losses:
         click.echo(escape_controls(line), err=True)
     if losses and not is_forced:
-        if not is_asked or row.running or not has_terminal():
+        if not is_asked or row.running or not can_ask_user():
             return False
         if not click.confirm(
             f"Remove {escape_controls(row.name)}, and keep that on {escape_controls(row.branch or '')}?",

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-def report(task: asyncio.Task[Any], on_failure: Callable[[BaseException], object]) -> None:
+def report_failure(task: asyncio.Task[Any], on_failure: Callable[[BaseException], object]) -> None:
     """Pass on what a finished task raised; a cancelled one raised nothing."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
         on_failure(error)
 
 
-async def stop_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+async def cancel_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks and wait for their end."""
     running = [task for task in tasks if task is not None]
     for task in running:

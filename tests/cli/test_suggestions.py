@@ -6,7 +6,13 @@ import pytest
 from codeloop.cli.command_table import COMMANDS as TABLE
 from codeloop.cli.command_table import app
 from codeloop.cli.commands.run import run
-from codeloop.cli.completion.similar import COMMANDS, OPTIONS, WITHIN, find_commands, similar_options
+from codeloop.cli.suggestions import (
+    COMMAND_SYNONYMS,
+    OPTION_SYNONYMS,
+    SUBCOMMAND_SYNONYMS,
+    find_similar_commands,
+    suggest_options,
+)
 from codeloop.client.slash.names import MEANINGS
 from codeloop.tui.commands import BY_SLASH
 
@@ -30,16 +36,18 @@ def lines(group: click.Group, before: str = "") -> set[str]:
 def test_every_suggested_command_is_one() -> None:
     known = lines(app)
     options = {name for param in app.params for name in param.opts}
-    meant = {line for each in COMMANDS.values() for line in each}
+    meant = {line for each in COMMAND_SYNONYMS.values() for line in each}
     assert meant - known - options - {"--version"} == set()
-    assert {leaf for each in WITHIN.values() for leaf in each} <= {line.rpartition(" ")[2] for line in known}
-    assert not set(COMMANDS) & set(TABLE)
+    assert {leaf for each in SUBCOMMAND_SYNONYMS.values() for leaf in each} <= {
+        line.rpartition(" ")[2] for line in known
+    }
+    assert not set(COMMAND_SYNONYMS) & set(TABLE)
 
 
 def test_every_suggested_option_is_one(root: click.Context) -> None:
     options = {name for param in (*run.params, *app.params) for name in param.opts} | {"--version", "codeloop run"}
-    assert set(OPTIONS.values()) <= options
-    assert similar_options(click.Context(run, parent=root), "--dangerously-skip-permissions") == ["--auto"]
+    assert set(OPTION_SYNONYMS.values()) <= options
+    assert suggest_options(click.Context(run, parent=root), "--dangerously-skip-permissions") == ["--auto"]
 
 
 def test_every_suggested_slash_command_is_one() -> None:
@@ -59,4 +67,4 @@ def test_every_suggested_slash_command_is_one() -> None:
     ],
 )
 def test_a_word_is_found_on_every_level(root: click.Context, word: str, best: str) -> None:
-    assert find_commands(root, word)[0] == best
+    assert find_similar_commands(root, word)[0] == best

@@ -9,9 +9,9 @@ from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
-from codeloop.cli.target.local import ask_about_trust, in_process, open_local, startup_of
-from codeloop.cli.target.log import log_of
-from codeloop.cli.target.target import AskTrust
+from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
+from codeloop.cli.target.log import open_log
+from codeloop.cli.target.open_target import AskTrust
 from codeloop.client.target import Target
 
 
@@ -25,17 +25,18 @@ def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> Ab
 
 @asynccontextmanager
 async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
-    startup = startup_of(options, None)
-    with log_of(options):
+    startup = make_startup(options, None)
+    with open_log(options):
         if ask_trust is not None:
             await ask_about_trust(startup, ask_trust)
-        app = App(startup, idle=inf)  # what the model has read is not forgotten over a long break
+        # What the model has read is not forgotten over a long break.
+        app = App(startup, idle=inf)
         try:
             directory = app.directory(None)
             project = await app.project(directory)
             if await wait_settled(project):
                 project = with_warnings(await app.project(directory), project)
-            yield in_process(
+            yield make_local_target(
                 AppClient(app, directory), project, options, lambda name: AppClient(app, Path(name).resolve())
             )
         finally:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from codeloop.cli.output.style import paint
 from codeloop.client.numbers import width_of
 
-SGR = r"\x1b\[[0-9;]*m"
-RESET = "\x1b[0m"
-BETWEEN = 3
+SGR_PATTERN = r"\x1b\[[0-9;]*m"
+SGR_RESET = "\x1b[0m"
+SEPARATOR_WIDTH = 3
 """Columns of the line between two cells."""
-NARROWEST = 6
+MIN_CELL_WIDTH = 6
 """Columns of a cell under which rows are shown as `name: value` lines."""
 
 
@@ -33,32 +33,34 @@ def split_cells(row: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-def draw_table(rows: Sequence[Sequence[str]], sides: Sequence[str], columns: int) -> str:
+def draw_table(rows: Sequence[Sequence[str]], alignments: Sequence[str], columns: int) -> str:
     """Return a table as lines for a terminal of so many columns.
 
-    `rows`: painted cells, the header first, whose lines end with a newline. `sides`: `left`, `right` or `middle`
+    `rows`: painted cells, the header first, whose lines end with a newline. `alignments`: `left`, `right` or `middle`
     for each column.
     """
-    count = len(sides)
+    count = len(alignments)
     cells = [[cell.split("\n") for cell in [*row, *[""] * count][:count]] for row in rows]
-    widths = _fit([max(_width(line) for row in cells for line in row[at]) for at in range(count)], columns - 1)
+    widths = _fit_widths(
+        [max(_measure_width(line) for row in cells for line in row[at]) for at in range(count)], columns - 1
+    )
     if not widths:
         return "".join(_stack_row(rows[0], row) for row in rows[1:])
     lines: list[str] = []
     for number, row in enumerate(cells):
-        lines += _side_by_side(row, widths, sides, is_header=number == 0)
+        lines += _draw_row(row, widths, alignments, is_header=number == 0)
         if number == 0:
             lines.append(paint("─┼─".join("─" * width for width in widths), "dim", colour=True))
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _fit(natural_widths: Sequence[int], room: int) -> list[int]:
+def _fit_widths(natural_widths: Sequence[int], room: int) -> list[int]:
     """Return the columns' widths: narrow ones as they are, the others share the rest; none without room for columns."""
-    room -= BETWEEN * (len(natural_widths) - 1)
+    room -= SEPARATOR_WIDTH * (len(natural_widths) - 1)
     widths = [max(width, 1) for width in natural_widths]
     if sum(widths) <= room:
         return widths
-    if room < NARROWEST * len(natural_widths):
+    if room < MIN_CELL_WIDTH * len(natural_widths):
         return []
     columns = sorted(range(len(natural_widths)), key=lambda at: widths[at])
     for order, at in enumerate(columns):
@@ -67,8 +69,8 @@ def _fit(natural_widths: Sequence[int], room: int) -> list[int]:
     return widths
 
 
-def _side_by_side(
-    row: Sequence[Sequence[str]], widths: Sequence[int], sides: Sequence[str], *, is_header: bool
+def _draw_row(
+    row: Sequence[Sequence[str]], widths: Sequence[int], alignments: Sequence[str], *, is_header: bool
 ) -> list[str]:
     cell_lines = [
         [part for line in cell for part in wrap_painted(line, width)] for cell, width in zip(row, widths, strict=True)
@@ -77,11 +79,11 @@ def _side_by_side(
     lines: list[str] = []
     for number in range(max(map(len, cell_lines))):
         cells: list[str] = []
-        for cell, width, side in zip(cell_lines, widths, sides, strict=True):
+        for cell, width, alignment in zip(cell_lines, widths, alignments, strict=True):
             text = cell[number] if number < len(cell) else ""
-            room = max(width - _width(text), 0)
-            before = {"left": 0, "right": room, "middle": room // 2}[side]
-            text = paint(re.sub(SGR, "", text), "bold", colour=True) if is_header else text
+            room = max(width - _measure_width(text), 0)
+            before = {"left": 0, "right": room, "middle": room // 2}[alignment]
+            text = paint(re.sub(SGR_PATTERN, "", text), "bold", colour=True) if is_header else text
             cells.append(" " * before + text + " " * (room - before))
         lines.append(between.join(cells))
     return lines
@@ -90,7 +92,8 @@ def _side_by_side(
 def _stack_row(names: Sequence[str], row: Sequence[str]) -> str:
     """Return a row as `name: value` lines, where there is no room for columns."""
     lines = (
-        f"{paint(re.sub(SGR, '', name), 'bold', colour=True)}: {cell}\n" for name, cell in zip(names, row, strict=False)
+        f"{paint(re.sub(SGR_PATTERN, '', name), 'bold', colour=True)}: {cell}\n"
+        for name, cell in zip(names, row, strict=False)
     )
     return "".join(lines) + "\n"
 
@@ -98,24 +101,24 @@ def _stack_row(names: Sequence[str], row: Sequence[str]) -> str:
 def wrap_painted(text: str, width: int) -> list[str]:
     """Return painted text as lines of at most `width` columns, broken between words; each line ends unpainted."""
     lines, used, look, gap = [""], 0, "", ""
-    for token in re.findall(rf"{SGR}|\s+|[^\s\x1b]+|\x1b", text):
-        if re.fullmatch(SGR, token):
+    for token in re.findall(rf"{SGR_PATTERN}|\s+|[^\s\x1b]+|\x1b", text):
+        if re.fullmatch(SGR_PATTERN, token):
             lines[-1] += gap + token
             used, gap = used + len(gap), ""
-            look = "" if token == RESET else token
+            look = "" if token == SGR_RESET else token
             continue
         if token.isspace():
             gap = token if used else ""
             continue
         if used and used + len(gap) + width_of(token) > width:
-            lines[-1] += RESET if look else ""
+            lines[-1] += SGR_RESET if look else ""
             lines.append(look)
             used, gap = 0, ""
         lines[-1] += gap
         used, gap = used + len(gap), ""
         for char in token if width_of(token) > width else [token]:
             if used and used + width_of(char) > width:
-                lines[-1] += RESET if look else ""
+                lines[-1] += SGR_RESET if look else ""
                 lines.append(look)
                 used = 0
             lines[-1] += char
@@ -123,5 +126,5 @@ def wrap_painted(text: str, width: int) -> list[str]:
     return lines
 
 
-def _width(text: str) -> int:
-    return width_of(re.sub(SGR, "", text))
+def _measure_width(text: str) -> int:
+    return width_of(re.sub(SGR_PATTERN, "", text))

@@ -13,7 +13,7 @@ from codeloop.kit.processes import make_safe_environment
 from codeloop.schema.errors import CodeloopError
 
 
-def run_visibly(command: Sequence[str], most: Limit) -> int:
+def run_installer(command: Sequence[str], most: Limit) -> int:
     """Run a command and return its exit code. Raises CodeloopError: it can't be run, or takes longer than `most`."""
     click.echo(f"$ {shlex.join(command)}", err=True)
     try:

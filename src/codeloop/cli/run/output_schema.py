@@ -9,7 +9,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
 
-async def read_format(path: Path) -> JSON:
+async def read_answer_format(path: Path) -> JSON:
     """Return the format that asks for answers as the schema in a file says.
 
     Raises UsageProblem, with the line and the reason, when that is no JSON Schema.

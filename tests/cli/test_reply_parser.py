@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.cli.questions.reply_words import Meaning, choose_options, parse_reply
+from codeloop.cli.questions.reply_parser import ReplyMeaning, parse_choice, parse_reply
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from codeloop.cli.questions.reply_words import Meaning, choose_options, parse_re
         *((each, "unclear") for each in ("ok, use pnpm instead", "...", "y n", "yes no", "é", "1 2")),
     ],
 )
-def test_an_answer_to_a_permission(line: str, means: Meaning) -> None:
+def test_an_answer_to_a_permission(line: str, means: ReplyMeaning) -> None:
     assert parse_reply(line, always=True) == means
 
 
@@ -54,18 +54,18 @@ LABELS = ["SQLite", "Postgres", "My SQL"]
     ],
 )
 def test_options_are_chosen_by_number_or_by_their_words(line: str, labels: list[str]) -> None:
-    assert choose_options(line, LABELS, several=True, free=False).labels == labels
+    assert parse_choice(line, LABELS, several=True, free=False).labels == labels
 
 
 @pytest.mark.parametrize("line", ["0", "4", "1 9", "99999999999999999999", "-1", "oracle", "", "1.5"])
 @pytest.mark.parametrize("several", [True, False])
 def test_an_option_that_does_not_exist_is_refused(line: str, *, several: bool) -> None:
-    assert choose_options(line, LABELS, several=several, free=False).labels == []
+    assert parse_choice(line, LABELS, several=several, free=False).labels == []
 
 
 def test_one_is_one_and_own_words_count_where_they_are_welcome() -> None:
-    assert choose_options("1 2", LABELS, several=False, free=True).problem == "Only one can be chosen."
-    assert choose_options("oracle, or 3 of them", LABELS, several=False, free=True).labels == ["oracle, or 3 of them"]
-    assert choose_options("7", LABELS, several=False, free=True).problem.startswith("There is no option 7.")
-    assert choose_options("8080", [], several=False, free=True).labels == ["8080"]
-    assert choose_options("  ", [], several=False, free=True).labels == []
+    assert parse_choice("1 2", LABELS, several=False, free=True).problem == "Only one can be chosen."
+    assert parse_choice("oracle, or 3 of them", LABELS, several=False, free=True).labels == ["oracle, or 3 of them"]
+    assert parse_choice("7", LABELS, several=False, free=True).problem.startswith("There is no option 7.")
+    assert parse_choice("8080", [], several=False, free=True).labels == ["8080"]
+    assert parse_choice("  ", [], several=False, free=True).labels == []

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 from codeloop.cli.options import Options
-from codeloop.cli.output.streams import Output
+from codeloop.cli.output.streams import OutputStream
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 
@@ -18,17 +18,17 @@ OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Ta
 """Opens what the options name; the second argument asks for trust, if there is a user. Raises CodeloopError."""
 
 
-def with_client(command: Callable[[Client], Awaitable[T]]) -> T:
+def run_with_client(command: Callable[[Client], Awaitable[T]]) -> T:
     """Open the current directory's project, run `command` on its client, and close the project.
 
     The project's modules load here, so that completing a command's options does not wait for them.
     """
-    from codeloop.cli.target.project import run_with_client
+    from codeloop.cli.target.project import run_with_local_client
 
-    return run_with_client(command)
+    return run_with_local_client(command)
 
 
-def asks_trust(terminal: Output | None) -> AskTrust | None:
+def make_trust_prompt(terminal: OutputStream | None) -> AskTrust | None:
     """Return a function that asks for trust at a terminal; None: nobody can be asked."""
     if terminal is None:
         return None

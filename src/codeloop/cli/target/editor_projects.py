@@ -9,7 +9,7 @@ from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
-from codeloop.cli.target.local import startup_of
+from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.schema.api.editor import RunInEditor
 from codeloop.tool.services import SaveBuffer
@@ -19,7 +19,7 @@ class EditorProjects:
     """Opens the project of each directory that the editor names; one stays open until all are closed."""
 
     def __init__(self, options: Options, save_buffer: SaveBuffer, run_in_editor: RunInEditor | None) -> None:
-        startup = replace(startup_of(options, None), save_buffer=save_buffer, run_in_editor=run_in_editor)
+        startup = replace(make_startup(options, None), save_buffer=save_buffer, run_in_editor=run_in_editor)
         self._app = App(startup, idle=inf)
 
     async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:

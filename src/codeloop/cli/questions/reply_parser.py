@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-Meaning = Literal["yes", "always", "no", "words", "unclear"]
+ReplyMeaning = Literal["yes", "always", "no", "words", "unclear"]
 
-_YES = {
+_YES_WORDS = {
     *("y", "yes", "yep", "yeah", "yup", "ya", "ye", "aye", "ok", "okay", "k", "sure", "fine", "good", "right"),
     *(
         "correct",
@@ -27,13 +27,23 @@ _YES = {
     *("once", "of course", "certainly", "absolutely", "definitely", "please", "please do", "sounds good", "looks good"),
     *("lgtm", "go for it", "proceed", "continue", "alright", "all right", "why not", "just this once", "this once"),
 }
-_ALWAYS = {"a", "always", "allow always", "always allow", "yes always", "all", "every time", "ya always", "forever"}
-_NO = {
+_ALWAYS_WORDS = {
+    "a",
+    "always",
+    "allow always",
+    "always allow",
+    "yes always",
+    "all",
+    "every time",
+    "ya always",
+    "forever",
+}
+_NO_WORDS = {
     *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
     *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
 }
-_POLITE = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_POLITE_PATTERN = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
+_WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
 class OptionChoice(Struct, frozen=True):
@@ -43,31 +53,31 @@ class OptionChoice(Struct, frozen=True):
     problem: str = ""
 
 
-def parse_reply(line: str, *, always: bool) -> Meaning:
+def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     """Parse the answer to a permission request; `always`: whether that is a possible answer.
 
     A number counts the answers in their order. Two words or more are for the model, unless they begin with a yes and
     go on otherwise: that is unclear, as is a single word.
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
-    numbers: dict[str, Meaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
-    short = " ".join(_POLITE.sub(" ", plain).split())
+    numbers: dict[str, ReplyMeaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
+    short = " ".join(_POLITE_PATTERN.sub(" ", plain).split())
     for form in (plain, short):
         if form in numbers:
             return numbers[form]
-        if form in _ALWAYS:
+        if form in _ALWAYS_WORDS:
             return "always" if always else "unclear"
-        if _is_only(form, _NO):
+        if _has_only(form, _NO_WORDS):
             return "no"
-        if _is_only(form, _YES):
+        if _has_only(form, _YES_WORDS):
             return "yes"
-    words = _WORD.findall(plain)
-    if len(words) < 2 or plain.split()[0] in (_YES - {"go", "do", "please", "run", "once", "continue"}):
+    words = _WORD_PATTERN.findall(plain)
+    if len(words) < 2 or plain.split()[0] in (_YES_WORDS - {"go", "do", "please", "run", "once", "continue"}):
         return "unclear"
     return "words"
 
 
-def choose_options(line: str, labels: Sequence[str], *, several: bool, free: bool) -> OptionChoice:
+def parse_choice(line: str, labels: Sequence[str], *, several: bool, free: bool) -> OptionChoice:
     """Return the options that an answer names, by number or by their words, or the user's own words if `free`."""
     text = line.strip()
     by_words = {label.strip().lower(): label for label in labels}
@@ -98,7 +108,7 @@ def choose_options(line: str, labels: Sequence[str], *, several: bool, free: boo
     )
 
 
-def _is_only(form: str, vocabulary: set[str]) -> bool:
+def _has_only(form: str, vocabulary: set[str]) -> bool:
     """Return whether a text consists only of these words and phrases."""
     remainder = form
     for phrase in vocabulary:

@@ -13,9 +13,9 @@ from codeloop.app.dispatch import serve_extensions
 from codeloop.app.extended.extensions import FOLDER
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
-from codeloop.cli.options import JSON as AS_JSON
-from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import redact_settings
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.target.project import load_settings
 from codeloop.config.paths import get_plugin_name
 from codeloop.extend.folders import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
@@ -33,8 +33,10 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
-_EMPTY = "It was loaded and brings nothing here: no tool, no hook, no sign-in. Perhaps it lacks its settings."
-_LOG = 4_000
+_EMPTY_EXPLANATION = (
+    "It was loaded and brings nothing here: no tool, no hook, no sign-in. Perhaps it lacks its settings."
+)
+_LOG_CHARS = 4_000
 _PAGE_FOLDERS = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
 
 
@@ -55,12 +57,12 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
 
 
 @click.command("list")
-@AS_JSON
+@JSON_OPTION
 def list_plugins(*, as_json: bool) -> None:
     """List the extensions: what each brings, where it is from, and why one does not work."""
-    settings = redact_settings()
-    rows = [*_packages(settings), *_in_hosts(_list_rows)]
-    rows += [row for row in _unusable(settings) if row.name not in {each.name for each in rows}]
+    settings = load_settings()
+    rows = [*_list_packages(settings), *_run_with_hosts(_list_extensions)]
+    rows += [row for row in _list_unusable(settings) if row.name not in {each.name for each in rows}]
     if as_json:
         print_json(rows)
         return
@@ -87,7 +89,7 @@ def list_plugins(*, as_json: bool) -> None:
         )
         for row in rows
     ]
-    click.echo(columns([("name", "kind", "state", "adds", "from"), *cells]))
+    click.echo(align_columns([("name", "kind", "state", "adds", "from"), *cells]))
     for row in rows:
         if row.why:
             click.echo(f"{escape_controls(row.name)}: {escape_controls(row.why)}")
@@ -97,13 +99,13 @@ def list_plugins(*, as_json: bool) -> None:
 @click.argument("name")
 def debug(name: str) -> None:
     """Load a plugin now: show what it offers, how long that took, its hooks' times, and the end of its host's log."""
-    settings = redact_settings()
-    package = next((row for row in _packages(settings) if row.name == name), None)
+    settings = load_settings()
+    package = next((row for row in _list_packages(settings) if row.name == name), None)
 
     async def look(hosts: ExtensionHosts, _project: Project) -> list[str]:
         inside = f"{package.from_}/" if package is not None else ""
         extensions = [
-            each for each in hosts.extensions if _is_meant(each, name) or (inside and each.path.startswith(inside))
+            each for each in hosts.extensions if _has_name(each, name) or (inside and each.path.startswith(inside))
         ]
         if not extensions and package is None:
             raise UsageProblem(
@@ -120,7 +122,7 @@ def debug(name: str) -> None:
                 lines += [
                     "",
                     f"{file} ends so:",
-                    escape_controls(ProgramLog(file).read()[-_LOG:].strip()) or "(nothing)",
+                    escape_controls(ProgramLog(file).read()[-_LOG_CHARS:].strip()) or "(nothing)",
                 ]
         return lines
 
@@ -129,13 +131,13 @@ def debug(name: str) -> None:
             f"{escape_controls(package.name)}: a package in {package.from_} with "
             f"{', '.join(package.tools) or 'nothing'}"
         )
-    for line in _in_hosts(look):
+    for line in _run_with_hosts(look):
         click.echo(line)
 
 
 async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[str]:
     start_time = time.monotonic()
-    why = await _failure(hosts, extension)
+    why = await _find_load_failure(hosts, extension)
     duration = f"{(time.monotonic() - start_time) * 1000:.0f} ms"
     head = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
     if why:
@@ -164,10 +166,14 @@ def _format_timings(rows: list[HookTiming]) -> list[str]:
         )
         for row in rows
     ]
-    return ["", *(f"  {line}" for line in columns([head, *cells], frozenset(range(1, len(head)))).splitlines()), ""]
+    return [
+        "",
+        *(f"  {line}" for line in align_columns([head, *cells], frozenset(range(1, len(head)))).splitlines()),
+        "",
+    ]
 
 
-async def _failure(hosts: ExtensionHosts, extension: Extension) -> str:
+async def _find_load_failure(hosts: ExtensionHosts, extension: Extension) -> str:
     """Load an extension now, known or not, and return why that fails; "": it works."""
     try:
         await hosts.load(extension)
@@ -176,30 +182,33 @@ async def _failure(hosts: ExtensionHosts, extension: Extension) -> str:
     return ""
 
 
-def _sentence(text: str) -> str:
+def _make_sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _is_meant(extension: Extension, name: str) -> bool:
+def _has_name(extension: Extension, name: str) -> bool:
     return name in {extension.name, extension.path, Path(extension.path).name, Path(extension.path).stem}
 
 
-async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
+async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
     boxes, sandbox = project.workspace.boxes, project.settings.config.sandbox.extensions
     await boxes.probe()
-    await asyncio.gather(*(hosts.ready(), *(_failure(hosts, each) for each in hosts.unknown)))
+    await asyncio.gather(*(hosts.ready(), *(_find_load_failure(hosts, each) for each in hosts.unknown)))
     rows: list[PluginRow] = []
     for each in hosts.extensions:
         offer = hosts.offers.get(each.name)
         why = hosts.failures.get(each.name, "")
         if not why and offer is None:
-            why = await _failure(hosts, each)
+            why = await _find_load_failure(hosts, each)
         hooks = [hook.name for hook in offer.hooks] if offer else []
         state = "fails" if why else "ok"
         if decides_nothing(hosts.offers, each, hosts.extensions):
-            state, why = "fails", f"{_sentence(EMPTY_POLICY)} So nothing is sent to a model, and no tool is called."
+            state, why = (
+                "fails",
+                f"{_make_sentence(EMPTY_POLICY)} So nothing is sent to a model, and no tool is called.",
+            )
         elif is_empty(hosts.offers, each):
-            state, why = "empty", _EMPTY
+            state, why = "empty", _EMPTY_EXPLANATION
         signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
         tools = tool_names_of(hosts.offers, each)
         is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
@@ -207,7 +216,7 @@ async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]
     return rows
 
 
-def _packages(settings: ProjectSettings) -> list[PluginRow]:
+def _list_packages(settings: ProjectSettings) -> list[PluginRow]:
     packages = find_packages(settings.loaded, settings.project_root.root, settings.paths)
     rows: list[PluginRow] = []
     for home in packages.homes:
@@ -221,7 +230,7 @@ def _packages(settings: ProjectSettings) -> list[PluginRow]:
     return rows
 
 
-def _unusable(settings: ProjectSettings) -> list[PluginRow]:
+def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
     """Return rows for plugins that do not run: entries that lead nowhere, files of an untrusted project."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
@@ -237,7 +246,7 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
     return rows
 
 
-def _in_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
+def _run_with_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
     async def open_and_look() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))
         serve_extensions(project)

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 import click
 
 from codeloop.cli.commands.access.sign_in import sign_in
-from codeloop.cli.group import Group
-from codeloop.cli.output.style import columns
-from codeloop.cli.target.project import open_providers
+from codeloop.cli.group import CommandGroup
+from codeloop.cli.output.style import align_columns
+from codeloop.cli.target.project import load_providers
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.vendors import DEPLOYMENT_PROVIDERS
@@ -28,10 +28,10 @@ from codeloop.model.providers import NO_KEY_REASON, Providers, is_signed_in, mak
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
 
-_KEYRING = "the system's keyring"
+_KEYRING_NAME = "the system's keyring"
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def auth() -> None:
     """Store, list and remove API keys."""
 
@@ -53,7 +53,7 @@ def login(
 
     A key is only ever sent to the address it is stored for. The keyring needs the Python package `keyring`.
     """
-    settings, providers = open_providers()
+    settings, providers = load_providers()
     is_interactive = sys.stdin.isatty() and not key_stdin
     if provider is None:
         if not is_interactive:
@@ -69,7 +69,7 @@ def login(
         answers |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
         if sign_in(provider, answers):
             return
-    url = base_url or _own_url(providers, provider)
+    url = base_url or _find_provider_url(providers, provider)
     address = parse_origin(url)
     key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)) if is_interactive else _read_key()
     key = key.strip()
@@ -94,11 +94,14 @@ def login(
 @auth.command("list")
 def list_keys() -> None:
     """List keys, masked, each with its address and its source."""
-    settings, providers = open_providers()
+    settings, providers = load_providers()
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
-        origin, note = _describe_address(provider, provider.url), _why_unusable(providers, provider, stored_keys.keys())
+        origin, note = (
+            _describe_address(provider, provider.url),
+            _explain_unusable(providers, provider, stored_keys.keys()),
+        )
         if provider.configured_key:
             origin_of_key = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
             source = origin_of_key[0] if origin_of_key else "configuration"
@@ -112,9 +115,9 @@ def list_keys() -> None:
             rows.append((provider.id, "signed in", origin, str(providers.credentials.path), note))
     providers_by_id = {provider.id: provider for provider in providers.list_all()}
     for provider_id, entry in sorted(stored_keys.items()):
-        origin = entry.origin or _home_address(providers, provider_id)
+        origin = entry.origin or _find_home_address(providers, provider_id)
         note = (
-            _why_unusable(providers, providers_by_id[provider_id], stored_keys.keys())
+            _explain_unusable(providers, providers_by_id[provider_id], stored_keys.keys())
             if provider_id in providers_by_id
             else "unknown provider"
         )
@@ -123,7 +126,7 @@ def list_keys() -> None:
     if not rows:
         click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
         return
-    click.echo(columns([("provider", "key", "for", "from", ""), *rows]))
+    click.echo(align_columns([("provider", "key", "for", "from", ""), *rows]))
     if providers.credentials.is_open_to_others():
         path = providers.credentials.path
         click.echo(f"codeloop: Other users can read {path}. Run: chmod 600 {path}", err=True)
@@ -133,13 +136,13 @@ def list_keys() -> None:
 @click.argument("provider")
 def logout(provider: str) -> None:
     """Remove the stored key of PROVIDER."""
-    credentials = open_providers()[1].credentials
+    credentials = load_providers()[1].credentials
     before = credentials.read_entries().get(provider)
     if not credentials.remove_entry(provider):
         names = ", ".join(sorted(credentials.read_entries())) or "none"
         raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {names}).")
     click.echo(
-        f"Removed the key for {provider} from {_KEYRING if isinstance(before, KeyringKey) else credentials.path}."
+        f"Removed the key for {provider} from {_KEYRING_NAME if isinstance(before, KeyringKey) else credentials.path}."
     )
 
 
@@ -162,7 +165,7 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
     return key_check.reason
 
 
-def _own_url(providers: Providers, provider: str) -> str:
+def _find_provider_url(providers: Providers, provider: str) -> str:
     """Return the provider's address. Raises `ModelUnavailable` if it is unknown or needs variables that are not set."""
     try:
         row = providers.get_provider(provider)
@@ -180,17 +183,17 @@ def _own_url(providers: Providers, provider: str) -> str:
     return url
 
 
-def _why_unusable(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
+def _explain_unusable(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
     """Return why a key can't be used, if so."""
     why = providers.explain_unusable(provider, names)
     return "" if why == NO_KEY_REASON else why
 
 
 def _locate_key(providers: Providers, entry: StoredKey) -> str:
-    return _KEYRING if isinstance(entry, KeyringKey) else str(providers.credentials.path)
+    return _KEYRING_NAME if isinstance(entry, KeyringKey) else str(providers.credentials.path)
 
 
-def _home_address(providers: Providers, provider: str) -> str:
+def _find_home_address(providers: Providers, provider: str) -> str:
     try:
         row = providers.get_provider(provider)
     except UnknownModel:

@@ -3,28 +3,28 @@
 import click
 
 from codeloop.app.examine.explain import ExplainedNeed, Explanation, Situation, explain
-from codeloop.cli.options import AGENT, JSON, PROFILE, SESSION
+from codeloop.cli.options import AGENT_OPTION, JSON_OPTION, PROFILE_OPTION, SESSION_OPTION
 from codeloop.cli.output.style import print_json
-from codeloop.cli.target.project import run_with_client
-from codeloop.cli.target.selection import check_agent, find
+from codeloop.cli.target.project import run_with_local_client
+from codeloop.cli.target.selection import check_agent, find_session
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview
 
-WIDTH = 200
-NO_RULE = "no rule that could deny it"
-NETWORKS = {
+LINE_CHARS = 200
+NO_RULE_TEXT = "no rule that could deny it"
+NETWORK_TEXTS = {
     "off": "none, but what other sandboxed commands of the project serve",
     "hosts": "package registries, git hosting and the hosts of the configuration",
     "on": "that of this machine",
 }
-FATES = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
-MOST_RULES = 3
-LONG = 16
+FATE_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
+MAX_RULES = 3
+MAX_FULL_LINES = 16
 """Lines from which on only what decides is shown, unless all is asked for."""
-VERDICTS = {
+VERDICT_TEXTS = {
     "deny": "It would be denied",
     "ask": "You would be asked",
     "allow": "It would run without a question",
@@ -37,20 +37,20 @@ VERDICTS = {
 @click.option("--edit", metavar="PATH", help="Instead of COMMAND: a file to write.")
 @click.option("--url", metavar="URL", help="Instead of COMMAND: a page to fetch.")
 @click.option("--workdir", metavar="DIRECTORY", help="Where COMMAND would run. [default: the current directory]")
-@AGENT
-@SESSION
-@PROFILE
+@AGENT_OPTION
+@SESSION_OPTION
+@PROFILE_OPTION
 @click.option("-v", "--verbose", is_flag=True, help="Show everything that the command needs and touches.")
-@JSON
-def permission(command: str | None, *, as_json: bool, verbose: bool, **flags: str | None) -> None:
+@JSON_OPTION
+def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **flags: str | None) -> None:
     """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
-    tool, arguments = _call(command, flags)
+    tool, arguments = _make_call(command, flags)
     agent, session = flags["agent"], flags["session"]
     profile: Profile | None = next((each for each in PROFILES if each == flags["profile"]), None)
 
     async def show(client: LocalClient) -> None:
         await check_agent(client, agent)
-        stored_session = await find(client, session) if session is not None else None
+        stored_session = await find_session(client, session) if session is not None else None
         default_agent = client.project.settings.config.default_agent or "build"
         name = agent or (stored_session.agent if stored_session and stored_session.agent else default_agent)
         situation = Situation(name, stored_session.id if stored_session else None, profile)
@@ -58,16 +58,16 @@ def permission(command: str | None, *, as_json: bool, verbose: bool, **flags: st
         if as_json:
             print_json(explanation)
         else:
-            click.echo(escape_controls("\n".join(_lines(explanation, verbose=verbose))))
+            click.echo(escape_controls("\n".join(_format_explanation(explanation, verbose=verbose))))
 
-    run_with_client(show)
+    run_with_local_client(show)
 
 
 ENFORCED_BY_SANDBOX = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
 ENFORCED_BY_TOOLS = "our tools alone: another command or program that does the same is not meant by it"
 
 
-def _call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[str, str]]:
+def _make_call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[str, str]]:
     """Return the tool and the arguments of the call to explain. Raises UsageProblem."""
     patch = f"*** Begin Patch\n*** Add File: {flags['edit']}\n+x\n*** End Patch"
     calls = (
@@ -86,25 +86,27 @@ def _call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[
     return calls_named[0]
 
 
-def _lines(explanation: Explanation, *, verbose: bool) -> list[str]:
+def _format_explanation(explanation: Explanation, *, verbose: bool) -> list[str]:
     needs = [line for need in explanation.needs for line in _format_need(need)]
-    sandbox = _sandbox(explanation.sandbox) if explanation.sandbox is not None else []
+    sandbox = _format_sandbox(explanation.sandbox) if explanation.sandbox is not None else []
     first = [f"profile {explanation.profile}, agent {explanation.agent}"]
     last = [f"The tool refuses it: {explanation.failure}"] if explanation.failure else []
-    if verbose or len(needs) + len(sandbox) < LONG:
+    if verbose or len(needs) + len(sandbox) < MAX_FULL_LINES:
         return [*first, *needs, *sandbox, *last]
-    action = next((each for each in VERDICTS if any(need.action == each for need in explanation.needs)), "allow")
+    action = next((each for each in VERDICT_TEXTS if any(need.action == each for need in explanation.needs)), "allow")
     deciding = [need for need in explanation.needs if need.action == action]
-    rules = [line for need in deciding[:MOST_RULES] for line in _format_need(need)]
-    lines = [*first, f"{VERDICTS[action]}:", *rules, *sandbox[:1], *last]
+    rules = [line for need in deciding[:MAX_RULES] for line in _format_need(need)]
+    lines = [*first, f"{VERDICT_TEXTS[action]}:", *rules, *sandbox[:1], *last]
     return [*lines, f"{len(needs) - len(rules) + len(sandbox[1:])} more lines: --verbose"]
 
 
 def _format_need(need: ExplainedNeed) -> list[str]:
-    rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}" if need.rule else NO_RULE
+    rule = (
+        f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}" if need.rule else NO_RULE_TEXT
+    )
     if need.rule is None and need.action == "ask":
         rule = "no rule, so it is asked about"
-    what = one_line(", ".join(need.patterns), WIDTH) or "what is only known when it runs"
+    what = one_line(", ".join(need.patterns), LINE_CHARS) or "what is only known when it runs"
     lines = [f"{need.action:5}  {need.permission}  {what}", f"    by {rule}"]
     if need.action == "deny":
         is_path = need.permission in {"read", "edit"} and not need.patterns[0].startswith(("/", "~", "../"))
@@ -119,19 +121,19 @@ def _format_need(need: ExplainedNeed) -> list[str]:
         lines.append("    a part of it is only known when it runs")
     if need.action == "ask":
         grants = ", ".join(f"{need.permission} {pattern}" for pattern in need.always)
-        lines.append(f"    always: {one_line(grants, WIDTH) or 'not offered'}")
+        lines.append(f"    always: {one_line(grants, LINE_CHARS) or 'not offered'}")
     return lines
 
 
-def _sandbox(preview: SandboxPreview) -> list[str]:
+def _format_sandbox(preview: SandboxPreview) -> list[str]:
     if not preview.backend:
         return [f"no sandbox: {preview.reason}"]
-    more = len(preview.writable) - MOST_RULES
-    writable = ", ".join(preview.writable[:MOST_RULES]) + (f" and {more} more" if more > 0 else "")
+    more = len(preview.writable) - MAX_RULES
+    writable = ", ".join(preview.writable[:MAX_RULES]) + (f" and {more} more" if more > 0 else "")
     lines = [f"sandbox  {preview.backend}" + (f": {preview.reason}" if preview.reason else "")]
-    lines.append(f"    network: {NETWORKS[preview.network]}")
+    lines.append(f"    network: {NETWORK_TEXTS[preview.network]}")
     lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
     for each in preview.touches:
         why = f"{each.why}, " if each.why else ""
-        lines.append(f"    {each.access} of {one_line(each.path, WIDTH)}: {why}{FATES[each.fate]}")
+        lines.append(f"    {each.access} of {one_line(each.path, LINE_CHARS)}: {why}{FATE_TEXTS[each.fate]}")
     return lines

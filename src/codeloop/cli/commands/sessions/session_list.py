@@ -1,0 +1,120 @@
+"""`codeloop session list` and `codeloop session search`: find sessions of this project, or of all projects."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.style import print_json
+from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.selection import MAX_SESSIONS
+from codeloop.client.client import Client
+from codeloop.client.numbers import format_cost, format_time
+from codeloop.config.project_root import GLOBAL_PROJECT_ID
+from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.schema.api.session_requests import (
+    ListAllSessions,
+    ListSessions,
+    SearchSessions,
+)
+from codeloop.schema.message import Session
+from codeloop.schema.operation import (
+    PATH_GET,
+    SESSION_EVERYTHING,
+    SESSION_LIST,
+    SESSION_SEARCH,
+    NoArguments,
+)
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any] | click.Command)
+
+
+def _make_limit_option(default: int) -> Callable[[CommandT], CommandT]:
+    kind = click.IntRange(min=1)
+    return click.option("-n", "--limit", type=kind, default=default, show_default=True, help="Maximum number to show.")
+
+
+@click.command("list")
+@JSON_OPTION
+@_make_limit_option(50)
+@click.option("--all", "everything", is_flag=True, help="Include all projects.")
+@click.option("--archived", is_flag=True, help="Include archived sessions.")
+@click.option("--children", is_flag=True, help="Include subagents' sessions, each below its parent.")
+def list_sessions(*, as_json: bool, limit: int, everything: bool, archived: bool, children: bool) -> None:
+    """List sessions, most recently changed first.
+
+    Shown are id, time, cost, short name and title, and the directory if a session belongs to another one.
+    """
+
+    async def load_sessions(client: Client) -> tuple[list[Session], str]:
+        path_info = await client.call(PATH_GET, NoArguments())
+        if everything:
+            return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), ""
+        in_project = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
+        return [each for each in in_project if _belongs_to(each, path_info.directory)], path_info.directory
+
+    sessions, here = run_with_client(load_sessions)
+    roots = [each for each in sessions if each.parent_id is None and (archived or not each.time.archived)]
+    by_parent: dict[str, list[Session]] = {}
+    for each in sessions if children else ():
+        by_parent.setdefault(each.parent_id or "", []).append(each)
+    # The limit counts the sessions of the user; subagents' sessions come in addition.
+    rows = [row for root in roots[:limit] for row in _walk_family(root, by_parent, 0)]
+    if as_json:
+        print_json([each for _, each in rows])
+    else:
+        _show_rows(rows, here)
+    if len(roots) > limit:
+        click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
+    elif not rows and not as_json:
+        what = " except archived ones (--archived)" if any(not each.parent_id for each in sessions) else ""
+        click.echo(f'No sessions yet{what}. Start one: codeloop run "what is this project about?"', err=True)
+
+
+def _belongs_to(session: Session, directory: str) -> bool:
+    """Return whether a session belongs to the project of this directory.
+
+    Outside of repositories all sessions share the project `GLOBAL_PROJECT_ID`, so there the directory decides.
+    """
+    return session.project_id != GLOBAL_PROJECT_ID or session.directory == directory
+
+
+def _walk_family(session: Session, by_parent: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
+    """Yield a session and its subagents' sessions, oldest first, each with its depth."""
+    yield depth, session
+    # The server lists the newest first.
+    for child in reversed(by_parent.get(session.id, ())):
+        yield from _walk_family(child, by_parent, depth + 1)
+
+
+def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
+    """Print one line for each session, with its directory unless all are in the directory `here`."""
+    shows_directory = any(each.directory != here for _, each in rows)
+    slug_width = max((len(escape_controls(each.slug)) for _, each in rows), default=0)
+    for depth, each in rows:
+        where = f"  {escape_controls(each.directory)}" if shows_directory else ""
+        title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
+        sums = f"{format_time(each.time.updated)}  {format_cost(each.cost or 0, each.tokens):>9}"
+        click.echo(f"{'  ' * depth}{each.id}  {sums}  {escape_controls(each.slug):<{slug_width}}  {title}{where}")
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@JSON_OPTION
+@_make_limit_option(20)
+def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
+    """Find sessions whose title or messages contain WORDS, as they are written."""
+    query = " ".join(words)
+    result = run_with_client(lambda client: client.call(SESSION_SEARCH, SearchSessions(query=query, limit=limit)))
+    if as_json:
+        print_json(result)
+        return
+    for hit in result.hits:
+        click.echo(f"{hit.session.id}  {format_time(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
+        for excerpt in hit.excerpts:
+            click.echo(f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}")
+    if not result.complete:
+        click.echo("There may be more: search for longer words, or raise the limit with -n.", err=True)
+    elif not result.hits:
+        click.echo(f'No session matches "{one_line(query, 60)}".', err=True)
