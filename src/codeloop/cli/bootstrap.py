@@ -1,4 +1,4 @@
-"""What has to work before anything else is loaded: signals, and the result of an early end.
+"""Signal handling and process exit, usable before any other module of the command line is loaded.
 
 It imports next to nothing: a Ctrl-C that comes while Python imports a module may be printed and forgotten.
 """
@@ -7,14 +7,16 @@ import os
 import sys
 from itertools import pairwise
 
-# `typing` takes longer to load than everything else here.
+# Type checkers read the name as that of `typing`, which takes longer to load than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
 _signal = __import__("_signal")
 """The core of `signal`, which makes enums of all that is in it: that takes longer than everything else here."""
+# What shells report for a program that SIGINT has ended: 128 + 2.
 INTERRUPTED_EXIT_CODE = 130
+# The results are spelled out as bytes, because encoding them would need modules that may not be loaded yet.
 INTERRUPTED_RESULT = (
     b'{"type":"result","reason":"interrupted","exitCode":130,"message":"Interrupted.","text":"","cost":0.0,'
     b'"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"steps":0,"durationMs":0,"denied":[]}\n'
@@ -52,14 +54,14 @@ def catch_signals(arguments: list[str]) -> None:
             end_interrupted(arguments)
         raise KeyboardInterrupt
 
-    # A shell's background job.
+    # A shell starts its background jobs with SIGINT ignored; that is kept.
     is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN
     for number in list_end_signals() if is_run else [] if is_ignored else [_signal.SIGINT]:
         _signal.signal(number, end_by_signal)
 
 
 def is_importing(frame: "FrameType | None") -> bool:
-    """Return whether a module is being imported where `frame` is."""
+    """Return whether the frame, or one of its callers, is importing a module."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -74,14 +76,14 @@ def end_interrupted(arguments: list[str]) -> None:
         if form:
             os.write(1, INTERRUPTED_RESULT if form == "json" else INTERRUPTED_STREAM_RESULT)
     finally:
-        # Also when nobody can read it.
+        # The process ends also when stdout is closed and the write fails.
         os._exit(INTERRUPTED_EXIT_CODE)
 
 
 def exit_at_once(code: str | int | None) -> None:
-    """End the process with `code` without taking the interpreter apart first, which takes a tenth of a short run.
+    """End the process with `code` without the interpreter's own shutdown, which takes a tenth of a short run.
 
-    Returns when there is something left to say: a code that is a message, or output that nobody takes.
+    Returns instead when Python has something to report: a code that is a message, or output that can't be written.
     """
     if isinstance(code, str):
         return
@@ -94,8 +96,12 @@ def exit_at_once(code: str | int | None) -> None:
 
 
 def find_json_format(arguments: list[str]) -> str:
-    """Return the JSON format that a run was asked for, before its options are parsed; "": none."""
+    """Return the JSON format that the arguments of `run` ask for, a key of `JSON_FORMAT_OPTIONS`; "": none.
+
+    It reads the raw arguments, because it is needed before, or instead of, parsing them.
+    """
     pairs = [*pairwise(arguments), *(argument.split("=", 1) for argument in arguments if "=" in argument)]
+    # Giving both options is an error, which is then shown in the format of `--output-format`.
     for form, option in reversed(JSON_FORMAT_OPTIONS.items()):
         if any((name, value) == option for name, value in pairs):
             return form

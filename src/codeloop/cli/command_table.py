@@ -1,4 +1,7 @@
-"""The table of commands, each loaded when it is called."""
+"""The commands of `codeloop`, each with its module and help text, and the error handling around them.
+
+A command's module is imported when the command is called, so that starting and `--help` stay quick.
+"""
 
 import os
 import sys
@@ -81,7 +84,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class RootGroup(LazyGroup):
-    """The commands; other words begin a conversation. Ctrl-C ends any of them silently with 130."""
+    """The top-level group: its commands, or a conversation for any other words. Ctrl-C ends it silently with 130."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options of a conversation, unless a command is called."""
@@ -105,6 +108,7 @@ class RootGroup(LazyGroup):
 
 
 IS_PROMPT_KEY = "codeloop.is_prompt"
+"""Key in click's `Context.meta`: whether `--` stood before the words, which then are a prompt, never a command."""
 
 
 @click.group(
@@ -154,7 +158,7 @@ def run_command_line() -> None:
         from codeloop.cli.commands.completion import register_bash
 
         register_bash()
-    # Whoever stands in a folder that is gone is told so by what needs it.
+    # Where the current directory has been deleted, the command that needs it reports that.
     with suppress(OSError):
         exclude_project_folders(Path.cwd())
     try:
@@ -178,5 +182,5 @@ def run_command_line() -> None:
 
 
 def _print_error(text: str) -> None:
-    """Print an error, which may quote a server, a repository or a file: nothing in it moves the terminal."""
+    """Print an error. It may quote a server, a repository or a file, so control sequences in it are escaped."""
     click.echo(escape_controls(text), err=True)

@@ -49,7 +49,7 @@ def choose_error_code(error: CodeloopError) -> int:
 
 
 def choose_turn_code(answer: MessageWithParts) -> int:
-    """Return the exit code of a turn that has ended."""
+    """Return the exit code for a turn that has ended: by its stop reason, else by the error in its answer."""
     reason = answer.stop.reason if answer.stop else "done"
     if reason in CODES_BY_STOP_REASON:
         return CODES_BY_STOP_REASON[reason]

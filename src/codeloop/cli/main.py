@@ -1,4 +1,4 @@
-"""Where the program starts: what must be quick is answered here, everything else by the table of commands."""
+"""The entry point of the program `codeloop`: answers `--version` at once and leaves the rest to the command table."""
 
 import sys
 
@@ -17,7 +17,7 @@ def main() -> None:
 
         run_command_line()
     except KeyboardInterrupt:
-        # Before a command could catch it: what was being imported is imported again.
+        # It came before a command could catch it.
         end_interrupted(sys.argv[1:])
     except SystemExit as error:
         exit_at_once(error.code)

@@ -1,4 +1,4 @@
-"""Which command or option a mistyped one may have meant: by spelling, by what others call it, in any group."""
+"""Suggestions for mistyped commands and options: by similar spelling, and by the names that other programs use."""
 
 from collections.abc import Iterable, Iterator
 

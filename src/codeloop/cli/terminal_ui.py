@@ -1,4 +1,4 @@
-"""The terminal UI as the command line starts it: with the project or the server that the options name."""
+"""Starts the terminal UI from the command line's options, on a project of this process or on a server."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ from codeloop.tui.settings.launch import AskTrust, UiLaunch
 
 def show_terminal_ui(options: Options) -> int:
     """Show the terminal UI until the user leaves; return the exit code. Raises CodeloopError if it can't begin."""
-    # Until the project is open: what is made until then stays, and a look at it all delays the screen.
+    # The objects made until the project is open stay alive, so collecting garbage would only delay the first screen.
     gc.disable()
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()
@@ -68,7 +68,7 @@ def show_terminal_ui(options: Options) -> int:
 
 
 def _format_resume_command(options: Options) -> str:
-    # What a recording said is not gone on with.
+    # A session that was answered from a recording is not offered for resuming.
     if options.replay is not None:
         return ""
     return f"codeloop attach {options.attach} --session" if options.attach else "codeloop --session"

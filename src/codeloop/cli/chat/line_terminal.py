@@ -43,7 +43,7 @@ class LineTerminal:
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:
         """Show a session's last messages at a terminal."""
         if messages and self.is_attended:
-            # The transcript is written past this output.
+            # The transcript is written by outputs of its own, so what waits here has to come first.
             await self._notes.drain()
             self.write_above(lambda: print_transcript(session, messages, thinking=self._thinking))
 

@@ -120,7 +120,7 @@ class OpenSession:
             return
         if task.exception() is None and isinstance(task.result(), MessageWithParts):
             self._answer = task.result()
-        # The event that ends the turn may be lost.
+        # The event that ends the turn may be lost with the connection; without a check the prompt would never return.
         if not self._turn_tasks and self._follower.is_running:
             self._start_task(self._follower.confirm_end(), self._background_tasks)
         self._handle_change()
@@ -136,7 +136,7 @@ class OpenSession:
 
     def _sum_up(self) -> int:
         ending = read_ending(self._answer, self._answerer.refusals)
-        # Which is on the screen already.
+        # The user has caused the abort, and the error was shown when it came: neither is repeated.
         if ending.reason == "aborted" or ending.message == self._prompts.error:
             ending = ending._replace(message="")
         seconds = time.monotonic() - self._start_time if self._start_time is not None else 0.0
@@ -188,7 +188,7 @@ class _PromptDisplay:
                     self._waiting_texts[p.info.parent_id] = ""
                     self._say(f"> {text}", "cyan")
             case PartUpdated(properties=p) if self._waiting_texts.get(p.part.message_id):
-                # One that waits may be changed.
+                # A queued prompt may still be edited, by `/queue edit` or by another client.
                 if isinstance(p.part, TextPart) and not p.part.synthetic:
                     self._waiting_texts[p.part.message_id] = p.part.text
             case PartUpdated(properties=p) if (

@@ -73,7 +73,7 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
     if (is_path or not others or (is_one and len(others) == 1 and " " in others[0])) and path.is_dir():
         return path, others
     as_prompt = f"To send it as a prompt: codeloop -- {shlex.join(words)}"
-    # `/init` is a command of the conversation.
+    # `/init` looks like a path, but is a slash command of the conversation.
     is_command = first.startswith("/") and "/" not in first[1:]
     if not is_command and (is_path or (is_one and not others and ("/" in first or path.exists()))):
         kind = "is a file" if path.exists() else "does not exist"

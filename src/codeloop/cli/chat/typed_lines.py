@@ -1,4 +1,4 @@
-"""Lines from a user or a pipe, in order; a question that waits takes the next one."""
+"""The lines of stdin, for a conversation line by line: queued in order, or handed to the question that waits."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ class TypedLines:
             loop.add_reader(descriptor, self._read, descriptor)
             self._stop_watching = lambda: loop.remove_reader(descriptor)
         except OSError:
-            # A file of the disk is always ready.
+            # epoll refuses regular files, which are always ready: read them whole.
             while self._read(descriptor):
                 pass
 
@@ -96,7 +96,7 @@ class TypedLines:
         try:
             data = os.read(descriptor, 65_536)
         except OSError:
-            # The terminal is gone.
+            # The terminal is gone, which counts as the end of the input.
             data = b""
         *complete, self._partial_line = (self._partial_line + data).split(b"\n")
         for line in complete if data else filter(None, [*complete, self._partial_line]):

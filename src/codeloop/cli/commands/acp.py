@@ -72,7 +72,7 @@ async def _serve_until_signal(options: Options, protocol: int, *, in_terminals: 
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
-        # The editor is greeted before that is loaded.
+        # Loading it takes long, and the editor's first request has to be answered before.
         if projects is None:
             from codeloop.cli.target.editor_projects import EditorProjects
 

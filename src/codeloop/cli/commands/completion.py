@@ -57,7 +57,7 @@ def make_script(shell: str, command: Command) -> str:
     )
     variable = f"{COMPLETION_VARIABLE}={shell}_complete"
     text = re.sub(rf"({variable}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", completion.source(), flags=re.DOTALL)
-    # Fish: a help text may hold commas.
+    # Only the first comma of a completion separates kind and value; its help text may hold others.
     text = text.replace('string split ","', 'string split -m 1 ","')
     return text if text.endswith("\n") else text + "\n"
 

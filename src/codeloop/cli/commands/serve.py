@@ -251,7 +251,7 @@ async def _run_server(
 def _make_page_link(server: Server) -> str:
     """Return the address for a browser on this machine, which can't open that of a server that listens everywhere."""
     url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-    # Others' pages know no links.
+    # Only our own page understands sign-in links; another web app asks for the password.
     is_open = server.listening.password is None or server.listening.pages is None
     return url if is_open else f"{url}/#link={server.browsers.create_link()}"
 

@@ -92,7 +92,7 @@ class SessionFollower:
     async def catch_up(self) -> None:
         """Learn whether the session works, and what it asks already."""
         await self._check_running()
-        # Requests left by a killed server wait for nobody.
+        # Requests of a session at rest were left behind by a killed server; no turn waits for their answers.
         if not self.is_running:
             return
         for child in await self._client.call(SESSION_CHILDREN, SessionId(session_id=self._session_id)):
@@ -107,7 +107,7 @@ class SessionFollower:
         self._set_running(is_running=self._session_id in statuses)
 
     async def _catch_up_quietly(self) -> None:
-        # The stream reports a server that is gone for good.
+        # A server that is gone for good is reported by the event stream, once.
         with suppress(CodeloopError):
             await self.catch_up()
 
@@ -130,7 +130,7 @@ class SessionFollower:
                 self._view.tick()
 
     async def _handle_event(self, event: Event) -> None:
-        # Again: requests and the end of a turn may have been missed.
+        # The stream has connected again: requests and the end of a turn may have been missed.
         if isinstance(event, ServerConnected):
             self._tasks.append(asyncio.create_task(self._catch_up_quietly()))
         elif await self._requests.handle_event(event):

@@ -1,4 +1,4 @@
-"""Background tasks: stopped together, and their failures reported."""
+"""Helpers for groups of asyncio tasks: report a failure, cancel all of them."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def report_failure(task: asyncio.Task[Any], on_failure: Callable[[BaseException], object]) -> None:
-    """Pass on what a finished task raised; a cancelled one raised nothing."""
+    """Call `on_failure` with the exception of a finished task, if it raised one; a cancelled task did not."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
         on_failure(error)

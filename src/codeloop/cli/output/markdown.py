@@ -180,7 +180,7 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
         if span is None:
             output += run
             if run not in {"[", "\\"}:
-                # Nothing further on closes the next one either.
+                # What closes no mark here closes none later in the line; searching again would be quadratic.
                 never_closed.add(run)
         else:
             output, at = output + span, end

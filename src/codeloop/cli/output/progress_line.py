@@ -103,7 +103,7 @@ class ProgressLine:
                 elif output := str((metadata or {}).get("output", "")).strip():
                     self._details[part.id] = escape_controls(output.splitlines()[-1])
                 elif title and "progress" in (metadata or {}):
-                    # Of an MCP server's tool.
+                    # Tools of MCP servers report their progress as the title.
                     self._details[part.id] = one_line(title, 200)
             case ToolPart():
                 self.remove_work(part.id)

@@ -21,8 +21,8 @@ from codeloop.schema.wire import JSON, Wire, replace
 if TYPE_CHECKING:
     from codeloop.agent.answer.checks import CheckRun
 
-# Characters of one that a message names.
 MAX_COMMAND_CHARS = 200
+"""Characters of a failed check's command that the outcome's message quotes."""
 UNFINISHED_REASONS = {None, "tool-calls", "cut"}
 """The finish reasons of a step that another one follows."""
 
@@ -60,7 +60,7 @@ class FinalAnswer:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 return self._handle_message(p.info)
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER_KEY in (p.part.metadata or {}):
-                # The answer was none yet.
+                # codeloop has reminded the model to go on, so that was not the answer yet.
                 self.final = None
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
                 self._texts[p.part.message_id][p.part.id] = p.part.text

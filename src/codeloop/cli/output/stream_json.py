@@ -69,7 +69,7 @@ class StreamJsonView:
 
     def show_subagent(self, event: Event, title: str) -> None:
         """Show one event of a subagent's session; its lines name the call that started the subagent."""
-        # The call has it among its arguments.
+        # The line of the call that started the subagent holds the title among its arguments.
         del title
         self._show(event, self._parents.get(get_session_id(event) or ""))
 

@@ -85,7 +85,7 @@ class OutputStream:
         if self.descriptor is None or not self.is_ready(0):
             return 0
         try:
-            # A ready pipe takes so much without blocking.
+            # A pipe that is ready for writing takes PIPE_BUF bytes without blocking, and no more for certain.
             return os.write(self.descriptor, data[: select.PIPE_BUF])
         except BlockingIOError:
             return 0
@@ -231,7 +231,8 @@ def _open_descriptor(stream: TextIO) -> int | None:
     except OSError:
         return None
     with suppress(OSError):
-        # A terminal may block in a small piece too; our own opening of it may not.
+        # Writing to a terminal may block even for a few bytes. O_NONBLOCK is set on an opening of our own, because
+        # the inherited one is shared with the shell.
         if os.isatty(descriptor):
             return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     return descriptor

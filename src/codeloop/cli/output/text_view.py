@@ -1,4 +1,4 @@
-"""A turn as text: the answer on stdout, everything about it on stderr."""
+"""The view for `--format text`: the answer on stdout; calls, notes, progress and costs on stderr."""
 
 from collections.abc import Callable
 from functools import partial

@@ -17,13 +17,13 @@ MAX_DATA_LINES = 40
 
 def format_heading(part: ToolPart) -> str:
     """Return the tool and its subject on one line."""
-    # The name that the model used.
+    # The model called a tool that does not exist: show the name that it used.
     if part.tool == "invalid":
         return f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), LINE_CHARS)}".rstrip()
     subject = next((str(part.state.input[key]) for key in SUBJECT_KEYS if part.state.input.get(key)), "")
     if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
-    # It has nothing of its own to say.
+    # There is no telling argument, so show all of them.
     if subject in {"", part.tool}:
         subject = format_arguments(part.state.input)
     return f"{part.tool:<6} {one_line(subject, LINE_CHARS)}".rstrip()

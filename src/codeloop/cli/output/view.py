@@ -1,4 +1,4 @@
-"""What shows a turn while it runs."""
+"""The interface `View`, which shows a turn while it runs, and the choice of the view for an output format."""
 
 from typing import Protocol
 

@@ -151,6 +151,6 @@ class OpenRequests:
         """Stop asking what another client has answered, or what ended with its turn."""
         task = self._tasks.get(request_id)
         if task is not None and request_id in self._answerer.asked_ids:
-            # So that the note does not stand above the question.
+            # The question is removed first; else it would be drawn again below the note.
             await cancel_all([task])
             self._view.note(WITHDRAWN_NOTE)

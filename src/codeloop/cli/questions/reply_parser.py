@@ -1,4 +1,4 @@
-"""Parses what a user types as an answer to a permission request or a question."""
+"""Parses the line that a user types as the answer to a permission request or to a question of the model."""
 
 import re
 from collections.abc import Sequence

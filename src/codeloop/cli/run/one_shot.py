@@ -62,7 +62,7 @@ async def _run_to_exit_code(options: Options, message: RunMessage, open_target: 
         )
     if not outcome.duration_ms:
         outcome = replace(outcome, duration_ms=int((time.monotonic() - start) * 1000))
-    # Only waiting for a reader is left.
+    # The turn is over, so a signal has nothing to stop; only a slow reader of stdout is waited for.
     signals.on_first = lambda: None
     one_shot.view.finish(outcome)
     await output.drain()
@@ -113,7 +113,7 @@ class OneShot:
     async def _run_turn(self, message: RunMessage, target: Target) -> Outcome:
         options = self._options
         attachments = [target.attachment(path) for path in options.files]
-        # Refuses an invalid name before a session is made.
+        # Raises for an invalid name before a session is created.
         parse_model(options.model)
         choice = await choose_session(target, options)
         client = target.client if choice is None else target.client_of(choice)

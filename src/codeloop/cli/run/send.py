@@ -1,4 +1,4 @@
-"""Sends a prompt or a command as the options say, and waits for the answer: for `run` and for conversations."""
+"""Sends a prompt or a command to a session and waits for its answer; used by `run` and by conversations."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -93,7 +93,7 @@ class StreamControls:
                     self.turn.end("interrupted", INTERRUPTED_BY_HOST)
                 return {}
             case {"subtype": "set_model", "model": str() | None as model}:
-                # Raises for a name that is no PROVIDER/MODEL.
+                # Raises for a name that is not of the form PROVIDER/MODEL.
                 parse_model(model)
                 self.options = replace(self.options, model=model)
                 return {}

@@ -59,7 +59,7 @@ async def run_stream(options: Options, open_target: OpenTarget) -> int:
             if not signals.name or signals.is_second:
                 raise
             stream_run.interrupt(f"Interrupted ({signals.name}).")
-        # Only waiting for a reader is left.
+        # The turns are over, so a signal has nothing to stop; only a slow reader of stdout is waited for.
         signals.on_first = lambda: None
         await output.drain()
         signals.is_over = True
@@ -108,7 +108,7 @@ class StreamRun:
         async with self._open_target(options, None) as target:
             for note in target.notes:
                 self._view.note(note)
-            # Refuses an invalid name before a session is made.
+            # Raises for an invalid name before a session is created.
             parse_model(options.model)
             choice = await choose_session(target, options)
             client = target.client if choice is None else target.client_of(choice)
@@ -150,7 +150,7 @@ class StreamRun:
         prompt_id = new_id("msg")
         self._answerer.refusals = 0
         try:
-            # Its sums so far.
+            # The turn's cost is the growth of the session's sums, so they have to be up to date.
             session = await client.call(SESSION_GET, SessionId(session_id=session.id))
             turn = RunTurn(client, session, self._view, self._answerer, self._stdout, resume, background)
             self._controls.turn = turn

@@ -103,7 +103,7 @@ class RunTurn:
                 answer = await turn
                 await self._follower.wait_until_shown()
                 is_answered = self._end is None
-                # The answer is out.
+                # The answer has been written, so a closed stdout is no reason to stop any more.
                 self._stdout.on_gone = lambda: None
                 if await wait_for_background(
                     self._follower.subagents, self._end_event, self._view.note, self._background

@@ -29,7 +29,7 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
     with open_log(options):
         if ask_trust is not None:
             await ask_about_trust(startup, ask_trust)
-        # What the model has read is not forgotten over a long break.
+        # An idle project would be closed, and forget which files the model has read.
         app = App(startup, idle=inf)
         try:
             directory = app.directory(None)

@@ -89,7 +89,7 @@ def _open_recording(options: Options) -> "AbstractContextManager[Recording | Non
 def make_startup(options: Options, record: Path | None) -> Startup:
     """Make a project's start-up from the options. Raises UsageProblem: there is no such directory."""
     directory = options.directory or Path()
-    # Opening it reports that.
+    # A directory that may not be looked at is reported when the project is opened.
     with suppress(PermissionError):
         if not directory.is_dir():
             raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct the name.")

@@ -1,4 +1,4 @@
-"""How a command gets what it works with: a project in this process, or a directory of a server."""
+"""The types of the functions that open a project or a server's directory, and `run_with_client` for short commands."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager

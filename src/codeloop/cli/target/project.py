@@ -1,4 +1,4 @@
-"""The current directory's settings, and its project opened for one command."""
+"""Loads the current directory's settings, and opens its project in this process for one command."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -23,7 +23,7 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
         path_info = await client.call(PATH_GET, NoArguments())
         client = client.for_directory(path_info.directory)
         notes = [UNENCRYPTED_WARNING] if client.sends_in_clear else []
-        # A server of another version.
+        # A server of another version may lack this operation.
         with suppress(OperationError):
             notes += [f"codeloop: {line}" for line in await client.call(CONFIG_WARNINGS, NoArguments())]
 

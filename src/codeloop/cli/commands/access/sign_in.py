@@ -22,7 +22,7 @@ def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
         methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
         if not any(method.type == "oauth" or method.prompts for method in methods):
             for method in methods:
-                # What kind of key it is.
+                # A label of its own says which kind of key the user is about to type.
                 if method.label != API_KEY_LABEL:
                     click.echo(escape_controls(method.label), err=True)
             return False

@@ -63,7 +63,7 @@ def _follow_lines(path: Path) -> Iterator[str]:
     offset, partial_line = path.stat().st_size if path.exists() else 0, b""
     while True:
         size = path.stat().st_size if path.exists() else 0
-        # It was full, and begins anew.
+        # The log has been rotated: the file begins anew.
         if size < offset:
             offset, partial_line = 0, b""
         if size > offset:

@@ -111,7 +111,7 @@ async def _answer_requests(target: Target, own: set[str], *, is_auto: bool) -> N
         if not isinstance(event, PermissionAsked | QuestionAsked):
             continue
         request = event.properties
-        # Answered, or withdrawn.
+        # The request may have been answered by another client, or withdrawn, in the meantime.
         with suppress(OperationError):
             if not any([await works_for(target.client, request.session_id, each) for each in own]):
                 continue

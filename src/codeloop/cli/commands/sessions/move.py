@@ -81,7 +81,7 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
         await fault_injection.reach("move.stopped")
         await _write_archive(client, session, Git(project_root.root, os.environ), output)
     except CodeloopError:
-        # The file of an earlier move may have been imported.
+        # Undo the mark, unless an earlier move set it: its file may have been imported elsewhere.
         if not was_moved:
             await _store_destination(client, session, None)
         raise
@@ -209,7 +209,7 @@ def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
             document = msgspec.json.decode(archive.read(SESSION_ENTRY), type=JSON)
             bundle_entry = archive.getinfo(BUNDLE_ENTRY)
             if bundle_entry.compress_type != zipfile.ZIP_STORED or bundle_entry.file_size > source.stat().st_size:
-                # A small file could fill the disk.
+                # A compressed entry could be a zip bomb that fills the disk.
                 raise zipfile.BadZipFile(f"{BUNDLE_ENTRY} is compressed")
             archive.extract(bundle_entry, bundle.parent)
     # RuntimeError: it is encrypted, compressed in a way that is not known here, or nested too deeply.
