@@ -13,7 +13,7 @@ from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
-from codeloop.schema.bounds.language import LSP_MEMORY_POLL
+from codeloop.schema.bounds.language_tools import LSP_MEMORY_POLL
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch

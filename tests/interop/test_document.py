@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.server.openapi.document import document
+from codeloop.server.openapi.document import make_document
 from tests.interop.stage import PASSWORD, Stage, checker, serving, staged
 
 pytestmark = pytest.mark.interop
@@ -166,7 +166,7 @@ def test_the_document_is_valid(tmp_path: Path) -> None:
     tool = checker() / "openapi-spec-validator"
     with staged(tmp_path) as stage:
         path = tmp_path / "document.json"
-        path.write_bytes(document())
+        path.write_bytes(make_document())
         done = stage.ask([str(tool), "--schema", "3.1", "--validation-errors", "all", str(path)])
     assert done.returncode == 0, done.stdout
 
@@ -193,7 +193,7 @@ def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Pa
         stage = ends.enter_context(staged(tmp_path))
         stage.configure(stage.config | {"permission": {"bash": "allow"}})  # a question would wait for a person
         url = ends.enter_context(serving(stage))
-        (tmp_path / "document.json").write_bytes(document())
+        (tmp_path / "document.json").write_bytes(make_document())
         (tmp_path / "schemathesis.toml").write_text(settings(stage, url))
         command = [str(tool), "--config-file", "schemathesis.toml", "run", "document.json", "--no-color"]
         done = stage.ask([*command, *words], cwd=tmp_path, timeout=900 + 2 * SECONDS)

@@ -19,12 +19,12 @@ from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.server import rate_limit
-from codeloop.server.asgi import make_site
+from codeloop.server.application import make_application
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import parse_origin
 from codeloop.server.operations import ALL_OPERATIONS
-from codeloop.server.rate_limit import Attempts
-from codeloop.server.server import ListenOptions, Unprotected
+from codeloop.server.password_attempts import PasswordAttempts
+from codeloop.server.server import ListenOptions, UnprotectedServer
 from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
 from tests.server.support.serving import PASSWORD, Served, served
 from tests.support.project import until
@@ -52,7 +52,7 @@ def routes_of(app: App) -> Iterator[tuple[str, str]]:
     """Yield method and path of everything that the site answers; a WebSocket has the method "WS"."""
     for row in ALL_OPERATIONS:
         yield row.method, row.path
-    for route in make_site(app, Hub(app)).routes:
+    for route in make_application(app, Hub(app)).routes:
         assert isinstance(route, Route | WebSocketRoute), f"{route}: a kind of route that this test does not know"
         methods = (route.methods or {"GET"}) if isinstance(route, Route) else {"WS"}
         yield from ((method, route.path) for method in methods)
@@ -242,7 +242,7 @@ async def test_no_part_of_a_query_is_logged_nor_a_line_break_of_a_path(
 
 
 async def test_the_table_of_guessers_is_bounded() -> None:
-    attempts = Attempts()
+    attempts = PasswordAttempts()
     attempts.end()
     waiting = [asyncio.create_task(attempts.slow_down(f"192.0.2.{n}")) for n in range(SERVER_ADDRESSES.value + 50)]
     await asyncio.gather(*waiting)
@@ -251,7 +251,7 @@ async def test_the_table_of_guessers_is_bounded() -> None:
 
 async def test_other_machines_are_only_served_with_a_password(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "0", "no-such-host.invalid", ""):
-        with pytest.raises((Unprotected, CodeloopError)):
+        with pytest.raises((UnprotectedServer, CodeloopError)):
             async with guarded(tmp_path, ListenOptions(host=host)):
                 pass
     async with guarded(tmp_path, ListenOptions(host="0.0.0.0", password=PASSWORD)) as it:

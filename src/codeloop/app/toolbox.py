@@ -16,7 +16,7 @@ from codeloop.extend.agents import naming_subagents
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.agent import Agent
-from codeloop.schema.bounds.language import LSP_SEARCHED_FOLDERS
+from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin

@@ -19,7 +19,7 @@ from codeloop.lsp.client.connection import FENCE_METHOD, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
 from codeloop.lsp.client.document import read_text
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
-from codeloop.schema.bounds.language import (
+from codeloop.schema.bounds.language_tools import (
     LSP_DIAGNOSTICS_TIME,
     LSP_FILE_BYTES,
     LSP_LATE_DIAGNOSTICS_TIME,

@@ -14,7 +14,7 @@ from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
-from codeloop.schema.bounds.language import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
+from codeloop.schema.bounds.language_tools import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 from codeloop.schema.errors import CodeloopError
 
 StartServer = Callable[[ServerChoice, Path], Awaitable[ServerPipes]]

@@ -14,7 +14,7 @@ from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker, FileEdit
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
 from codeloop.lsp.servers.choice import ServerChoice, select_servers
-from codeloop.schema.bounds.language import (
+from codeloop.schema.bounds.language_tools import (
     LSP_DIAGNOSTICS_SHOWN,
     LSP_DIAGNOSTICS_TIME,
     LSP_FIRST_DIAGNOSTICS_TIME,

@@ -19,34 +19,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codeloop.kit.terminal_text import one_line
 from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
-from codeloop.server.browser.pages import SESSION
+from codeloop.server.browser.pages import SESSION_PATH
 from codeloop.server.browser.sessions import BrowserSessions
-from codeloop.server.http_protocol import ADMIT
-from codeloop.server.rate_limit import Attempts
+from codeloop.server.http_protocol import ADMIT_EXTENSION
+from codeloop.server.password_attempts import PasswordAttempts
 
 log = logging.getLogger("codeloop.server")
 
-METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
+ALLOWED_METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
 PREFLIGHT_SECONDS = "86400"
 """How long a browser may reuse the answer to a preflight request: a day."""
 RETRY_SECONDS = "2"
 """When a client with too many wrong passwords may try again: after the longest delay, `SERVER_DELAY`."""
-CHALLENGE = 'Basic realm="Secure Area"'
-KEY = b"x-codeloop-key"
+BASIC_CHALLENGE = 'Basic realm="Secure Area"'
+SESSION_KEY_HEADER = b"x-codeloop-key"
 """The request header that holds the key of a browser's session."""
 CSP_HEADER = b"content-security-policy"
 # An answer that a browser is made to open as a page (an error, a file's text) must not load or run anything.
 _DENY_ALL_CSP = (CSP_HEADER, b"default-src 'none'; frame-ancestors 'none'")
-TICKET_ONLY = "ticketed"
+TICKET_ONLY_KEY = "ticketed"
 """Key of `scope["state"]`: True when a WebSocket to a terminal has a ticket instead of a credential.
 
 The route then must check the ticket, since only the project knows its tickets, and answer 403 if it is not valid.
 No other route accepts a ticket.
 """
 
-_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
-_CONNECT = re.compile(r"(?:/api)?/pty/[^/]+/connect")
-_HEADER_NAMES = re.compile(rb"[\w!#$%&'*+.^`|~, -]{1,4096}")
+_AUTHORITY_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
+_CONNECT_PATH = re.compile(r"(?:/api)?/pty/[^/]+/connect")
+_HEADER_NAMES_PATTERN = re.compile(rb"[\w!#$%&'*+.^`|~, -]{1,4096}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Headers = list[tuple[bytes, bytes]]
@@ -113,8 +113,10 @@ class Guard:
         self._site = site
         self._policy = policy
         self._browsers = browsers
-        self._attempts = Attempts()
-        self._credential = _encode(f"{policy.username}:{policy.password}") if policy.password is not None else None
+        self._attempts = PasswordAttempts()
+        self._credential = (
+            _encode_credential(f"{policy.username}:{policy.password}") if policy.password is not None else None
+        )
 
     def end(self) -> None:
         """Answer the requests that are being delayed at once, so that they don't hold up a shutdown."""
@@ -123,26 +125,26 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is refused, or pass it on."""
         headers: Headers = scope["headers"]
-        send = _add_policy(send)
+        send = _send_with_policy(send)
         try:
             self._check_host(headers)
             origin = self._check_origin(headers)
         except RequestRefused as refusal:
-            await _refuse(scope, send, refusal)
+            await _send_refusal(scope, send, refusal)
             return
         if origin is not None and origin in self._policy.origins:
-            send = _allow_origin(origin, send)
+            send = _send_with_allowed_origin(origin, send)
         # Before the credential is checked: browsers send preflight requests without one.
         if origin is not None and scope["type"] == "http" and scope["method"] == "OPTIONS":
-            await _preflight(headers, send)
+            await _answer_preflight(headers, send)
             return
         try:
             await self._check_credential(scope)
         except RequestRefused as refusal:
-            await _refuse(scope, send, refusal)
+            await _send_refusal(scope, send, refusal)
             return
-        if ADMIT in scope.get("extensions", {}):
-            scope["extensions"][ADMIT]["call"]()
+        if ADMIT_EXTENSION in scope.get("extensions", {}):
+            scope["extensions"][ADMIT_EXTENSION]["call"]()
         await self._site(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
@@ -150,14 +152,14 @@ class Guard:
 
         A web page can make its own host name resolve to this server, but its browser still sends that name.
         """
-        hosts = _values(headers, b"host")
+        hosts = _list_values(headers, b"host")
         if len(hosts) != 1:
             raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST, f"{len(hosts)} Host headers", "One Host header is needed."
             )
-        parts = _AUTHORITY.fullmatch(hosts[0].lower())
+        parts = _AUTHORITY_PATTERN.fullmatch(hosts[0].lower())
         name, port = parts.groups() if parts else ("", None)
-        is_known = name in self._policy.names or (self._policy.accepts_any_ip and _is_literal(name))
+        is_known = name in self._policy.names or (self._policy.accepts_any_ip and _is_ip_address(name))
         if not is_known or (port is not None and int(port) != self._policy.port):
             names = ", ".join(sorted(self._policy.names))
             raise RequestRefused(
@@ -171,16 +173,16 @@ class Guard:
 
         Raises RequestRefused for pages of other sites.
         """
-        origins = _values(headers, b"origin")
+        origins = _list_values(headers, b"origin")
         if not origins:
             if _is_cross_site(headers):
                 raise RequestRefused(
                     HTTPStatus.FORBIDDEN, "for another site's page", "Pages of other sites can't send requests here."
                 )
             return None
-        (host,) = _values(headers, b"host")  # `_check_host` made sure that there is exactly one
+        (host,) = _list_values(headers, b"host")  # `_check_host` made sure that there is exactly one
         origin = origins[0].lower()
-        if len(origins) == 1 and (_is_same(origin, host.lower()) or origin in self._policy.origins):
+        if len(origins) == 1 and (_is_same_origin(origin, host.lower()) or origin in self._policy.origins):
             return origin
         raise RequestRefused(
             HTTPStatus.FORBIDDEN,
@@ -193,25 +195,33 @@ class Guard:
             return
         credential = self._credential
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        credentials = [*_from_headers(scope["headers"], self._policy.username), *_from_query(query)]
-        links = _from_link(scope)
+        credentials = [
+            *_read_header_credentials(scope["headers"], self._policy.username),
+            *_read_query_credentials(query),
+        ]
+        links = _read_link_tokens(scope)
         address = str((scope.get("client") or ("",))[0])
         # Guesses must not run in parallel, so they are refused before they are compared. Not on loopback, where all
         # users of the machine share one address and could lock the owner out.
         if (credentials or links) and not is_loopback(address) and self._attempts.is_full(address):
-            raise _refuse_attempts()
+            raise _make_attempts_refusal()
         matches = [hmac.compare_digest(each, credential) for each in credentials]
         if any(matches) or any(map(self._browsers.use_link, links)):
             return
-        credentials = [*credentials, *map(_encode, links)]
-        if not credentials and scope["type"] == "websocket" and "ticket" in query and _CONNECT.fullmatch(scope["path"]):
-            scope.setdefault("state", {})[TICKET_ONLY] = True
+        credentials = [*credentials, *map(_encode_credential, links)]
+        if (
+            not credentials
+            and scope["type"] == "websocket"
+            and "ticket" in query
+            and _CONNECT_PATH.fullmatch(scope["path"])
+        ):
+            scope.setdefault("state", {})[TICKET_ONLY_KEY] = True
             return
         if credentials and not await self._attempts.slow_down(address):
-            raise _refuse_attempts()
+            raise _make_attempts_refusal()
         why = "with a wrong credential" if credentials else "without a credential"
         # Our own page shows its own form; after a challenge the browser would open its dialog at each request.
-        challenge = {} if _values(scope["headers"], KEY) else {"www_authenticate": CHALLENGE}
+        challenge = {} if _list_values(scope["headers"], SESSION_KEY_HEADER) else {"www_authenticate": BASIC_CHALLENGE}
         raise RequestRefused(HTTPStatus.UNAUTHORIZED, why, **challenge)
 
     def _is_page(self, scope: Scope) -> bool:
@@ -220,30 +230,32 @@ class Guard:
 
     def _is_signed_in(self, headers: Headers) -> bool:
         """Return whether the request comes from our own page in a browser that has a session."""
-        keys, (host,) = _values(headers, KEY), _values(headers, b"host")
+        keys, (host,) = _list_values(headers, SESSION_KEY_HEADER), _list_values(headers, b"host")
         # The cookie alone proves little: browsers send it with requests of pages on other ports of this host, too.
-        is_own = all(_is_same(origin.lower(), host.lower()) for origin in _values(headers, b"origin"))
+        is_own = all(_is_same_origin(origin.lower(), host.lower()) for origin in _list_values(headers, b"origin"))
         return (
-            len(keys) == 1 and is_own and self._browsers.is_valid("; ".join(_values(headers, b"cookie")), keys[0], host)
+            len(keys) == 1
+            and is_own
+            and self._browsers.is_valid("; ".join(_list_values(headers, b"cookie")), keys[0], host)
         )
 
 
-def _refuse_attempts() -> RequestRefused:
+def _make_attempts_refusal() -> RequestRefused:
     message = "Too many wrong passwords. Wait, then ask again with the right one."
     return RequestRefused(
         HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_SECONDS
     )
 
 
-def _values(headers: Headers, name: bytes) -> list[str]:
+def _list_values(headers: Headers, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
-def _encode(text: str) -> bytes:
+def _encode_credential(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _is_literal(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
@@ -251,7 +263,7 @@ def _is_literal(name: str) -> bool:
     return True
 
 
-def _is_same(origin: str, host: str) -> bool:
+def _is_same_origin(origin: str, host: str) -> bool:
     """Return whether an origin is that of the host, both lower-case; either may omit the default port, 80."""
     return origin.removesuffix(":80") == "http://" + host.removesuffix(":80")
 
@@ -262,33 +274,33 @@ def _is_cross_site(headers: Headers) -> bool:
     Browsers send no Origin header with requests for images, frames and scripts.
     """
     # A link on another site may open our page. Pages on other ports of one host are "same-site" to a browser.
-    is_navigation = _values(headers, b"sec-fetch-mode") == ["navigate"]
-    return bool(set(_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
+    is_navigation = _list_values(headers, b"sec-fetch-mode") == ["navigate"]
+    return bool(set(_list_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
 
 
-def _from_headers(headers: Headers, username: str) -> list[bytes]:
+def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
     """Return the `user:password` of the first authorization header, so that one request is one guess."""
     credentials: list[bytes] = []
-    for header in _values(headers, b"authorization")[:1]:
+    for header in _list_values(headers, b"authorization")[:1]:
         scheme, _, value = header.partition(" ")
         if scheme.lower() == "basic":
             credentials.append(_decode_base64(value.strip()))
         elif scheme.lower() == "bearer":
-            credentials.append(_encode(username) + b":" + value.strip().encode("latin-1"))
+            credentials.append(_encode_credential(username) + b":" + value.strip().encode("latin-1"))
         elif scheme.lower() != "link":
             credentials.append(b"")  # an unknown scheme counts as a wrong password, so that it is delayed as well
     return credentials
 
 
-def _from_link(scope: Scope) -> list[str]:
+def _read_link_tokens(scope: Scope) -> list[str]:
     """Return the one-time link that a browser exchanges for a session, the only request that may use one."""
-    if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION):
+    if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION_PATH):
         return []
-    pairs = [value.partition(" ") for value in _values(scope["headers"], b"authorization")[:1]]
+    pairs = [value.partition(" ") for value in _list_values(scope["headers"], b"authorization")[:1]]
     return [token.strip() for scheme, _, token in pairs if scheme.lower() == "link"]
 
 
-def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
+def _read_query_credentials(query: Mapping[str, list[str]]) -> list[bytes]:
     # A `+` of base64 that the client did not percent-encode arrives as a space.
     return [_decode_base64(token.replace(" ", "+")) for token in query.get("auth_token", ())[:1]]
 
@@ -302,20 +314,20 @@ def _decode_base64(text: str) -> bytes:
         return b""
 
 
-async def _preflight(headers: Headers, send: Send) -> None:
+async def _answer_preflight(headers: Headers, send: Send) -> None:
     """Answer a CORS preflight request."""
     answer: Headers = [
-        (b"access-control-allow-methods", METHODS.encode()),
+        (b"access-control-allow-methods", ALLOWED_METHODS.encode()),
         (b"access-control-max-age", PREFLIGHT_SECONDS.encode()),
     ]
     requests = [value for name, value in headers if name == b"access-control-request-headers"]
-    if len(requests) == 1 and _HEADER_NAMES.fullmatch(requests[0]):
+    if len(requests) == 1 and _HEADER_NAMES_PATTERN.fullmatch(requests[0]):
         answer.append((b"access-control-allow-headers", requests[0]))
     await send({"type": "http.response.start", "status": 204, "headers": answer})
     await send({"type": "http.response.body", "body": b""})
 
 
-def _add_policy(send: Send) -> Send:
+def _send_with_policy(send: Send) -> Send:
     """Wrap `send` so that each answer without a content security policy gets one that allows nothing."""
 
     async def send_restricted(message: Message) -> None:
@@ -328,7 +340,7 @@ def _add_policy(send: Send) -> Send:
     return send_restricted
 
 
-def _allow_origin(origin: str, send: Send) -> Send:
+def _send_with_allowed_origin(origin: str, send: Send) -> Send:
     """Wrap `send` so that pages of `origin` may read the answers."""
 
     async def send_allowed(message: Message) -> None:
@@ -340,7 +352,7 @@ def _allow_origin(origin: str, send: Send) -> Send:
     return send_allowed
 
 
-async def _refuse(scope: Scope, send: Send, refusal: RequestRefused) -> None:
+async def _send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> None:
     method = scope.get("method", "WebSocket")
     path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
     # Guesses beyond the delayed ones are answered at once, as fast as they come; at this level they would fill the log.
@@ -350,7 +362,7 @@ async def _refuse(scope: Scope, send: Send, refusal: RequestRefused) -> None:
     if scope["type"] == "websocket" and "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": 1008})  # policy violation, by RFC 6455
         return
-    body = b"" if refusal.message is None else _body(refusal)
+    body = b"" if refusal.message is None else _encode_refusal(refusal)
     headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]
     if body:
         headers.append((b"content-type", b"application/json"))
@@ -358,6 +370,6 @@ async def _refuse(scope: Scope, send: Send, refusal: RequestRefused) -> None:
     await send({"type": f"{kind}.response.body", "body": body})
 
 
-def _body(refusal: RequestRefused) -> bytes:
+def _encode_refusal(refusal: RequestRefused) -> bytes:
     value: dict[str, Any] = {"name": "Refused", "data": {"message": refusal.message}}
     return msgspec.json.encode(value)

@@ -17,9 +17,9 @@ from codeloop.schema.bounds.server import (
     SERVER_WRITE,
 )
 
-CUT = "codeloop.cut"
+CUT_EXTENSION = "codeloop.cut"
 """The extension of a request's scope whose `call` closes the connection at once, for a client that reads nothing."""
-ADMIT = "codeloop.admit"
+ADMIT_EXTENSION = "codeloop.admit"
 """The extension of a request's scope whose `call` marks the client as admitted: it had a valid credential.
 
 Its connection is no longer closed to make room for others.
@@ -31,7 +31,7 @@ Those in between are answered with a 503, so that a client learns why; further o
 """
 
 
-class TooLong(Exception):
+class HeadTooLong(Exception):
     """The head of a request exceeds a limit."""
 
 
@@ -144,14 +144,17 @@ class BoundedProtocol(HttpToolsProtocol):
         """Start a request."""
         self._is_in_head, self._is_message_over, self._head_bytes = True, False, 0
         super().on_message_begin()
-        self.scope["extensions"] = {CUT: {"call": self.transport.abort}, ADMIT: {"call": self.admitted_event.set}}
+        self.scope["extensions"] = {
+            CUT_EXTENSION: {"call": self.transport.abort},
+            ADMIT_EXTENSION: {"call": self.admitted_event.set},
+        }
 
     def on_url(self, url: bytes) -> None:
         """Add a piece of the URL. Raises TooLong, which ends the connection with a 414."""
         super().on_url(url)
         if len(self.url) > SERVER_URL.value:
             self._refusal = HTTPStatus.REQUEST_URI_TOO_LONG
-            raise TooLong
+            raise HeadTooLong
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header. Raises TooLong, which ends the connection with a 431."""
@@ -161,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > SERVER_HEADER.value or len(self.headers) > SERVER_HEADERS.value:
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            raise TooLong
+            raise HeadTooLong
 
     def on_headers_complete(self) -> None:
         """Start to answer the request; its body follows."""

@@ -2,11 +2,11 @@
 
 from codeloop.schema.operation import OPERATIONS, AnyOperation
 from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW
-from codeloop.server.preview.operations import PREVIEW_OPERATIONS, WRAPS
+from codeloop.server.preview.operations import ANSWER_WRAPS, PREVIEW_OPERATIONS
 
 ALL_OPERATIONS: tuple[AnyOperation, ...] = (*OPERATIONS, *SERVER_OPERATIONS, *PREVIEW_OPERATIONS)
 """Every row; of two paths that match a request, the first counts."""
-PREVIEW: frozenset[str] = frozenset(WRAPS)
+PREVIEW_IDS: frozenset[str] = frozenset(ANSWER_WRAPS)
 """The ids of the preview's rows."""
-TEXTS = {"v2.fs.read": "application/octet-stream", VCS_DIFF_RAW.id: "text/x-diff; charset=utf-8"}
+MEDIA_TYPES = {"v2.fs.read": "application/octet-stream", VCS_DIFF_RAW.id: "text/x-diff; charset=utf-8"}
 """Operation id -> the media type of its answer, where that is not JSON."""

@@ -16,13 +16,13 @@ from codeloop.app.app import App
 from codeloop.app.handlers.workspace.pty import find_terminal
 from codeloop.schema.bounds.server import PTY_STALL
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.server.guard import TICKET_ONLY
-from codeloop.server.requests import directory_of
-from codeloop.server.responses import refusal
+from codeloop.server.guard import TICKET_ONLY_KEY
+from codeloop.server.requests import get_directory
+from codeloop.server.responses import make_error_response
 from codeloop.workspace.terminal.terminals import Terminal
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
-_PATH = "/pty/{ptyID}/connect"
+_CONNECT_PATH = "/pty/{ptyID}/connect"
 _CURSOR_PREFIX = b"\0"
 """The first byte of the only binary message, which holds the cursor. Output after it is new, output before it is not.
 
@@ -38,12 +38,12 @@ class CloseReason(Struct, frozen=True):
 
 
 # Codes of RFC 6455 and its registry: 1000 is a normal end, 1013 "try again later".
-_END = CloseReason(1000)
+_NORMAL_END = CloseReason(1000)
 _TOO_SLOW = CloseReason(1013, "The output came faster than it was read. Connect again for what is kept.")
-_STUCK = CloseReason(1013, "The program does not read its input.")
+_INPUT_STUCK = CloseReason(1013, "The program does not read its input.")
 
 
-def terminal_routes(app: App) -> list[BaseRoute]:
+def make_terminal_routes(app: App) -> list[BaseRoute]:
     """Return the routes of the WebSocket, and of plain requests to its path, which are refused."""
 
     async def connect(socket: WebSocket) -> None:
@@ -52,13 +52,13 @@ def terminal_routes(app: App) -> list[BaseRoute]:
             viewer = terminal.watch(_read_cursor(socket))
         except CodeloopError as error:
             # Before the upgrade to a WebSocket, so that the client gets an HTTP error with its body.
-            await socket.send_denial_response(refusal(error))
+            await socket.send_denial_response(make_error_response(error))
         except ValueError as error:
-            await socket.send_denial_response(refusal(OperationError("BadRequest", f"{error}.")))
+            await socket.send_denial_response(make_error_response(OperationError("BadRequest", f"{error}.")))
         else:
             await _relay(socket, terminal, viewer)
 
-    paths = ((_PATH, "pty.connect"), (f"/api{_PATH}", "v2.pty.connect"))
+    paths = ((_CONNECT_PATH, "pty.connect"), (f"/api{_CONNECT_PATH}", "v2.pty.connect"))
     return [
         route
         for path, name in paths
@@ -67,7 +67,7 @@ def terminal_routes(app: App) -> list[BaseRoute]:
 
 
 async def _require_upgrade(request: Request) -> Response:
-    response = refusal(OperationError("BadRequest", f"{request.url.path} answers WebSockets only."))
+    response = make_error_response(OperationError("BadRequest", f"{request.url.path} answers WebSockets only."))
     response.headers["upgrade"] = "websocket"
     return response
 
@@ -78,8 +78,8 @@ async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
     A client that has only a ticket must not make us open a project, so the ticket counts only in open projects.
     """
     pty_id: str = socket.path_params["ptyID"]
-    directory = app.directory(directory_of(socket))
-    if "ticket" not in socket.query_params and TICKET_ONLY not in socket.scope.get("state", {}):
+    directory = app.directory(get_directory(socket))
+    if "ticket" not in socket.query_params and TICKET_ONLY_KEY not in socket.scope.get("state", {}):
         return find_terminal(await app.project(directory), pty_id)
     ticket = socket.query_params.get("ticket", "")
     real = os.path.realpath(directory)  # the client may name the project by another path to it
@@ -105,7 +105,10 @@ async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
     both: list[asyncio.Task[CloseReason | None]] = []
     try:
         await socket.accept()
-        both = [asyncio.create_task(_run_side(work)) for work in (_show(socket, viewer), _type(socket, terminal))]
+        both = [
+            asyncio.create_task(_run_side(work))
+            for work in (_send_output(socket, viewer), _type_input(socket, terminal))
+        ]
         done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         close_reason = next((task.result() for task in both if task in done and task.result()), None)
     finally:
@@ -125,32 +128,32 @@ async def _run_side(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReaso
         return None
 
 
-async def _show(socket: WebSocket, viewer: Viewer) -> CloseReason:
+async def _send_output(socket: WebSocket, viewer: Viewer) -> CloseReason:
     for piece in viewer.replay():
-        await _await_send(socket.send_text(piece))
-    await _await_send(socket.send_bytes(_CURSOR_PREFIX + msgspec.json.encode({"cursor": viewer.position})))
+        await _send_in_time(socket.send_text(piece))
+    await _send_in_time(socket.send_bytes(_CURSOR_PREFIX + msgspec.json.encode({"cursor": viewer.position})))
     try:
         while text := await viewer.wait_for_output():
-            await _await_send(socket.send_text(text))
+            await _send_in_time(socket.send_text(text))
     except TooSlow:
         return _TOO_SLOW
-    return _END
+    return _NORMAL_END
 
 
-async def _type(socket: WebSocket, terminal: Terminal) -> CloseReason | None:
+async def _type_input(socket: WebSocket, terminal: Terminal) -> CloseReason | None:
     while (message := await socket.receive())["type"] == "websocket.receive":
         text, data = message.get("text"), message.get("bytes")
         try:
-            await _await_send(terminal.type(text.encode() if text is not None else data or b""))
+            await _send_in_time(terminal.type(text.encode() if text is not None else data or b""))
         except TimeoutError:
-            return _STUCK
+            return _INPUT_STUCK
     return None
 
 
 async def _close(socket: WebSocket, close_reason: CloseReason) -> None:
-    await _await_send(socket.close(close_reason.code, close_reason.reason))
+    await _send_in_time(socket.close(close_reason.code, close_reason.reason))
 
 
-async def _await_send(work: Coroutine[Any, Any, None]) -> None:
+async def _send_in_time(work: Coroutine[Any, Any, None]) -> None:
     async with asyncio.timeout(PTY_STALL.seconds):
         await work

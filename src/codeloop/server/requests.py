@@ -12,7 +12,7 @@ from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.operation import AnyOperation
 from codeloop.schema.wire import Wire
 
-EVERYWHERE = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
+COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
 """Query parameters of every route: they choose the project, and are arguments only if an operation has such a field."""
 
 # What msgspec writes in its messages, which the contract words otherwise.
@@ -21,7 +21,7 @@ _PATH_SUFFIX = re.compile(r" - at `\$([^`]*)`$")
 _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     """Parse a number with a point or an exponent; some clients write an integer as 1.0. Raises ValueError."""
     value = float(text)
     if math.isinf(value):
@@ -30,7 +30,7 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-_decode = msgspec.json.Decoder(float_hook=_number).decode
+_decode = msgspec.json.Decoder(float_hook=_parse_number).decode
 
 
 class BadArguments(Exception):
@@ -44,11 +44,11 @@ class BadArguments(Exception):
         self.kind = kind
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """A body is larger than `SERVER_BODY`."""
 
 
-async def arguments(operation: AnyOperation, request: Request) -> Wire:
+async def read_arguments(operation: AnyOperation, request: Request) -> Wire:
     """Read the arguments of an operation from a request's path, and its query or its body.
 
     Raises BadArguments, TooLarge.
@@ -68,7 +68,7 @@ async def arguments(operation: AnyOperation, request: Request) -> Wire:
     return args
 
 
-def directory_of(request: HTTPConnection) -> str | None:
+def get_directory(request: HTTPConnection) -> str | None:
     """Return the directory that a request names: in its query, else in a header, percent-encoded or not; None: none."""
     query = request.query_params
     name = "location[directory]" if request.url.path.startswith("/api/") else "directory"
@@ -82,7 +82,7 @@ def directory_of(request: HTTPConnection) -> str | None:
 def _read_query(operation: AnyOperation, request: Request) -> dict[str, Any]:
     fields = operation.takes.__struct_encode_fields__
     query = request.query_params
-    return {key: value for key, value in query.items() if key not in EVERYWHERE or key in fields}
+    return {key: value for key, value in query.items() if key not in COMMON_PARAMETERS or key in fields}
 
 
 async def _read_payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
@@ -109,12 +109,12 @@ async def read_body(request: Request) -> bytes:
     """Read a body. Raises TooLarge without reading the rest of a body that is."""
     length = request.headers.get("content-length", "")  # missing for a chunked body, so the bytes are counted, too
     if length.isdecimal() and int(length) > SERVER_BODY.value:
-        raise TooLarge
+        raise BodyTooLarge
     chunks = bytearray()
     async for chunk in request.stream():
         chunks += chunk
         if len(chunks) > SERVER_BODY.value:
-            raise TooLarge
+            raise BodyTooLarge
     return bytes(chunks)
 
 

@@ -13,12 +13,12 @@ from starlette.responses import Response
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
-from codeloop.server.requests import BadArguments, TooLarge
+from codeloop.server.requests import BadArguments, BodyTooLarge
 from codeloop.store.database import StoreError
 
 log = logging.getLogger("codeloop.server")
 
-STATUS: dict[Kind, int] = {
+STATUS_CODES: dict[Kind, int] = {
     "NotFoundError": 404,
     "BadRequest": 400,
     "SessionBusyError": 409,
@@ -55,47 +55,49 @@ The contract has two forms of errors; all others have the one with `name` and `d
 _TAGGED_KINDS = {*_ID_FIELDS, "PtyForbiddenError"}
 
 
-def answer(result: Any) -> Response:
+def make_response(result: Any) -> Response:
     """Make the JSON response of an operation's result; None: 204."""
     if result is None:
         return Response(status_code=204)
     return Response(msgspec.json.encode(result), media_type="application/json")
 
 
-def refusal(error: Exception) -> Response:
+def make_error_response(error: Exception) -> Response:
     """Return the response for an error.
 
     An unexpected one is logged under a reference, and only the reference is sent: its text may hold private data.
     """
     match error:
         case BadArguments(kind=kind):
-            return _make_error(400, "BadRequest", str(error), kind=kind)
-        case TooLarge():
-            return _make_error(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
+            return _make_named_error(400, "BadRequest", str(error), kind=kind)
+        case BodyTooLarge():
+            return _make_named_error(
+                413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body"
+            )
         case SessionNotFound():
-            return _make_error(404, "NotFoundError", str(error), cause=type(error).__name__)
+            return _make_named_error(404, "NotFoundError", str(error), cause=type(error).__name__)
         case OperationError(kind=kind):
             return _make_operation_error(kind, str(error), error.data)
         case ClientDisconnect():
             return Response(status_code=400)  # nobody is there to read it, and it is not worth an entry in the log
         case StoreError():
             log.error("%s", error)
-            return _make_error(500, "UnknownError", str(error))
+            return _make_named_error(500, "UnknownError", str(error))
         case ModelUnavailable():
             # Our own client tells this error apart by its cause.
-            return _make_error(400, "BadRequest", str(error), cause=type(error).__name__)
+            return _make_named_error(400, "BadRequest", str(error), cause=type(error).__name__)
         case CodeloopError():
-            return _make_error(400, "BadRequest", str(error))
+            return _make_named_error(400, "BadRequest", str(error))
         case _:
             ref = f"err_{secrets.token_hex(4)}"
             log.error("unforeseen error %s", ref, exc_info=error)
-            return _make_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
+            return _make_named_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
 
 
 def _make_operation_error(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Response:
-    status = STATUS[kind]
+    status = STATUS_CODES[kind]
     if kind not in _TAGGED_KINDS:
-        return _make_error(status, kind, message, **data)
+        return _make_named_error(status, kind, message, **data)
     body: dict[str, Any] = {"_tag": kind, "message": message}
     field = _ID_FIELDS.get(kind)
     match = _ID_IN_MESSAGE.search(message)
@@ -105,16 +107,16 @@ def _make_operation_error(kind: Kind, message: str, data: Mapping[str, str | boo
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def _make_error(status: int, name: str, message: str, **more: str | bool) -> Response:
+def _make_named_error(status: int, name: str, message: str, **more: str | bool) -> Response:
     body = {"name": name, "data": {"message": message, **more}}
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
 def make_not_found(path: str) -> Response:
     """Return the 404 response for an unknown path."""
-    return _make_error(404, "NotFoundError", f"There is no route {path}.")
+    return _make_named_error(404, "NotFoundError", f"There is no route {path}.")
 
 
 def make_wrong_method(path: str, method: str) -> Response:
     """Return the response for a method that a path does not take."""
-    return _make_error(405, "BadRequest", f"{path} does not take {method}.")
+    return _make_named_error(405, "BadRequest", f"{path} does not take {method}.")

@@ -24,8 +24,8 @@ from codeloop.schema.bounds.server import (
 )
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
-from codeloop.server.asgi import make_site
-from codeloop.server.browser.pages import find_paths, page_routes
+from codeloop.server.application import make_application
+from codeloop.server.browser.pages import list_page_files, make_page_routes
 from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import AccessPolicy, Guard, list_host_names
@@ -33,14 +33,14 @@ from codeloop.server.http_protocol import BoundedProtocol
 
 log = logging.getLogger("codeloop.server")
 
-HEADERS = [
+RESPONSE_HEADERS = [
     ("vary", "Origin"),  # the CORS headers depend on it, so a cached answer must not serve another page
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 ]
 
 
-class Unprotected(CodeloopError):
+class UnprotectedServer(CodeloopError):
     """Other machines could connect, and no password is set."""
 
 
@@ -94,11 +94,11 @@ class Server:
         self.hub = Hub(app)
         address = find_address(listening.host, listening.port)
         if address.is_foreign and listening.password is None:
-            raise Unprotected(f"Listening on {listening.host} without a password would let other machines in.")
-        self._socket = _bind(listening, address)
+            raise UnprotectedServer(f"Listening on {listening.host} without a password would let other machines in.")
+        self._socket = _bind_listener(listening, address)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{add_brackets(host)}:{port}"
-        paths = find_paths(listening.pages) if listening.pages is not None else {}
+        paths = list_page_files(listening.pages) if listening.pages is not None else {}
         self.browsers = BrowserSessions(listening.password, port)
         policy = AccessPolicy(
             port=port,
@@ -109,8 +109,8 @@ class Server:
             password=listening.password,
             pages=frozenset(paths) | _find_manifests(listening.web_dir),
         )
-        pages = page_routes(paths, self.browsers, listening.host, port) if paths else []
-        self._guard = Guard(make_site(app, self.hub, pages, listening.web_dir), policy, self.browsers)
+        pages = make_page_routes(paths, self.browsers, listening.host, port) if paths else []
+        self._guard = Guard(make_application(app, self.hub, pages, listening.web_dir), policy, self.browsers)
         config = uvicorn.Config(
             self._guard,
             http=BoundedProtocol,
@@ -121,7 +121,7 @@ class Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,  # a client could forge its address, by which wrong passwords are counted
-            headers=HEADERS,
+            headers=RESPONSE_HEADERS,
             limit_concurrency=SERVER_CONNECTIONS.value,
             backlog=SERVER_BACKLOG.value,
             timeout_keep_alive=SERVER_KEEP_ALIVE.value // 1000,
@@ -131,7 +131,7 @@ class Server:
             ws_ping_timeout=SERVER_PING.seconds,
             ws_per_message_deflate=False,
         )
-        self._server = _Uvicorn(config, self._end_turns)
+        self._server = _UvicornServer(config, self._end_turns)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -169,7 +169,7 @@ def _find_manifests(web_dir: Path | None) -> frozenset[str]:
     return frozenset(f"/{file.name}" for file in web_dir.glob("*.webmanifest")) if web_dir is not None else frozenset()
 
 
-class _Uvicorn(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """uvicorn's server, which leaves signals to its caller. `end` is awaited when it begins to shut down."""
 
     def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
@@ -201,14 +201,14 @@ class _Uvicorn(uvicorn.Server):
             await asyncio.wait(tasks, timeout=SERVER_GRACE.seconds)
 
 
-def _bind(listening: ListenOptions, address: Address) -> socket.socket:
+def _bind_listener(listening: ListenOptions, address: Address) -> socket.socket:
     """Bind the socket. Raises CodeloopError when the address can't be used."""
     try:
-        return _open_socket(address.family, address.sockaddr)
+        return _open_listener(address.family, address.sockaddr)
     except OSError as error:
         if error.errno == errno.EADDRINUSE and listening.is_port_free:
             free_port = replace(address, sockaddr=_choose_any_port(address))
-            return _bind(replace(listening, port=0, is_port_free=False), free_port)
+            return _bind_listener(replace(listening, port=0, is_port_free=False), free_port)
         where = f"{listening.host}:{listening.port}"
         raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
 
@@ -218,7 +218,7 @@ def _choose_any_port(address: Address) -> Any:
     return (host, 0, *more)
 
 
-def _open_socket(family: socket.AddressFamily, sockaddr: Any) -> socket.socket:
+def _open_listener(family: socket.AddressFamily, sockaddr: Any) -> socket.socket:
     """Return a socket that listens, so that no other process can get the port any more. Raises OSError."""
     # asyncio sets TCP_NODELAY only on sockets with an explicit protocol; without it an answer takes 44 ms.
     listener = socket.socket(family, proto=socket.IPPROTO_TCP)

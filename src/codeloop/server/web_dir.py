@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-INDEX = "index.html"
-_KINDS = {
+INDEX_NAME = "index.html"
+_MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".ico": "image/x-icon",
@@ -30,10 +30,10 @@ _KINDS = {
     ".woff2": "font/woff2",
 }
 """Suffix -> media type. Not by `mimetypes`, which reads tables that differ from machine to machine."""
-_HASHED_NAME = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
+_HASHED_NAME_PATTERN = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
 """A file name with a hash of the content, as bundlers make it; at least one digit tells it from a long word."""
-_INLINE = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
-_POLICY = (
+_INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
+_POLICY_TEMPLATE = (
     "default-src 'self' data: blob:",
     "script-src 'self' 'wasm-unsafe-eval' blob:{inline}",
     "style-src 'self' 'unsafe-inline'",
@@ -54,15 +54,15 @@ class WebApp:
 
     def __init__(self, folder: Path) -> None:
         self._files = StaticFiles(directory=folder)
-        self._index = folder / INDEX
+        self._index = folder / INDEX_NAME
 
     async def find_response(self, request: Request) -> Response | None:
         """Return a file, or the index for a path that a browser opens; None: there is neither."""
         if request.method not in {"GET", "HEAD"}:
             return None
         # Apps with routes of their own keep the route in the path, so reloading opens a path that is no file.
-        path = request.url.path.strip("/") or INDEX
-        for name in (path, INDEX) if _is_navigation(request) else (path,):
+        path = request.url.path.strip("/") or INDEX_NAME
+        for name in (path, INDEX_NAME) if _is_navigation(request) else (path,):
             try:
                 response = await self._files.get_response(name, request.scope)
             except (HTTPException, OSError, ValueError):  # ValueError: a NUL character in the path
@@ -71,14 +71,14 @@ class WebApp:
         return None
 
     def _with_headers(self, response: Response, name: str) -> Response:
-        kind = _KINDS.get(Path(name).suffix.lower())
+        kind = _MEDIA_TYPES.get(Path(name).suffix.lower())
         if kind is not None and response.status_code != 304:
             response.headers["content-type"] = kind
         # A year stands for "always"; with "no-cache" a browser keeps a copy, but asks each time whether it is current.
-        caching = "private, max-age=31536000, immutable" if _HASHED_NAME.search(name) else "no-cache"
+        caching = "private, max-age=31536000, immutable" if _HASHED_NAME_PATTERN.search(name) else "no-cache"
         response.headers["cache-control"] = caching
         state = self._index.stat()  # part of the cache's key below, so that a new build gets a new policy
-        response.headers["content-security-policy"] = _policy(self._index, state.st_mtime_ns, state.st_size)
+        response.headers["content-security-policy"] = _make_policy(self._index, state.st_mtime_ns, state.st_size)
         return response
 
 
@@ -88,7 +88,9 @@ def _is_navigation(request: Request) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _policy(index: Path, _mtime: int, _size: int) -> str:
+def _make_policy(index: Path, _mtime: int, _size: int) -> str:
     """Return the content security policy: scripts in files of the app, and those inside its index, by their hashes."""
-    digests = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
-    return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))
+    digests = (
+        base64.b64encode(sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(index.read_bytes())
+    )
+    return "; ".join(_POLICY_TEMPLATE).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))

@@ -11,7 +11,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from codeloop.schema.bounds.reading import GRAMMAR_PARSE_TIME, GRAMMAR_TEXT
+from codeloop.schema.bounds.outlines import GRAMMAR_PARSE_TIME, GRAMMAR_TEXT
 
 if TYPE_CHECKING:
     import ast

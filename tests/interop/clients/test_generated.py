@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.server.openapi.document import document
+from codeloop.server.openapi.document import make_document
 from tests.interop.stage import PASSWORD, Stage, cache, filled, python_environment, serving, staged
 
 pytestmark = pytest.mark.interop
@@ -35,7 +35,7 @@ def run(stage: Stage, command: list[str], cwd: Path, more: dict[str, str] | None
 def test_a_client_for_python_is_whole_and_talks_to_the_server(tmp_path: Path) -> None:
     tools = python_tools()
     with staged(tmp_path) as stage, serving(stage) as url:
-        (tmp_path / "document.json").write_bytes(document())
+        (tmp_path / "document.json").write_bytes(make_document())
         path = {"PATH": f"{tools / 'bin'}:/usr/bin:/bin"}  # it formats what it wrote with a program
         words = ["generate", "--path", "document.json", "--output-path", "made", "--fail-on-warning"]
         run(stage, [str(tools / "bin" / "openapi-python-client"), *words], tmp_path, path)
@@ -48,7 +48,7 @@ def test_clients_for_typescript_are_sound_and_talk_to_the_server(tmp_path: Path)
     tools = typescript_tools()
     with staged(tmp_path) as stage, serving(stage) as url:
         (tmp_path / "node_modules").symlink_to(tools / "node_modules")
-        (tmp_path / "document.json").write_bytes(document())
+        (tmp_path / "document.json").write_bytes(make_document())
         for name in ("call.ts", "tsconfig.json"):
             (tmp_path / name).write_bytes((HERE / name).read_bytes())
         programs = tools / "node_modules" / ".bin"

@@ -23,8 +23,8 @@ from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
 from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace
-from codeloop.server.events.hub import Hub, project_of
-from codeloop.server.events.reader import Reader
+from codeloop.server.events.hub import Hub, get_project_id
+from codeloop.server.events.reader import StreamReader
 from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
 from tests.server.support.serving import Served, served
@@ -235,8 +235,8 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
         hub, store = it.server.hub, (await it.project()).store
         await other.next()
         before = store.read_last_seq()
-        reader = Reader(str(it.work), project_of(store))
-        hub.enter(reader, {project_of(store): before})
+        reader = StreamReader(str(it.work), get_project_id(store))
+        hub.enter(reader, {get_project_id(store): before})
         await it.session()
         await other.until(lambda event: event["type"] == "session.created")
         async with contextlib.aclosing(hub.chunks(reader)) as chunks:

@@ -8,12 +8,12 @@ import msgspec
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_CREATE, SESSION_LIST
-from codeloop.server.openapi.document import document
+from codeloop.server.application import make_operation_routes
+from codeloop.server.openapi.document import make_document
 from codeloop.server.operations import ALL_OPERATIONS
-from codeloop.server.routes import routes
 from tests.server.support.serving import served
 
-DOCUMENT: dict[str, Any] = msgspec.json.decode(document())
+DOCUMENT: dict[str, Any] = msgspec.json.decode(make_document())
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 STREAMS = {"event.subscribe", "global.event", "pty.connect", "v2.event.subscribe", "v2.pty.connect"}
 
@@ -46,7 +46,7 @@ def test_every_operation_of_the_table_is_in_it_and_nothing_else() -> None:
 
 
 def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
-    refs = set(re.findall(r'"#/components/(\w+)/([^"]+)"', document().decode()))
+    refs = set(re.findall(r'"#/components/(\w+)/([^"]+)"', make_document().decode()))
     there = {(kind, name) for kind, members in DOCUMENT["components"].items() for name in members}
     assert refs == {(kind, name) for kind, name in there if kind != "securitySchemes"}
 
@@ -110,8 +110,10 @@ async def test_the_server_answers_with_it(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         response = await it.http.get("/doc")
         assert response.headers["content-type"] == "application/json"
-        assert response.content == document()
-        assert {row.id for row in ALL_OPERATIONS} <= {getattr(route, "name", "") for route in routes(it.app)}
+        assert response.content == make_document()
+        assert {row.id for row in ALL_OPERATIONS} <= {
+            getattr(route, "name", "") for route in make_operation_routes(it.app)
+        }
 
 
 async def test_real_answers_hold_what_it_calls_required(tmp_path: Path) -> None:

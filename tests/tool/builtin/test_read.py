@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES
+from codeloop.schema.bounds.outlines import OUTLINE_BYTES, OUTLINE_FILES
 from codeloop.schema.limits import READ_IMAGE
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.files.read import ReadParams, read

@@ -16,7 +16,7 @@ from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.lsp.servers.server_row import ServerRow
-from codeloop.schema.bounds.language import (
+from codeloop.schema.bounds.language_tools import (
     LSP_DEPENDENT_FILES,
     LSP_DEPENDENT_FILES_TIME,
     LSP_FILE_BYTES,

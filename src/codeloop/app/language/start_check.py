@@ -12,7 +12,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailable, StartServer
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
-from codeloop.schema.bounds.language import LSP_TRIAL
+from codeloop.schema.bounds.language_tools import LSP_TRIAL
 from codeloop.workspace.process.running_program import RunningProgram
 from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.workspace import Workspace

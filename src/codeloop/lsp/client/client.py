@@ -23,7 +23,7 @@ from codeloop.lsp.client.push_habits import PushHabits
 from codeloop.lsp.client.registrations import Registrations
 from codeloop.lsp.client.text_positions import Encoding, find_change, split_lines
 from codeloop.lsp.client.tsserver_diagnostics import request_tsserver_diagnostics
-from codeloop.schema.bounds.language import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
+from codeloop.schema.bounds.language_tools import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.schema.bounds.language import LSP_GARBAGE, LSP_MESSAGE, LSP_MESSAGE_RATE, LSP_UNREAD
+from codeloop.schema.bounds.language_tools import LSP_GARBAGE, LSP_MESSAGE, LSP_MESSAGE_RATE, LSP_UNREAD
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 

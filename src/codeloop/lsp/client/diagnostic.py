@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
 from codeloop.lsp.client.text_positions import Encoding, count_units, find_index
-from codeloop.schema.bounds.language import LSP_DIAGNOSTICS_PER_FILE, LSP_DIAGNOSTICS_SHOWN
+from codeloop.schema.bounds.language_tools import LSP_DIAGNOSTICS_PER_FILE, LSP_DIAGNOSTICS_SHOWN
 from codeloop.schema.wire import JSON
 
 ERROR, WARNING = 1, 2

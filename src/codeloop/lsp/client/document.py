@@ -7,7 +7,7 @@ from typing import Any
 from codeloop.kit.small_files import read_start
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.text_positions import Encoding, split_lines
-from codeloop.schema.bounds.language import LSP_FILE_BYTES
+from codeloop.schema.bounds.language_tools import LSP_FILE_BYTES
 from codeloop.schema.wire import JSON
 
 _MAX_OLDER_TEXT_COUNT = 3

@@ -16,17 +16,17 @@ from starlette.routing import BaseRoute, Route
 from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.bounds.browser import BROWSER_SESSION
 from codeloop.server.browser.sessions import BrowserSessions
-from codeloop.server.responses import answer
+from codeloop.server.responses import make_response
 
-SESSION = "/web/session"
+SESSION_PATH = "/web/session"
 """Exchanges a one-time link or the password for a session."""
-LINK = "/web/link"
+LINK_PATH = "/web/link"
 """Makes a one-time link, for another device."""
-_INDEX = "index.html"
-_WORKER = "worker.js"
-_KINDS = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".txt": "text/plain"}
+_INDEX_NAME = "index.html"
+_WORKER_NAME = "worker.js"
+_MEDIA_TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".txt": "text/plain"}
 
-_RULES = (
+_POLICY_RULES = (
     "default-src 'none'",
     "script-src 'self'",
     "style-src-elem 'self' 'unsafe-inline'",  # xterm.js writes its colours into a style element
@@ -41,9 +41,9 @@ _RULES = (
     "require-trusted-types-for 'script'",
     "trusted-types dompurify codeloop",
 )
-POLICY = "; ".join(_RULES)
-HEADERS = {
-    "content-security-policy": POLICY,
+CONTENT_SECURITY_POLICY = "; ".join(_POLICY_RULES)
+PAGE_HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
     "cache-control": "no-cache",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -61,41 +61,41 @@ class PageFile(Struct, frozen=True):
     kind: str
 
 
-def find_paths(folder: Path) -> dict[str, Path]:
+def list_page_files(folder: Path) -> dict[str, Path]:
     """Return the files below a folder by the path that a browser asks for: `/` for the index, else `/web/NAME`."""
     files = {f"/web/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()}
-    index = files.pop(f"/web/{_INDEX}", None)
+    index = files.pop(f"/web/{_INDEX_NAME}", None)
     return files if index is None else files | {"/": index}
 
 
-def page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: str, port: int) -> list[BaseRoute]:
+def make_page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: str, port: int) -> list[BaseRoute]:
     """Return the routes of the page. `host`: what the server listens on."""
 
     async def start_session(request: Request) -> Response:
         """Start a session for a browser; the guard has checked its link or the password, if there is one."""
         session = sessions.create_session(request.headers["host"])
-        response = answer({"key": session.key})
+        response = make_response({"key": session.key})
         age = BROWSER_SESSION.value // 1000
         response.set_cookie(sessions.cookie_name, session.cookie, max_age=age, httponly=True, samesite="strict")
         return response
 
     async def create_link(_request: Request) -> Response:
         urls = [f"http://{add_brackets(name)}:{port}/#link={sessions.create_link()}" for name in _find_hosts(host)]
-        return answer({"urls": urls})
+        return make_response({"urls": urls})
 
-    files: list[BaseRoute] = [Route(path, _send_file(file)) for path, file in paths.items()]
+    files: list[BaseRoute] = [Route(path, _make_file_endpoint(file)) for path, file in paths.items()]
     return [
         *files,
-        Route(SESSION, start_session, methods=["POST"]),
-        Route(LINK, create_link, methods=["POST"]),
+        Route(SESSION_PATH, start_session, methods=["POST"]),
+        Route(LINK_PATH, create_link, methods=["POST"]),
     ]
 
 
-def _send_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
     async def send_file(request: Request) -> Response:
-        file = _read(path)
-        headers = HEADERS | {"etag": file.etag, "vary": "Accept-Encoding, Origin"}
-        if path.name == _WORKER:
+        file = _read_page_file(path)
+        headers = PAGE_HEADERS | {"etag": file.etag, "vary": "Accept-Encoding, Origin"}
+        if path.name == _WORKER_NAME:
             # By default a worker controls only pages below its own folder, and the page is at `/`.
             headers["service-worker-allowed"] = "/"
         if request.headers.get("if-none-match") == file.etag:
@@ -108,9 +108,9 @@ def _send_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
 
 
 @cache
-def _read(path: Path) -> PageFile:
+def _read_page_file(path: Path) -> PageFile:
     body = path.read_bytes()
-    kind = _KINDS.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    kind = _MEDIA_TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     # Without a time in it, the compressed file is the same at every start.
     return PageFile(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:20]}"', kind)
 

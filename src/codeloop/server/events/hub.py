@@ -22,7 +22,7 @@ from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, StampedEvent, get_session_id
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
-from codeloop.server.events.reader import Reader, frame, wrap_event
+from codeloop.server.events.reader import StreamReader, format_frame, wrap_event
 from codeloop.store.followers import read_event_range
 from codeloop.store.store import Store
 
@@ -33,12 +33,12 @@ _EVENTS_PER_TURN = 500
 """Events that are delivered before other tasks of the event loop get to run."""
 
 
-class Source:
+class FollowedStore:
     """An open store that is followed. `seq`: the last stored event that was delivered to the live readers."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.project = project_of(store)
+        self.project = get_project_id(store)
         self.seq = store.read_last_seq()
 
 
@@ -70,7 +70,7 @@ class Directories:
         return directory
 
 
-def project_of(store: Store) -> str:
+def get_project_id(store: Store) -> str:
     """Return the id of the project that a store holds."""
     return store.path.parent.name
 
@@ -86,8 +86,8 @@ class Hub:
         self.heartbeat = SERVER_HEARTBEAT.seconds
         self.patience = SERVER_STREAM_WRITE.seconds
         self._app = app
-        self._readers: set[Reader] = set()
-        self._sources: dict[str, Source] = {}
+        self._readers: set[StreamReader] = set()
+        self._sources: dict[str, FollowedStore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._start_position: Position = {}
         """The last event of each project when this process first opened it."""
@@ -102,7 +102,7 @@ class Hub:
         """Return whether no more readers are accepted."""
         return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
 
-    def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
+    def enter(self, reader: StreamReader, position: Position | None, *, is_lost: bool = False) -> None:
         """Add a reader, which gets all events from now on.
 
         `position`: the last events that its client has seen; None: it starts now. `is_lost`: the client sent a
@@ -127,7 +127,7 @@ class Hub:
             on_failure.pop_all()
         self._app.look_at_followers()
 
-    def remove(self, reader: Reader) -> None:
+    def remove(self, reader: StreamReader) -> None:
         """End a reader's stream and forget it."""
         self._readers.discard(reader)
         reader.end()
@@ -144,7 +144,7 @@ class Hub:
             self.remove(reader)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def chunks(self, reader: Reader) -> AsyncGenerator[bytes, None]:
+    async def chunks(self, reader: StreamReader) -> AsyncGenerator[bytes, None]:
         """Yield the chunks for a reader that has entered, for ever: stored events, then new ones.
 
         Raises StoreError.
@@ -167,10 +167,10 @@ class Hub:
 
     # Events that were stored before a reader entered
 
-    def _position_of(self, reader: Reader) -> Position:
+    def _position_of(self, reader: StreamReader) -> Position:
         return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
 
-    def _find_source_ahead(self, reader: Reader) -> Source | None:
+    def _find_source_ahead(self, reader: StreamReader) -> FollowedStore | None:
         """Return a source with events after the reader's position; None: the reader has seen all of them.
 
         In a project that the reader's position does not name, it is ahead of all events since this process opened it.
@@ -197,7 +197,7 @@ class Hub:
             stores = self._app.stores
             stores.release(stores.open(path))  # `_on_open` has run by now: the store is followed, which keeps it open
 
-    async def _replay(self, reader: Reader, source: Source) -> AsyncGenerator[bytes, None]:
+    async def _replay(self, reader: StreamReader, source: FollowedStore) -> AsyncGenerator[bytes, None]:
         """Yield the events that a source has stored since the reader's position, in chunks."""
         project, until = source.project, source.seq
         frames: list[bytes] = []
@@ -211,7 +211,7 @@ class Hub:
                 data = _encode(event.event)
                 if reader.directory is None:
                     data = wrap_event(directory, project, data)
-                frames.append(frame(data, reader.format_position(reader.at)))
+                frames.append(format_frame(data, reader.format_position(reader.at)))
                 size += len(frames[-1])
                 if size > SERVER_STREAM_CHUNK.value:
                     yield b"".join(frames)
@@ -223,7 +223,7 @@ class Hub:
         if frames:
             yield b"".join(frames)
 
-    def _resync(self, reader: Reader, reason: str) -> None:
+    def _resync(self, reader: StreamReader, reason: str) -> None:
         """Ask a reader's client to read the state again, since it has missed events; the stream continues from now."""
         reader.at = self._position_of(reader)
         reader.add(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.at))
@@ -237,22 +237,22 @@ class Hub:
     def _on_open(self, store: Store) -> None:
         """Follow a store that has just been opened."""
         # The first opening counts: a client that was away while the store was closed must miss nothing of it.
-        self._start_position.setdefault(project_of(store), store.read_last_seq())
+        self._start_position.setdefault(get_project_id(store), store.read_last_seq())
         if self._readers:
             self._attach(store)
 
     def _attach(self, store: Store) -> None:
         """Follow a store, unless it is followed already."""
-        if project_of(store) in self._sources:
+        if get_project_id(store) in self._sources:
             return
-        source = Source(store)
+        source = FollowedStore(store)
         self._sources[source.project] = source
         self._app.stores.open(store.path)  # counts as a user of the store, until `_on_end` releases it
         task = asyncio.create_task(self._follow(source))
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_end(source, task))
 
-    def _on_end(self, source: Source, task: asyncio.Task[None]) -> None:
+    def _on_end(self, source: FollowedStore, task: asyncio.Task[None]) -> None:
         """Release a store. If following it failed, end its readers, whose clients then connect again."""
         self._tasks.discard(task)
         self._app.stores.release(source.store)
@@ -265,7 +265,7 @@ class Hub:
             if reader.follows(source.project):
                 reader.end()
 
-    async def _follow(self, source: Source) -> None:
+    async def _follow(self, source: FollowedStore) -> None:
         while True:
             try:
                 async with aclosing(source.store.follow(source.seq)) as events:
@@ -282,7 +282,7 @@ class Hub:
                     if reader.is_live and reader.follows(source.project):
                         self._resync(reader, str(error))
 
-    def _deliver(self, source: Source, stamped: StampedEvent) -> None:
+    def _deliver(self, source: FollowedStore, stamped: StampedEvent) -> None:
         """Add an event to the queue of every live reader that follows its directory."""
         seq, event = stamped.seq, stamped.event
         if seq is not None:
@@ -304,10 +304,10 @@ class Hub:
                     if not full_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
                         position = None if seq is None else self._cursor_of_all()
-                        full_frame = frame(wrap_event(where, source.project, data), position)
+                        full_frame = format_frame(wrap_event(where, source.project, data), position)
                     reader.put(full_frame)
             elif reader.directory == directory:
-                own_frame = own_frame or frame(data, None if seq is None else str(seq))
+                own_frame = own_frame or format_frame(data, None if seq is None else str(seq))
                 reader.put(own_frame)
 
     def _cursor_of_all(self) -> str:

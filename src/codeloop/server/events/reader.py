@@ -13,7 +13,7 @@ from codeloop.server.events.cursor import Position, format_cursor
 _encode = msgspec.json.Encoder().encode
 
 
-class Reader:
+class StreamReader:
     """The stream of one client. `directory` None: events of all directories; `project`: the project of `directory`."""
 
     def __init__(self, directory: str | None = None, project: str | None = None, beat: float | None = None) -> None:
@@ -40,7 +40,7 @@ class Reader:
     def add(self, event: Event, position: str | None = None) -> None:
         """Add an event of the server itself to the queue."""
         data = _encode(event)
-        self.put(frame(b'{"payload":%b}' % data if self.directory is None else data, position))
+        self.put(format_frame(b'{"payload":%b}' % data if self.directory is None else data, position))
 
     def put(self, event: bytes) -> None:
         """Add a frame to the queue. If it is full, the stream ends; its client connects again and resumes."""
@@ -84,7 +84,7 @@ class Reader:
             self.add(ServerHeartbeat())
 
 
-def frame(data: bytes, position: str | None) -> bytes:
+def format_frame(data: bytes, position: str | None) -> bytes:
     """Return an event as Server-Sent Events write it. `position`: its `id`; None: it is not stored and has none."""
     return b"data: %b\n\n" % data if position is None else b"id: %b\ndata: %b\n\n" % (position.encode(), data)
 

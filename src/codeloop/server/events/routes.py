@@ -16,22 +16,22 @@ from codeloop.schema.bounds.server import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.events.cursor import Position, parse_cursor, parse_sequence_number
 from codeloop.server.events.hub import Hub
-from codeloop.server.events.reader import Reader
-from codeloop.server.http_protocol import CUT
-from codeloop.server.requests import BadArguments, directory_of
-from codeloop.server.responses import refusal
+from codeloop.server.events.reader import StreamReader
+from codeloop.server.http_protocol import CUT_EXTENSION
+from codeloop.server.requests import BadArguments, get_directory
+from codeloop.server.responses import make_error_response
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 Translate = Callable[[bytes], bytes]
 
 log = logging.getLogger("codeloop.server")
 
-HEADERS = {
+STREAM_HEADERS = {
     "content-type": "text/event-stream",
     "cache-control": "no-cache, no-transform",  # a proxy that compresses would hold events back
     "x-accel-buffering": "no",  # so does nginx, by default
 }
-HEARTBEAT = "x-codeloop-heartbeat"
+HEARTBEAT_HEADER = "x-codeloop-heartbeat"
 """Header of a request: the wanted ms between heartbeats; of the answer: the ms between them at most."""
 _RETRY_SECONDS = "5"
 """Time after which a client may try again when all streams are taken."""
@@ -43,8 +43,10 @@ class EventStream(Response):
     `translate`: converts complete frames into another form.
     """
 
-    def __init__(self, hub: Hub, reader: Reader, beat: float | None, translate: Translate | None = None) -> None:
-        super().__init__(headers=HEADERS if beat is None else HEADERS | {HEARTBEAT: str(int(beat * 1000))})
+    def __init__(self, hub: Hub, reader: StreamReader, beat: float | None, translate: Translate | None = None) -> None:
+        super().__init__(
+            headers=STREAM_HEADERS if beat is None else STREAM_HEADERS | {HEARTBEAT_HEADER: str(int(beat * 1000))}
+        )
         del self.headers["content-length"]  # set by Starlette for an empty body
         self._hub = hub
         self._reader = reader
@@ -67,12 +69,12 @@ class EventStream(Response):
                 log.error("An event stream has ended.", exc_info=writing.exception())
             self._hub.remove(self._reader)
             if not leaving.done():
-                await _stop(writing)
+                await _cancel_task(writing)
                 await self._finish(scope, send)
                 await leaving
         finally:
-            await _stop(writing)
-            await _stop(leaving)
+            await _cancel_task(writing)
+            await _cancel_task(leaving)
 
     async def _write(self, send: Send) -> None:
         """Write until the client has read nothing for `patience`."""
@@ -88,7 +90,7 @@ class EventStream(Response):
             async with asyncio.timeout(SERVER_STREAM_END.seconds):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            scope["extensions"][CUT]["call"]()
+            scope["extensions"][CUT_EXTENSION]["call"]()
 
 
 async def _wait_disconnect(receive: Receive) -> None:
@@ -97,16 +99,16 @@ async def _wait_disconnect(receive: Receive) -> None:
         pass
 
 
-async def _stop(task: asyncio.Task[None]) -> None:
+async def _cancel_task(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait((task,))
 
 
-def streams(app: App, hub: Hub) -> list[BaseRoute]:
+def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:
     """Return the routes of the streams."""
 
     async def directory(request: Request) -> Response:
-        project = await app.project(app.directory(directory_of(request)))
+        project = await app.project(app.directory(get_directory(request)))
         root = project.settings.project_root
         return _open_stream(request, hub, str(root.directory), root.project_id)
 
@@ -114,9 +116,9 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
         return _open_stream(request, hub, None, None)
 
     async def preview(request: Request) -> Response:
-        from codeloop.server.preview.events import translate  # the preview is loaded when it is first used
+        from codeloop.server.preview.events import translate_frames  # the preview is loaded when it is first used
 
-        return _open_stream(request, hub, None, None, translate)
+        return _open_stream(request, hub, None, None, translate_frames)
 
     return [
         Route("/event", _with_error_responses(directory)),
@@ -130,7 +132,7 @@ def _with_error_responses(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(request)
         except (CodeloopError, BadArguments) as error:
-            return refusal(error)
+            return make_error_response(error)
 
     return respond
 
@@ -141,27 +143,27 @@ def _open_stream(
     """Open a stream that starts after the event of the header `Last-Event-ID`, or of the query's `after`, or now."""
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
-    position = _position(text, project) if text else None
+    position = _parse_position(text, project) if text else None
     # A browser's EventSource sends the header by itself, and a refusal would end it for good: it gets a resync instead.
     if text and position is None and not last_event_id:
         raise BadArguments("Query", 'This is not a position in the events: send the `id` of one.\n  at ["after"]')
     if request.method == "HEAD":
-        return Response(headers=HEADERS)
+        return Response(headers=STREAM_HEADERS)
     if hub.is_full:
         error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
         body = msgspec.json.encode({"name": "UnknownError", "data": error})
         return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
-    beat = _beat(request.headers.get(HEARTBEAT, ""))
-    reader = Reader(directory, project, beat)
+    beat = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
+    reader = StreamReader(directory, project, beat)
     hub.enter(reader, position, is_lost=bool(text) and position is None)
     return EventStream(hub, reader, beat, translate)
 
 
-def _beat(text: str) -> float | None:
+def _parse_heartbeat(text: str) -> float | None:
     """Return the seconds between two heartbeats that a client asks for in ms; None: it asks for none."""
     is_number = text.isascii() and text.isdigit() and len(text) < 10  # `isdigit` alone accepts "²"
     return max(int(text), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
 
 
-def _position(text: str, project: str | None) -> Position | None:
+def _parse_position(text: str, project: str | None) -> Position | None:
     return parse_cursor(text) if project is None else parse_sequence_number(text, project)

@@ -10,12 +10,14 @@ from starlette.routing import Route
 
 from codeloop import __version__
 from codeloop.schema.operation import AnyOperation
-from codeloop.server.openapi.errors import ERRORS, RESPONSES, failures
-from codeloop.server.openapi.schemas import Schema, make_shapes, reference
-from codeloop.server.operations import ALL_OPERATIONS, PREVIEW, TEXTS
-from codeloop.server.preview.operations import LISTS, WRAPS
+from codeloop.server.openapi.errors import ERROR_RESPONSES, ERROR_SCHEMAS, describe_failures
+from codeloop.server.openapi.schemas import Schema, make_component_reference, make_schemas
+from codeloop.server.operations import ALL_OPERATIONS, MEDIA_TYPES, PREVIEW_IDS
+from codeloop.server.preview.operations import ANSWER_WRAPS, LIST_OPERATIONS
 
-_ABOUT = "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
+_DESCRIPTION = (
+    "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
+)
 _SECURITY: dict[str, Schema] = {
     "basic": {"type": "http", "scheme": "basic", "description": "The server's user name and password."},
     "bearer": {"type": "http", "scheme": "bearer", "description": "The server's password."},
@@ -56,7 +58,7 @@ _PARAMETERS: dict[str, Schema] = {
 _GLOBAL_EVENT: Schema = {
     "type": "object",
     "description": "An event with its directory and project; events of the server itself have neither.",
-    "properties": {"directory": _STRING, "project": _STRING, "payload": reference("Event")},
+    "properties": {"directory": _STRING, "project": _STRING, "payload": make_component_reference("Event")},
     "required": ["payload"],
 }
 
@@ -68,65 +70,69 @@ _PREVIEW_EVENT: Schema = {
 }
 
 
-async def _document(_request: Request) -> Response:
-    return Response(document(), media_type="application/json")
+async def _answer_document(_request: Request) -> Response:
+    return Response(make_document(), media_type="application/json")
 
 
-DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
+DOCUMENT_ROUTE = Route("/doc", _answer_document, methods=["GET"], name="doc")
 
 
 @functools.cache
-def document() -> bytes:
+def make_document() -> bytes:
     """Return the document as JSON; it is made when it is first requested."""
-    shape_table = make_shapes([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
+    shape_table = make_schemas([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
     # Arguments become parameters and bodies, so the document has no use for them as components.
     takes = {row.takes.__name__ for row in ALL_OPERATIONS}
     components = {name: schema for name, schema in shape_table.components.items() if name not in takes}
     paths: dict[str, Schema] = {}
     for row, result_schema in zip(ALL_OPERATIONS, shape_table.answer_schemas, strict=True):
         request_schemas = shape_table.components[row.takes.__name__]
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, request_schemas, result_schema)
-    for path, operation in _streams().items():
+        paths.setdefault(row.path, {})[row.method.lower()] = _describe_row(row, request_schemas, result_schema)
+    for path, operation in _describe_streams().items():
         paths.setdefault(path, {})["get"] = operation
     document_schema: Schema = {
         "openapi": "3.1.0",
-        "info": {"title": "codeloop", "version": __version__, "description": _ABOUT, "license": {"name": "MIT"}},
+        "info": {"title": "codeloop", "version": __version__, "description": _DESCRIPTION, "license": {"name": "MIT"}},
         "security": [{name: []} for name in _SECURITY],
         "paths": paths,
         "components": {
-            "schemas": components | ERRORS | {"GlobalEvent": _GLOBAL_EVENT, "PreviewEvent": _PREVIEW_EVENT},
+            "schemas": components | ERROR_SCHEMAS | {"GlobalEvent": _GLOBAL_EVENT, "PreviewEvent": _PREVIEW_EVENT},
             "parameters": _PARAMETERS,
-            "responses": RESPONSES,
+            "responses": ERROR_RESPONSES,
             "securitySchemes": _SECURITY,
         },
     }
     return msgspec.json.encode(document_schema)
 
 
-def _operation(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
+def _describe_row(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
     """Return the description of an operation. Fields that are not in its path are in its body or else its query."""
     in_path = re.findall(r"\{(\w+)\}", row.path)
     fields: dict[str, Schema] = takes.get("properties", {})
     required_names: list[str] = takes.get("required", [])
     other_fields = {name: schema for name, schema in fields.items() if name not in in_path}
-    parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
+    parameters = [_describe_parameter(name, "path", fields[name], required=True) for name in in_path]
     if row.path.endswith("/connect-token"):
-        parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
+        parameters.append(
+            _describe_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True)
+        )
     operation = _describe_operation(row.id, takes["description"])
     if not row.takes_body:
         parameters += [
-            _parameter(name, "query", schema, required=name in required_names) for name, schema in other_fields.items()
+            _describe_parameter(name, "query", schema, required=name in required_names)
+            for name, schema in other_fields.items()
         ]
     elif row.body is not None:
         (body,) = other_fields.values()
-        operation["requestBody"] = _json_body(body, required=body != {"type": "object"})
+        operation["requestBody"] = _describe_json_body(body, required=body != {"type": "object"})
     elif other_fields:
         required = [name for name in required_names if name in other_fields]
         body = {"type": "object", "properties": other_fields, **({"required": required} if required else {})}
-        operation["requestBody"] = _json_body(body, required=bool(required))
+        operation["requestBody"] = _describe_json_body(body, required=bool(required))
     return operation | {
-        "parameters": parameters + _project_parameters(row, other_fields),
-        "responses": _answer(row, gives) | failures(row.path, row.method, names_things=bool(other_fields)),
+        "parameters": parameters + _list_project_parameters(row, other_fields),
+        "responses": _describe_answer(row, gives)
+        | describe_failures(row.path, row.method, names_things=bool(other_fields)),
     }
 
 
@@ -134,70 +140,82 @@ def _describe_operation(operation_id: str, description: str) -> Schema:
     return {"tags": [operation_id.partition(".")[0]], "operationId": operation_id, "description": description}
 
 
-def _answer(row: AnyOperation, schema: Schema) -> Schema:
+def _describe_answer(row: AnyOperation, schema: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "The request is accepted."}}
-    if row.id in PREVIEW:
-        schema = _wrap(row.id, schema)
-    kind = TEXTS.get(row.id, "application/json").partition(";")[0]
+    if row.id in PREVIEW_IDS:
+        schema = _wrap_answer(row.id, schema)
+    kind = MEDIA_TYPES.get(row.id, "application/json").partition(";")[0]
     if kind == "application/octet-stream":
         schema = {"type": "string", "contentMediaType": kind}
     return {"200": {"description": "The answer.", "content": {kind: {"schema": schema}}}}
 
 
-def _wrap(name: str, schema: Schema) -> Schema:
+def _wrap_answer(name: str, schema: Schema) -> Schema:
     """Return the schema of an answer of the preview, with what it is wrapped in."""
-    data: Schema = {"type": "array", "items": schema} if name in LISTS else schema
-    match WRAPS[name]:
+    data: Schema = {"type": "array", "items": schema} if name in LIST_OPERATIONS else schema
+    match ANSWER_WRAPS[name]:
         case "data":
             return {"type": "object", "properties": {"data": data}, "required": ["data"]}
         case "located":
-            fields = {"location": reference("LocationInfo"), "data": data}
+            fields = {"location": make_component_reference("LocationInfo"), "data": data}
             return {"type": "object", "properties": fields, "required": list(fields)}
         case _:
             return data
 
 
-def _streams() -> dict[str, Schema]:
+def _describe_streams() -> dict[str, Schema]:
     """Describe the routes that are not in the table, all GET: streams of events and terminals, by path."""
-    resume = [_reference("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
-    schemas = [_reference("parameters", name) for name in ("directory", "workspace")]
-    pty = [_parameter("ptyID", "path", _STRING, required=True)]
-    pty += [_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
+    resume = [
+        _make_reference("parameters", "lastEventID"),
+        _describe_parameter("after", "query", _STRING, required=False),
+    ]
+    schemas = [_make_reference("parameters", name) for name in ("directory", "workspace")]
+    pty = [_describe_parameter("ptyID", "path", _STRING, required=True)]
+    pty += [_describe_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
     return {
         "/event": _describe_operation("event.subscribe", "Events of one directory, as they happen.")
-        | {"parameters": resume + schemas, "responses": _stream("Event") | failures("/event", "GET")},
+        | {"parameters": resume + schemas, "responses": _describe_stream("Event") | describe_failures("/event", "GET")},
         "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
-        | {"parameters": resume, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
+        | {
+            "parameters": resume,
+            "responses": _describe_stream("GlobalEvent") | describe_failures("/global/event", "GET"),
+        },
         "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
-        | {"parameters": resume, "responses": _stream("PreviewEvent") | failures("/event", "GET")},
+        | {"parameters": resume, "responses": _describe_stream("PreviewEvent") | describe_failures("/event", "GET")},
         "/api/pty/{ptyID}/connect": _describe_operation(
             "v2.pty.connect", "Preview: a WebSocket to a terminal, as /pty/{ptyID}/connect."
         )
         | {
-            "parameters": [*pty, _reference("parameters", "location"), schemas[1]],
-            "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET"),
+            "parameters": [*pty, _make_reference("parameters", "location"), schemas[1]],
+            "responses": _describe_upgrade() | describe_failures("/pty/{ptyID}/connect", "GET"),
         },
         "/pty/{ptyID}/connect": _describe_operation(
             "pty.connect", "A WebSocket to a terminal: its output, then its input as typed."
         )
-        | {"parameters": pty + schemas, "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET")},
+        | {
+            "parameters": pty + schemas,
+            "responses": _describe_upgrade() | describe_failures("/pty/{ptyID}/connect", "GET"),
+        },
     }
 
 
-def _stream(schema: str) -> Schema:
+def _describe_stream(schema: str) -> Schema:
     description = "Each event is one line `data: JSON`."
     return {
-        "200": {"description": description, "content": {"text/event-stream": {"schema": reference(schema)}}},
-        "503": _reference("responses", "TooManyStreams"),
+        "200": {
+            "description": description,
+            "content": {"text/event-stream": {"schema": make_component_reference(schema)}},
+        },
+        "503": _make_reference("responses", "TooManyStreams"),
     }
 
 
-def _upgrade() -> Schema:
+def _describe_upgrade() -> Schema:
     return {"101": {"description": "The connection is a WebSocket from here on."}}
 
 
-def _parameter(name: str, location: str, schema: Schema, *, required: bool) -> Schema:
+def _describe_parameter(name: str, location: str, schema: Schema, *, required: bool) -> Schema:
     """Return a parameter. A query can only leave a parameter out, so the schema does not allow null."""
     match schema:
         case {"anyOf": [only, {"type": "null"}]}:
@@ -207,19 +225,19 @@ def _parameter(name: str, location: str, schema: Schema, *, required: bool) -> S
     return {"name": name, "in": location, "required": required, "schema": schema}
 
 
-def _project_parameters(row: AnyOperation, fields: Schema) -> list[Schema]:
+def _list_project_parameters(row: AnyOperation, fields: Schema) -> list[Schema]:
     """Return the parameters that choose the project."""
     if row.scope == "process":
         return []
     names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
     if "directory" in fields and not row.takes_body:
         names = ["workspace"]
-    return [_reference("parameters", name) for name in names]
+    return [_make_reference("parameters", name) for name in names]
 
 
-def _reference(kind: str, name: str) -> Schema:
+def _make_reference(kind: str, name: str) -> Schema:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
-def _json_body(schema: Schema, *, required: bool) -> Schema:
+def _describe_json_body(schema: Schema, *, required: bool) -> Schema:
     return {"required": required, "content": {"application/json": {"schema": schema}}}

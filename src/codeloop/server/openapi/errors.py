@@ -1,31 +1,31 @@
 """The error responses of the OpenAPI document."""
 
 from codeloop.schema.bounds.server import SERVER_BODY
-from codeloop.server.openapi.schemas import Schema, reference
+from codeloop.server.openapi.schemas import Schema, make_component_reference
 
 _STRING: Schema = {"type": "string"}
-_KINDS = ["Params", "Headers", "Query", "Body", "Payload"]
+_BAD_REQUEST_KINDS = ["Params", "Headers", "Query", "Body", "Payload"]
 
 
-def _object(**fields: Schema) -> Schema:
+def _describe_object(**fields: Schema) -> Schema:
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 def _define_error(name: str, **more: Schema) -> Schema:
     """Return the schema of an error with a name and data. `more`: fields of the data that may be missing."""
-    data = _object(message=_STRING)
-    return _object(name={"const": name}, data=data | {"properties": data["properties"] | more})
+    data = _describe_object(message=_STRING)
+    return _describe_object(name={"const": name}, data=data | {"properties": data["properties"] | more})
 
 
 def _define_tagged_error(tag: str, *fields: str) -> Schema:
-    return _object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
+    return _describe_object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
 
 
-_WORKTREE = [f"Worktree{what}Error" for what in ("NotGit", "CreateFailed", "StartCommandFailed", "RemoveFailed")]
-_WORKTREE.append("WorktreeResetFailedError")
+_WORKTREE_ERRORS = [f"Worktree{what}Error" for what in ("NotGit", "CreateFailed", "StartCommandFailed", "RemoveFailed")]
+_WORKTREE_ERRORS.append("WorktreeResetFailedError")
 
-ERRORS: dict[str, Schema] = {
-    "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _KINDS}),
+ERROR_SCHEMAS: dict[str, Schema] = {
+    "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _BAD_REQUEST_KINDS}),
     "NotFoundError": _define_error("NotFoundError"),
     "Refused": _define_error("Refused"),
     "SessionBusyError": _define_tagged_error("SessionBusyError", "sessionID"),
@@ -47,29 +47,31 @@ ERRORS: dict[str, Schema] = {
     "ForbiddenError": _define_tagged_error("ForbiddenError"),
     "InvalidCursorError": _define_tagged_error("InvalidCursorError"),
     "ServiceUnavailableError": _define_tagged_error("ServiceUnavailableError"),
-    "WorktreeError": _object(name={"type": "string", "enum": _WORKTREE}, data=_object(message=_STRING)),
+    "WorktreeError": _describe_object(
+        name={"type": "string", "enum": _WORKTREE_ERRORS}, data=_describe_object(message=_STRING)
+    ),
 }
 """Schemas of errors by name. `UnknownError`, of status 500, is not here: it is the one that stored messages have."""
 
 
-def _response(description: str, *names: str) -> Schema:
+def _describe_response(description: str, *names: str) -> Schema:
     """Return a response; without names it has no body."""
     if not names:
         return {"description": description}
-    shapes = [reference(name) for name in names]
+    shapes = [make_component_reference(name) for name in names]
     schema: Schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
     return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
-RESPONSES: dict[str, Schema] = {
-    "BadRequest": _response("The request does not fit, or can't be carried out as it is.", "BadRequestError"),
-    "Unauthorized": _response("The credential is missing or wrong."),
-    "Forbidden": _response("The request comes from a web page of another site.", "Refused"),
-    "TooMany": _response("Too many wrong passwords from this address.", "Refused"),
-    "TooManyStreams": _response("Too many event streams are open. Try again later.", "UnknownError"),
-    "TooLarge": _response(f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"),
-    "Misdirected": _response("The request was meant for another host.", "Refused"),
-    "Failed": _response("An unexpected error; `ref` is in its entry of the server's log.", "UnknownError"),
+ERROR_RESPONSES: dict[str, Schema] = {
+    "BadRequest": _describe_response("The request does not fit, or can't be carried out as it is.", "BadRequestError"),
+    "Unauthorized": _describe_response("The credential is missing or wrong."),
+    "Forbidden": _describe_response("The request comes from a web page of another site.", "Refused"),
+    "TooMany": _describe_response("Too many wrong passwords from this address.", "Refused"),
+    "TooManyStreams": _describe_response("Too many event streams are open. Try again later.", "UnknownError"),
+    "TooLarge": _describe_response(f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"),
+    "Misdirected": _describe_response("The request was meant for another host.", "Refused"),
+    "Failed": _describe_response("An unexpected error; `ref` is in its entry of the server's log.", "UnknownError"),
 }
 """Responses that many operations share."""
 _COMMON_RESPONSES = {
@@ -98,12 +100,12 @@ _PATH_ERRORS = {
 """The start of a path -> the error that says why an operation can't be carried out."""
 
 
-def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
+def describe_failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
     """Return the error responses of an operation by status.
 
     `names_things`: its query or body may name something that does not exist, as a path may.
     """
-    if path.startswith("/api/") and path not in _OF_VERSION_1:
+    if path.startswith("/api/") and path not in _VERSION_1_PATHS:
         return _describe_preview_failures(path, method)
     responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _COMMON_RESPONSES.items()}
     if method in {"POST", "PUT", "PATCH"}:
@@ -112,27 +114,31 @@ def failures(path: str, method: str, *, names_things: bool = False) -> dict[str,
         names = [name for piece, name in _NOT_FOUND_ERRORS if piece in path]
         if not names or "{sessionID}" in path:
             names.append("NotFoundError")
-        responses["404"] = _response("The request names something that does not exist.", *names)
+        responses["404"] = _describe_response("The request names something that does not exist.", *names)
     if method == "POST" and path.startswith("/mcp/{name}/auth") and not path.endswith("/callback"):
-        responses["400"] = _response(
+        responses["400"] = _describe_response(
             "The server does not support OAuth, or signing in failed.", "McpUnsupportedOAuthError", "BadRequestError"
         )
     for start, name in _PATH_ERRORS.items():
         if method != "GET" and path.startswith(start):
-            responses["400"] = _response("It can't be done; the message says why.", name, "BadRequestError")
-            responses["409"] = _response("A turn of a session is running in the work tree.", "SessionBusyError")
+            responses["400"] = _describe_response("It can't be done; the message says why.", name, "BadRequestError")
+            responses["409"] = _describe_response(
+                "A turn of a session is running in the work tree.", "SessionBusyError"
+            )
     if method == "PATCH" and path == "/project/{projectID}":
-        responses["404"] = _response("There is no such project.", "ProjectNotFoundError")
+        responses["404"] = _describe_response("There is no such project.", "ProjectNotFoundError")
     if method != "GET" and path.startswith("/session/{"):
-        responses["409"] = _response("A turn of the session runs, here or in another process.", "SessionBusyError")
+        responses["409"] = _describe_response(
+            "A turn of the session runs, here or in another process.", "SessionBusyError"
+        )
     if path.endswith("/connect-token"):
-        responses["403"] = _response(
+        responses["403"] = _describe_response(
             "The header that asks for a ticket is missing.", "PtyForbiddenError", "BadRequestError"
         )
     return dict(sorted(responses.items()))
 
 
-_OF_VERSION_1 = frozenset(("/api/location", "/api/fs/find"))
+_VERSION_1_PATHS = frozenset(("/api/location", "/api/fs/find"))
 """Paths below `/api` whose errors have the form of version 1."""
 _PREVIEW_NOT_FOUND = ("ThingNotFoundError", "SessionNotFoundError", "MessageNotFoundError", "ProviderNotFoundError")
 _SHARED_NOT_FOUND = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
@@ -142,16 +148,18 @@ _SHARED_NOT_FOUND = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNot
 def _describe_preview_failures(path: str, method: str) -> dict[str, Schema]:
     """Return the error responses of an operation of the preview by status."""
     responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _COMMON_RESPONSES.items()}
-    responses["400"] = _response(
+    responses["400"] = _describe_response(
         "The request is not valid, or not supported.", "InvalidRequestError", "InvalidCursorError"
     )
     if path.endswith("/connect-token"):
-        responses["403"] = _response("The header that asks for a ticket is missing.", "ForbiddenError", "Refused")
-    responses["404"] = _response(
+        responses["403"] = _describe_response(
+            "The header that asks for a ticket is missing.", "ForbiddenError", "Refused"
+        )
+    responses["404"] = _describe_response(
         "The request names something that does not exist.", *_PREVIEW_NOT_FOUND, *_SHARED_NOT_FOUND
     )
     if method in {"POST", "PUT", "PATCH"}:
-        responses["409"] = _response("A turn is running.", "ConflictError")
-        responses["413"] = _response("The body is too large.", "InvalidRequestError")
-        responses["503"] = _response("It takes longer than the server waits.", "ServiceUnavailableError")
+        responses["409"] = _describe_response("A turn is running.", "ConflictError")
+        responses["413"] = _describe_response("The body is too large.", "InvalidRequestError")
+        responses["503"] = _describe_response("It takes longer than the server waits.", "ServiceUnavailableError")
     return dict(sorted(responses.items()))

@@ -16,7 +16,7 @@ from codeloop.schema.part import FilePartSource, Part, ToolState
 
 Schema = dict[str, Any]
 
-_REF = "#/components/schemas/"
+_COMPONENT_PREFIX = "#/components/schemas/"
 
 _PUBLIC_NAMES = {"PathInfo": "Path", "ProjectInfo": "Project", "ProviderDetails": "Provider"}
 """Our names of structs -> the contract's, where another class of ours has that name already."""
@@ -44,7 +44,7 @@ class Shapes(msgspec.Struct, frozen=True):
     components: dict[str, Schema]
 
 
-def make_shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
+def make_schemas(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     """Return the schemas of what operations take and give.
 
     A field that may be left out of a request may also be null there, while an answer leaves it out. So only the schemas
@@ -56,10 +56,10 @@ def make_shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     components = {**definitions, **unions}
     reachable = _find_reachable(schemas[: len(takes)], components)
     # msgspec writes a union out in full instead of referring to it, so requests reach one by its members.
-    reachable |= {name for name, schema in unions.items() if _members(schema) <= reachable}
+    reachable |= {name for name, schema in unions.items() if _list_members(schema) <= reachable}
     tidy = _SchemaNormalizer(
-        {name: _public(name, schema) for name, schema in components.items()},
-        {_members(schema): name for name, schema in unions.items()},
+        {name: _choose_public_name(name, schema) for name, schema in components.items()},
+        {_list_members(schema): name for name, schema in unions.items()},
     )
     return Shapes(
         [tidy.schema(schema, null=True) for schema in schemas[: len(takes)]],
@@ -68,9 +68,9 @@ def make_shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     )
 
 
-def reference(name: str) -> Schema:
+def make_component_reference(name: str) -> Schema:
     """Return a reference to a component by the name that it has in the document."""
-    return {"$ref": _REF + name}
+    return {"$ref": _COMPONENT_PREFIX + name}
 
 
 class _SchemaNormalizer(msgspec.Struct, frozen=True):
@@ -86,11 +86,11 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
         """Return a schema with the document's names, and without null where nothing is null."""
         match node:
             case {"$ref": str(name)}:
-                return reference(self.names[name])
+                return make_component_reference(self.names[name])
             case {"anyOf": [only, {"type": "null"}]} if not null:
                 return self.schema(only, null=null)
-            case {"discriminator": _} if _members(node) in self.unions:
-                return reference(self.unions[_members(node)])
+            case {"discriminator": _} if _list_members(node) in self.unions:
+                return make_component_reference(self.unions[_list_members(node)])
             case _:
                 return self.normalise(node, null=null)
 
@@ -106,7 +106,7 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
                 case "items" | "additionalProperties":
                     result[key] = self.schema(value, null=null)
                 case "discriminator":
-                    mapping = {tag: _REF + self.names[name] for tag, name in value["mapping"].items()}
+                    mapping = {tag: _COMPONENT_PREFIX + self.names[name] for tag, name in value["mapping"].items()}
                     result[key] = {**value, "mapping": mapping}
                 case "enum" if all(isinstance(choice, str) for choice in value):
                     result = {"type": "string", **result}
@@ -117,7 +117,7 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
         return result
 
 
-def _public(name: str, schema: Schema) -> str:
+def _choose_public_name(name: str, schema: Schema) -> str:
     """Return the document's name of a struct; an event is named after its type."""
     # msgspec qualifies names that two modules share. Where such structs are equal, they become one component.
     base = name.rpartition(".")[2]
@@ -127,11 +127,11 @@ def _public(name: str, schema: Schema) -> str:
     return _PUBLIC_NAMES.get(base, base)
 
 
-def _members(schema: Schema) -> frozenset[str]:
+def _list_members(schema: Schema) -> frozenset[str]:
     return frozenset(option["$ref"] for option in schema["anyOf"])
 
 
-def _references(node: Any) -> list[str]:
+def _list_references(node: Any) -> list[str]:
     """Return the names that a schema refers to, at any depth."""
     # A search in the encoded schema is shorter than a walk through nested objects.
     return re.findall(r'"\$ref":"([^"]+)"', msgspec.json.encode(node).decode())
@@ -140,10 +140,10 @@ def _references(node: Any) -> list[str]:
 def _find_reachable(schemas: Iterable[Schema], components: dict[str, Schema]) -> set[str]:
     """Return the names of the components that schemas refer to, directly or not."""
     reachable: set[str] = set()
-    waiting = _references(list(schemas))
+    waiting = _list_references(list(schemas))
     while waiting:
         name = waiting.pop()
         if name not in reachable:
             reachable.add(name)
-            waiting += _references(components[name])
+            waiting += _list_references(components[name])
     return reachable

@@ -9,7 +9,13 @@ from codeloop.schema.api.providers import ApiAuth, ProviderDetails, ProviderId, 
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, make_refusal
+from codeloop.server.preview.request import (
+    Handler,
+    PreviewRefused,
+    PreviewRequest,
+    make_answers_decorator,
+    make_refusal,
+)
 from codeloop.server.preview.translate import show_agent, show_command, show_model, show_provider
 
 _NO_ATTEMPTS = (
@@ -17,11 +23,11 @@ _NO_ATTEMPTS = (
 )
 HANDLERS: dict[str, Handler] = {}
 """By operation id."""
-answers = answers_in(HANDLERS)
+answers = make_answers_decorator(HANDLERS)
 
 
 @answers("v2.health.get")
-async def health(_preview: PreviewRequest, _args: NoArguments) -> JSON:
+async def check_health(_preview: PreviewRequest, _args: NoArguments) -> JSON:
     """Return that the server answers."""
     return {"healthy": True}
 
@@ -72,14 +78,14 @@ async def get_provider(preview: PreviewRequest, args: takes.PreviewProviderId) -
     for each in usable.providers:
         if each.id == args.provider_id:
             return show_provider(each)
-    raise _no_provider(args.provider_id)
+    raise _make_provider_not_found(args.provider_id)
 
 
 @answers("v2.integration.list")
 async def list_integrations(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers with the ways to sign in."""
     known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
-    return [_integration(each, known_providers.connected) for each in known_providers.all]
+    return [_show_integration(each, known_providers.connected) for each in known_providers.all]
 
 
 @answers("v2.integration.get")
@@ -88,8 +94,8 @@ async def get_integration(preview: PreviewRequest, args: takes.IntegrationId) ->
     known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
     for each in known_providers.all:
         if each.id == args.integration_id:
-            return _integration(each, known_providers.connected)
-    raise _no_provider(args.integration_id)
+            return _show_integration(each, known_providers.connected)
+    raise _make_provider_not_found(args.integration_id)
 
 
 @answers("v2.integration.connect.key")
@@ -129,7 +135,7 @@ async def complete_attempt(_preview: PreviewRequest, _args: takes.CompleteAttemp
     raise make_refusal(_NO_ATTEMPTS)
 
 
-def _integration(provider: ProviderDetails, connected: list[str]) -> JSON:
+def _show_integration(provider: ProviderDetails, connected: list[str]) -> JSON:
     methods: list[JSON] = [{"type": "key"}]
     if provider.env:
         methods.append({"type": "env", "names": provider.env})
@@ -138,6 +144,6 @@ def _integration(provider: ProviderDetails, connected: list[str]) -> JSON:
     return {"id": provider.id, "name": provider.name, "methods": methods, "connections": connections}
 
 
-def _no_provider(provider_id: str) -> PreviewRefused:
+def _make_provider_not_found(provider_id: str) -> PreviewRefused:
     text = f"Provider not found: {provider_id}"
     return PreviewRefused("ProviderNotFoundError", 404, text, providerID=provider_id)

@@ -6,14 +6,14 @@ from codeloop.schema.operation import AnyOperation, NoArguments, Operation
 from codeloop.schema.wire import JSON, Wire
 from codeloop.server.preview import arguments as takes
 
-Wrap = Literal["located", "data", "plain", "none"]
+AnswerWrap = Literal["located", "data", "plain", "none"]
 """How an answer is wrapped: under `data` with its `location`, under `data` alone, not at all; none: there is no answer.
 
 The contract of version 2 wraps each operation in one of these ways.
 """
 
 _SESSION = "/api/session/{sessionID}"
-_ROWS: tuple[tuple[Wrap, str, Any, str, type[Wire]], ...] = (
+_ROWS: tuple[tuple[AnswerWrap, str, Any, str, type[Wire]], ...] = (
     ("plain", "v2.health.get", "GET", "/api/health", NoArguments),
     ("located", "v2.agent.list", "GET", "/api/agent", NoArguments),
     ("plain", "v2.session.list", "GET", "/api/session", takes.ListPreviewSessions),
@@ -99,11 +99,11 @@ PREVIEW_OPERATIONS: tuple[AnyOperation, ...] = tuple(
     for wrap, name, method, path, arguments in _ROWS
 )
 """Every row of the preview; of two paths that match a request, the first counts."""
-WRAPS: dict[str, Wrap] = {name: wrap for wrap, name, *_ in _ROWS}
+ANSWER_WRAPS: dict[str, AnswerWrap] = {name: wrap for wrap, name, *_ in _ROWS}
 """How the answer of each row is wrapped, by its id."""
-LISTS = frozenset(
+LIST_OPERATIONS = frozenset(
     row.id
     for row in PREVIEW_OPERATIONS
-    if WRAPS[row.id] in {"located", "data"} and (row.id.endswith(".list") or row.id == "v2.session.context")
+    if ANSWER_WRAPS[row.id] in {"located", "data"} and (row.id.endswith(".list") or row.id == "v2.session.context")
 )
 """The ids of the rows whose data is a list."""

@@ -44,7 +44,7 @@ class PreviewRefused(CodeloopError):
         self.data = data
 
 
-def answers_in(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler], Handler]]:
+def make_answers_decorator(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler], Handler]]:
     """Return a decorator factory: `answers(id)` enters a function in the table as the handler of that operation."""
 
     def answers(name: str) -> Callable[[Handler], Handler]:

@@ -12,14 +12,14 @@ from starlette.routing import BaseRoute, Route
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
 from codeloop.schema.operation import AnyOperation, NoArguments
-from codeloop.server.preview.operations import PREVIEW_OPERATIONS, WRAPS, Wrap
+from codeloop.server.preview.operations import ANSWER_WRAPS, PREVIEW_OPERATIONS, AnswerWrap
 from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest
-from codeloop.server.requests import BadArguments, TooLarge, arguments, directory_of
-from codeloop.server.responses import answer, refusal
+from codeloop.server.requests import BadArguments, BodyTooLarge, get_directory, read_arguments
+from codeloop.server.responses import make_error_response, make_response
 
-Run = Callable[[Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]]
+RunOperation = Callable[[Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]]
 _TICKET_OPERATION = "v2.pty.connectToken"
-_TAGS: dict[Kind, tuple[str, int]] = {
+_VERSION_2_ERRORS: dict[Kind, tuple[str, int]] = {
     "BadRequest": ("InvalidRequestError", 400),
     "NotFoundError": ("NotFoundError", 404),
     "SessionBusyError": ("ConflictError", 409),
@@ -28,29 +28,31 @@ _TAGS: dict[Kind, tuple[str, int]] = {
 """Errors that have another name in version 2 -> their tag and HTTP status there."""
 
 
-def preview_routes(app: App, run: Run) -> list[BaseRoute]:
+def make_preview_routes(app: App, run: RunOperation) -> list[BaseRoute]:
     """Return a route for each row of the preview. `run` turns results and errors into responses."""
     return [
         # `{path:path}` of Starlette matches slashes too; OpenAPI has no such form.
-        Route(row.path.replace("{path}", "{path:path}"), _endpoint(app, row, run), methods=[row.method], name=row.id)
+        Route(
+            row.path.replace("{path}", "{path:path}"), _make_endpoint(app, row, run), methods=[row.method], name=row.id
+        )
         for row in PREVIEW_OPERATIONS
     ]
 
 
-def _endpoint(app: App, row: AnyOperation, run: Run) -> Callable[[Request], Awaitable[Response]]:
-    wrap = WRAPS[row.id]
+def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[Request], Awaitable[Response]]:
+    wrap = ANSWER_WRAPS[row.id]
 
     async def work(request: Request) -> Response:
         # As in version 1: a header that browsers send only after a preflight.
         if row.id == _TICKET_OPERATION and request.headers.get("x-opencode-ticket") != "1":
             raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
-        args = await arguments(row, request)
-        preview_request = PreviewRequest(app, app.directory(directory_of(request)))
+        args = await read_arguments(row, request)
+        preview_request = PreviewRequest(app, app.directory(get_directory(request)))
         result = await load_handlers()[row.id](preview_request, args)
-        return result if isinstance(result, Response) else await _wrap(preview_request, wrap, result)
+        return result if isinstance(result, Response) else await _wrap_result(preview_request, wrap, result)
 
     async def endpoint(request: Request) -> Response:
-        return await run(lambda: work(request), _refuse)
+        return await run(lambda: work(request), _make_error_response)
 
     return endpoint
 
@@ -63,41 +65,41 @@ def load_handlers() -> dict[str, Handler]:
     return {**catalog.HANDLERS, **sessions.HANDLERS, **workspace.HANDLERS}
 
 
-async def _wrap(preview_request: PreviewRequest, wrap: Wrap, result: Any) -> Response:
+async def _wrap_result(preview_request: PreviewRequest, wrap: AnswerWrap, result: Any) -> Response:
     match wrap:
         case "none":
-            return answer(None)
+            return make_response(None)
         case "plain":
-            return answer(result)
+            return make_response(result)
         case "data":
-            return answer({"data": result})
+            return make_response({"data": result})
         case "located":
             from codeloop.app.handlers.project.project import get_location
 
             project_location = await get_location(await preview_request.project(), NoArguments())
-            return answer({"location": project_location, "data": result})
+            return make_response({"location": project_location, "data": result})
 
 
-def _refuse(error: Exception) -> Response:
+def _make_error_response(error: Exception) -> Response:
     """Return the response for an error, in the shapes of version 2."""
     match error:
         case PreviewRefused(tag=tag, status=status, data=data):
             return _make_tagged_error(status, tag, str(error), **data)
         case BadArguments(kind=kind):
             return _make_tagged_error(400, "InvalidRequestError", str(error), kind=kind)
-        case TooLarge():
+        case BodyTooLarge():
             return _make_tagged_error(413, "InvalidRequestError", "The body is too large.", kind="Body")
         case SessionNotFound(session_id=session_id):
             return _make_tagged_error(404, "SessionNotFoundError", str(error), sessionID=session_id)
-        case OperationError(kind=kind) if kind in _TAGS:
-            tag, status = _TAGS[kind]
+        case OperationError(kind=kind) if kind in _VERSION_2_ERRORS:
+            tag, status = _VERSION_2_ERRORS[kind]
             return _make_tagged_error(status, tag, str(error))
         case OperationError():
-            return refusal(error)
+            return make_error_response(error)
         case CodeloopError():
             return _make_tagged_error(400, "InvalidRequestError", str(error))
         case _:
-            return refusal(error)
+            return make_error_response(error)
 
 
 def _make_tagged_error(status: int, tag: str, message: str, **more: str) -> Response:

@@ -37,12 +37,18 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import CompactionPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, make_refusal
+from codeloop.server.preview.request import (
+    Handler,
+    PreviewRefused,
+    PreviewRequest,
+    make_answers_decorator,
+    make_refusal,
+)
 from codeloop.server.preview.translate import show_message, show_messages, show_session
 
 _MAX_SESSIONS = 10_000
 """Sessions that are read at most, to filter and sort them here."""
-_POLL_SECONDS = 0.05
+_TURN_POLL_SECONDS = 0.05
 T = TypeVar("T")
 
 
@@ -59,7 +65,7 @@ class _Cursor(msgspec.Struct, frozen=True):
 
 HANDLERS: dict[str, Handler] = {}
 """By operation id."""
-answers = answers_in(HANDLERS)
+answers = make_answers_decorator(HANDLERS)
 
 
 @answers("v2.session.list")
@@ -75,12 +81,12 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
         and (args.search is None or args.search.casefold() in each.title.casefold())
     ]
     matching.sort(key=lambda each: (each.time.created, each.id))
-    page, cursor = _page(matching, [each.id for each in matching], args.limit, args.order, args.cursor)
+    page, cursor = _select_page(matching, [each.id for each in matching], args.limit, args.order, args.cursor)
     return {"data": [show_session(each) for each in page], "cursor": cursor}
 
 
 @answers("v2.session.create")
-async def create(preview: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
+async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
     """Create a session in the given location."""
     if args.location is not None:
         preview = PreviewRequest(preview.app, preview.app.directory(args.location.directory))
@@ -89,7 +95,7 @@ async def create(preview: PreviewRequest, args: takes.CreatePreviewSession) -> J
 
 
 @answers("v2.session.active")
-async def list_active(preview: PreviewRequest, _args: NoArguments) -> JSON:
+async def list_active_sessions(preview: PreviewRequest, _args: NoArguments) -> JSON:
     """Return the sessions in which a turn runs."""
     data: JSON = {}
     for project in preview.app.projects:
@@ -101,7 +107,7 @@ async def list_active(preview: PreviewRequest, _args: NoArguments) -> JSON:
 
 
 @answers("v2.session.get")
-async def get(preview: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
+async def get_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
     """Return a session."""
     return show_session(await preview.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
 
@@ -123,7 +129,7 @@ async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None
 
 
 @answers("v2.session.prompt")
-async def prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
+async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
     """Store a prompt and start a turn, unless `resume` is false."""
     project = await preview.project(args.session_id)
     if args.delivery == "queue" and project.runs.is_running(args.session_id):
@@ -150,7 +156,7 @@ async def prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
 
 
 @answers("v2.session.compact")
-async def compact(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Replace the conversation by a summary, with the session's own model."""
     session = (await preview.project(args.session_id)).store.get_session(args.session_id)
     if session.model is None:
@@ -160,7 +166,7 @@ async def compact(preview: PreviewRequest, args: takes.PreviewSessionId) -> None
 
 
 @answers("v2.session.wait")
-async def wait(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def wait_for_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
     project = await preview.project(args.session_id)
     project.store.get_session(args.session_id)
@@ -168,7 +174,7 @@ async def wait(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     while project.runs.is_running(args.session_id):
         if time.monotonic() > end:
             raise PreviewRefused("ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait")
-        await asyncio.sleep(_POLL_SECONDS)
+        await asyncio.sleep(_TURN_POLL_SECONDS)
 
 
 @answers("v2.session.revert.stage")
@@ -178,7 +184,7 @@ async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON
         raise make_refusal("Messages are reverted together with the files. Leave `files` out.")
     project = await preview.project(args.session_id)
     if project.store.read_conversation(args.session_id).find_entry(args.message_id) is None:
-        raise _no_message(args.session_id, args.message_id)
+        raise _make_message_not_found(args.session_id, args.message_id)
     session = await preview.call(
         operation.SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
     )
@@ -223,7 +229,7 @@ async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) 
 
 
 @answers("v2.session.interrupt")
-async def interrupt(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
+async def interrupt_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """End the turn that runs, if one does."""
     (await preview.project(args.session_id)).store.get_session(args.session_id)
     await preview.call(operation.ABORT, SessionId(session_id=args.session_id))
@@ -233,7 +239,7 @@ async def interrupt(preview: PreviewRequest, args: takes.PreviewSessionId) -> No
 async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
     messages = show_messages(await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
-    page, cursor = _page(messages, [each["id"] for each in messages], args.limit, args.order, args.cursor)
+    page, cursor = _select_page(messages, [each["id"] for each in messages], args.limit, args.order, args.cursor)
     return {"data": list(page), "cursor": cursor}
 
 
@@ -245,9 +251,9 @@ async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> 
     try:
         data = show_message(await preview.call(operation.MESSAGE_GET, message_id))
     except OperationError as error:
-        raise _no_message(args.session_id, args.message_id) from error
+        raise _make_message_not_found(args.session_id, args.message_id) from error
     if data is None:
-        raise _no_message(args.session_id, args.message_id)
+        raise _make_message_not_found(args.session_id, args.message_id)
     return data
 
 
@@ -256,12 +262,14 @@ def _guess_mime(file: takes.PromptFile) -> str:
     return mimetypes.guess_type(file.uri)[0] or mimetypes.guess_type(file.name or "")[0] or "text/plain"
 
 
-def _no_message(session_id: str, message_id: str) -> PreviewRefused:
+def _make_message_not_found(session_id: str, message_id: str) -> PreviewRefused:
     text = f"Message not found: {message_id}"
     return PreviewRefused("MessageNotFoundError", 404, text, sessionID=session_id, messageID=message_id)
 
 
-def _page(items: Sequence[T], ids: list[str], limit: int, order: str, text: str | None) -> tuple[Sequence[T], Any]:
+def _select_page(
+    items: Sequence[T], ids: list[str], limit: int, order: str, text: str | None
+) -> tuple[Sequence[T], Any]:
     """Return a page of items, and the cursors of the pages before and after it.
 
     `items`: oldest first, with their `ids`. `text`: the cursor that was sent. Raises PreviewRefused.

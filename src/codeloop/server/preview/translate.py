@@ -41,7 +41,7 @@ def show_session(session: Session) -> JSON:
         agent=session.agent,
         model=None if session.model is None else msgspec.to_builtins(session.model),
         cost=session.cost or 0,
-        tokens=_tokens(session.tokens or NO_TOKENS),
+        tokens=_show_tokens(session.tokens or NO_TOKENS),
         time=_without_none(**time),
         title=session.title,
         location={"directory": session.directory},
@@ -74,13 +74,13 @@ def _show_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
     if not visible_texts and texts:
         text = "\n".join(part.text for part in texts)
         return {"id": info.id, "type": "synthetic", "sessionID": info.session_id, "text": text, "time": time}
-    files = [_file(part) for part in parts if isinstance(part, FilePart)]
+    files = [_show_file(part) for part in parts if isinstance(part, FilePart)]
     agents = [{"name": part.name} for part in parts if isinstance(part, AgentPart)]
     row = {"id": info.id, "type": "user", "text": "\n".join(visible_texts), "time": time}
     return _without_none(**row, files=files or None, agents=agents or None)
 
 
-def _file(part: FilePart) -> JSON:
+def _show_file(part: FilePart) -> JSON:
     return _without_none(uri=part.url, mime=part.mime, name=part.filename)
 
 
@@ -99,7 +99,7 @@ def _show_answer(info: AssistantMessage, parts: Iterable[Part]) -> JSON:
         snapshot=snapshot or None,
         finish=info.finish,
         cost=info.cost,
-        tokens=_tokens(info.tokens),
+        tokens=_show_tokens(info.tokens),
         error=error,
         time=_without_none(created=info.time.created, completed=info.time.completed),
     )
@@ -118,7 +118,7 @@ def _show_content(part: Part) -> JSON | None:
                 "id": part.call_id,
                 "name": part.tool,
                 "state": _show_state(part.state),
-                "time": _tool_time(part.state),
+                "time": _show_tool_time(part.state),
             }
         case _:
             return None
@@ -133,7 +133,7 @@ def _show_state(state: ToolState) -> JSON:
         case ToolStateCompleted():
             content = [{"type": "text", "text": state.output}]
             row = {"status": "completed", "input": state.input, "structured": state.metadata, "content": content}
-            files = [_file(each) for each in state.attachments or ()]
+            files = [_show_file(each) for each in state.attachments or ()]
             return _without_none(**row, attachments=files or None)
         case ToolStateError():
             error = {"type": "unknown", "message": state.error}
@@ -141,7 +141,7 @@ def _show_state(state: ToolState) -> JSON:
             return {"status": "error", "input": state.input, "structured": structured, "content": [], "error": error}
 
 
-def _tool_time(state: ToolState) -> JSON:
+def _show_tool_time(state: ToolState) -> JSON:
     match state:
         case ToolStatePending():
             return {"created": 0}  # version 1 has no time before a tool starts, and version 2 needs one
@@ -194,7 +194,7 @@ def show_model(model: Model) -> JSON:
         providerID=model.provider_id,
         family=model.family,
         name=model.name,
-        api={"id": model.api.id, **_api(model)},
+        api={"id": model.api.id, **_show_api(model)},
         capabilities={
             "tools": capabilities.toolcall,
             "input": [kind for kind in kinds if getattr(capabilities.input, kind)],
@@ -219,7 +219,7 @@ def _parse_release(date: str) -> int:
         return 0
 
 
-def _api(model: Model) -> JSON:
+def _show_api(model: Model) -> JSON:
     return _without_none(type="aisdk", package=model.api.npm, url=model.api.url or None)
 
 
@@ -227,7 +227,7 @@ def show_provider(provider: ProviderDetails) -> JSON:
     """Return a provider in version 2's form, without the headers and the body of its requests: they may hold keys."""
     # Version 1 has the API with each model, version 2 with the provider.
     first = next(iter(provider.models.values()), None)
-    api: JSON = {"type": "native", "settings": {}} if first is None else _api(first)
+    api: JSON = {"type": "native", "settings": {}} if first is None else _show_api(first)
     request: JSON = {"headers": {}, "body": {}}
     return {"id": provider.id, "integrationID": provider.id, "name": provider.name, "api": api, "request": request}
 
@@ -246,7 +246,7 @@ def show_permission(request: PermissionRequest) -> JSON:
     )
 
 
-def _tokens(tokens: Tokens) -> JSON:
+def _show_tokens(tokens: Tokens) -> JSON:
     cache = {"read": tokens.cache.read, "write": tokens.cache.write}
     return {"input": tokens.input, "output": tokens.output, "reasoning": tokens.reasoning, "cache": cache}
 

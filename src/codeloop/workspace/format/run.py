@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codeloop.schema.bounds.language import FORMAT_FILE
+from codeloop.schema.bounds.language_tools import FORMAT_FILE
 from codeloop.schema.limits import FILE_EDIT
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file

@@ -19,7 +19,7 @@ from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.lsp.servers.choice import ServerChoice
-from codeloop.schema.bounds.language import LSP_INSTALL
+from codeloop.schema.bounds.language_tools import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES, OUTLINED_FILE, READ_OUTLINE_LINES
+from codeloop.schema.bounds.outlines import OUTLINE_BYTES, OUTLINE_FILES, OUTLINED_FILE, READ_OUTLINE_LINES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.search.grep_lines import share_fairly

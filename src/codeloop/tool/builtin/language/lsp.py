@@ -27,7 +27,7 @@ from codeloop.lsp.symbols import (
     find_workspace_symbols,
     make_position_params,
 )
-from codeloop.schema.bounds.language import (
+from codeloop.schema.bounds.language_tools import (
     LSP_DEFINITION_LINES,
     LSP_DIAGNOSTICS_TIME,
     LSP_FILE_BYTES,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.schema.bounds.reading import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
+from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode

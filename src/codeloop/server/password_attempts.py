@@ -10,7 +10,7 @@ from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER
 
 
 @dataclass(slots=True)
-class _Tries:
+class _AddressAttempts:
     """The wrong passwords of one address: recent ones, and those whose answers are being delayed.
 
     `last`: when the last one came, in seconds of the monotonic clock.
@@ -21,11 +21,11 @@ class _Tries:
     last: float = 0.0
 
 
-class Attempts:
+class PasswordAttempts:
     """The recent wrong passwords, counted by address."""
 
     def __init__(self) -> None:
-        self._tries: OrderedDict[str, _Tries] = OrderedDict()
+        self._tries: OrderedDict[str, _AddressAttempts] = OrderedDict()
         self._is_over = asyncio.Event()
 
     def is_full(self, address: str) -> bool:
@@ -52,10 +52,12 @@ class Attempts:
         """End all delays."""
         self._is_over.set()
 
-    def _recent(self, address: str) -> _Tries:
+    def _recent(self, address: str) -> _AddressAttempts:
         """Count one more wrong password of an address, and return its record."""
         now = time.monotonic()
-        tries = self._tries.pop(address, None) or _Tries()  # taken out and put back: the last of the dict is the newest
+        tries = (
+            self._tries.pop(address, None) or _AddressAttempts()
+        )  # taken out and put back: the last of the dict is the newest
         if now - tries.last > SERVER_FORGET.seconds and not tries.waiting:
             tries.count = 0
         tries.count += 1
