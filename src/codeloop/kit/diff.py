@@ -10,10 +10,14 @@ from msgspec import Struct
 
 Edit = tuple[str, int, int, int, int]
 _CONTEXT_LINES = 3
-_MAX_GAP_LINES = 2  # unchanged lines between two changes that are named as one range
-_MAX_RANGES = 20  # ranges in a description; further ones are counted
-_MIN_LOST_LINES = 20  # that a text has to lose for their number to be reported: it shows unintended removals
-_MAX_COMPARISONS = 300_000  # of lines; the part that is left then is shown as one replacement
+# Changes with at most so many unchanged lines between them are named as one range.
+_MAX_GAP_LINES = 2
+# Further ranges of a description are only counted.
+_MAX_RANGES = 20
+# A text that loses fewer lines is not reported: the number is to show unintended removals.
+_MIN_LOST_LINES = 20
+# After so many comparisons of lines, the rest of the text is shown as one replacement.
+_MAX_COMPARISONS = 300_000
 
 
 class Diff(Struct, frozen=True):

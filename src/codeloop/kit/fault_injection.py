@@ -22,7 +22,7 @@ POINT_DESCRIPTIONS = {
     "prompt.store": "before a prompt is stored",
     "store.begin": "before a transaction begins",
     "store.outbox": "inside a transaction: the state of an event is in, its row in the outbox not yet",
-    "store.commit": "a transaction is stored, nobody has heard of it",
+    "store.commit": "a transaction is stored, its followers have not been told",
     "step.start": "an answer's header is stored, the request not sent",
     "step.delta": "a piece of text or reasoning has come",
     "step.call_ready": "a call's arguments are complete, the call has not started",
@@ -50,7 +50,7 @@ POINT_DESCRIPTIONS = {
     "move.unpacked": "the files of a moved session are in a work tree, the session is not stored there",
     "snapshot": "before the work tree is looked through for a snapshot",
 }
-"""Every point by name, and where it is."""
+"""Every point by name, and the state of the program there."""
 INTERRUPTIBLE_DELAY_SECONDS = 30.0
 """A `delay` at a point where the program can be interrupted; Ctrl-C ends it at once."""
 BLOCKING_DELAY_SECONDS = 0.1

@@ -1,4 +1,4 @@
-"""Identifies processes on this machine, and finds programs on the PATH safely.
+"""Finds and identifies processes on this machine, and finds programs on the PATH safely.
 
 A process is identified by its id and its start time, since ids are reused. `find_program` passes over the folders that
 commands of the agent can write to, so that no project can plant a program that codeloop would run.

@@ -1,4 +1,4 @@
-"""Makes two-word names that distinguish sessions."""
+"""Makes two-word names (`brave-otter`) for sessions and work trees."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Helpers for our own small files: private folders, bounded non-blocking reads, atomic writes, locks."""
+"""Files of codeloop's own: private folders, bounded reads that never block, atomic writes, locks, removal of trees."""
 
 import errno
 import fcntl
@@ -9,10 +9,12 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK, opening a pipe waits for a writer
+# Without O_NONBLOCK, opening a pipe waits for a writer.
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_POLL_SECONDS = 0.02
-_CHUNK_BYTES = 1024 * 1024  # os.read allocates its buffer before it reads
+# os.read allocates its buffer before it reads, so a bound of gigabytes must not be passed to it.
+_CHUNK_BYTES = 1024 * 1024
 FileState = tuple[int, int, int] | None
 """Inode, ns of the last change, bytes; None: there is no such file."""
 CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 MAX_SUGGESTIONS = 3
 MAX_NAME_LENGTH = 1_000
-"""Characters; a longer name is no misspelling, and comparing it takes long."""
+"""In characters; a longer name is no misspelling, and comparing it takes long."""
 MIN_PART_LENGTH = 4
 """Characters; a shorter name is part of too many others by chance."""
 

@@ -1,4 +1,4 @@
-"""Session, Message and what belongs to them, in the form of section 3 of the contract."""
+"""Sessions and messages, as they are stored and sent. The parts of a message are in `part.py`."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Parts: what a message consists of, as sent and stored."""
+"""The parts of a message (text, reasoning, files, tool calls, steps), as they are stored and sent."""
 
 from typing import Any
 
@@ -141,7 +141,8 @@ def remove_model_notes(output: str, metadata: JSON) -> str:
     if isinstance(notes, str):
         before, _, after = output.rpartition(notes) if notes else (output, "", "")
         return before + after
-    # Sessions that older versions stored tell the notes by this mark only; of no other tool an output is cut there.
+    # Older versions stored no key: only this separator marks their notes. Only commands have them, so other tools'
+    # outputs are never cut there.
     is_old = "exit" in metadata or "interrupted" in metadata
     return output.rsplit(SHELL_NOTES_SEPARATOR, 1)[0] if is_old else output
 

@@ -18,7 +18,7 @@ PROFILE_DESCRIPTIONS: dict[Profile, str] = {
     "plan": "reads and plans; changes nothing",
     "yolo": "does everything without asking",
 }
-"""What each does, for user interfaces."""
+"""The description of each profile, for user interfaces."""
 PROFILE_KEY = "profile"
 """The metadata key of the profile that was chosen for a session."""
 Trait = Literal["read-only", "sandboxed"]

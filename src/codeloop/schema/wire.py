@@ -10,7 +10,8 @@ replace = msgspec.structs.replace
 JSON = dict[str, Any]
 """A JSON object whose shape belongs to somebody else (tool input, metadata)."""
 
-_MAX_INTEGER = 2**53 - 1  # what every client's numbers hold
+# Clients in JavaScript hold numbers as floats, which are exact for integers up to here.
+_MAX_INTEGER = 2**53 - 1
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=_MAX_INTEGER)]
 """How many of something to return."""

@@ -67,7 +67,8 @@ def make_application(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_di
         *pages,
     ]
     site_app = Starlette(routes=served_routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method})
-    site_app.router.redirect_slashes = False  # a path with a slash at its end is another path, and unknown
+    # By the contract, a path with a slash at its end is another path, and unknown.
+    site_app.router.redirect_slashes = False
     return site_app
 
 

@@ -1,4 +1,7 @@
-"""The guard before every route: checks who may send a request, before its body is read."""
+"""The guard before every route: checks the Host, Origin and credential of a request before its body is read.
+
+`server.py` wraps the application in it. docs/security.md has the attacks that it is for.
+"""
 
 import base64
 import binascii
@@ -28,9 +31,9 @@ log = logging.getLogger("codeloop.server")
 
 ALLOWED_METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
 PREFLIGHT_SECONDS = "86400"
-"""How long a browser may reuse the answer to a preflight request: a day."""
+"""The seconds for which a browser may reuse the answer to a preflight request: a day."""
 RETRY_SECONDS = "2"
-"""When a client with too many wrong passwords may try again: after the longest delay, `SERVER_DELAY`."""
+"""The seconds after which a client with too many wrong passwords may try again: the longest delay, `SERVER_DELAY`."""
 BASIC_CHALLENGE = 'Basic realm="Secure Area"'
 SESSION_KEY_HEADER = b"x-codeloop-key"
 """The request header that holds the key of a browser's session."""

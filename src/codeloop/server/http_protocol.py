@@ -1,4 +1,7 @@
-"""uvicorn's HTTP protocol with further limits: the size of a request's head, and its duration."""
+"""uvicorn's HTTP protocol with further limits on the size and duration of a request, and on slow readers.
+
+It overrides undocumented methods of uvicorn: docs/decisions/0028. Nothing else in the package does.
+"""
 
 import asyncio
 from http import HTTPStatus

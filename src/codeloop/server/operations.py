@@ -1,4 +1,4 @@
-"""The table of all operations of a server, and of those whose answer is not JSON."""
+"""All operations that a server answers: the tables of the schema, and the preview. Routes and the document use it."""
 
 from codeloop.schema.operation import OPERATIONS, AnyOperation
 from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW

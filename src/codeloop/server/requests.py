@@ -1,4 +1,4 @@
-"""Parses requests into operations' arguments; an error names the wrong field."""
+"""Parses HTTP requests into the arguments of operations; an error names the wrong field."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from codeloop.schema.wire import Wire
 COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
 """Query parameters of every route: they choose the project, and are arguments only if an operation has such a field."""
 
-# What msgspec writes in its messages, which the contract words otherwise.
+# The contract words msgspec's messages in another way, so they are taken apart here.
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _PATH_SUFFIX = re.compile(r" - at `\$([^`]*)`$")
 _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -24,6 +24,7 @@ _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 def _parse_number(text: str) -> float:
     """Parse a number with a point or an exponent; some clients write an integer as 1.0. Raises ValueError."""
     value = float(text)
+    # Python reads 1e999 as infinity, which no JSON can hold.
     if math.isinf(value):
         raise ValueError(f"{text} is too large")
     # From 2**53 on a float can't hold every integer, so what the client meant is no longer certain.

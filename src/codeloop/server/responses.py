@@ -1,4 +1,4 @@
-"""Converts operations' results and errors to responses in the contract's shapes."""
+"""Converts the results and errors of operations to HTTP responses in the contract's shapes."""
 
 import logging
 import re

@@ -1,1 +1,1 @@
-"""Further limits, a module for each room that few runs import; see `limits.py`."""
+"""Limits of parts that a short run does not load, a module for each part; the others are in `schema/limits.py`."""

@@ -1,4 +1,4 @@
-"""Limits of formatters, file watching and language servers."""
+"""Limits of formatters (`FORMAT_*`), of watching files (`WATCH_*`) and of language servers (`LSP_*`)."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""Limits of outlines and searches."""
+"""Limits of outlines of files, of the grammars that make them, and of the lines that a search shows."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""Cursors of event streams: the `id:` of events, which a client sends to resume."""
+"""Cursors of event streams: the `id:` of an event, which a client sends back to resume after it."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from codeloop.schema.bounds.server import SERVER_POSITION
 _SEQ_PATTERN = re.compile(r"[0-9]{1,18}")
 _SEQ_AT_PROJECT_PATTERN = re.compile(r"([0-9]{1,18})@([0-9A-Za-z_][0-9A-Za-z_.-]{0,99})")
 START_CURSOR = "0"
-"""The position before every event."""
+"""The cursor of the position before the first event."""
 
 Position = dict[str, int]
 """Project id -> the sequence number of the last event that a client has seen."""

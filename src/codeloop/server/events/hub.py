@@ -1,4 +1,4 @@
-"""The hub: follows every open store once, and passes each event, serialised once, to all readers."""
+"""The hub of the event streams: follows each open store once, and passes each event, encoded once, to all readers."""
 
 import asyncio
 import logging

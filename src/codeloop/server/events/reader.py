@@ -1,4 +1,4 @@
-"""A reader: the stream of one client, and the queue of what is to be written to it."""
+"""The reader of an event stream: what one client follows, and the queue of frames to write to it."""
 
 import asyncio
 from collections import deque
@@ -22,7 +22,7 @@ class StreamReader:
         self.project = project
         self._beat = beat
         self.at: Position = {}
-        """The last events that it has been sent, up to when it becomes live."""
+        """The last events that the client was sent; no longer kept up to date once the reader is live."""
         self.is_live = False
         self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._frames: deque[bytes] = deque()

@@ -1,4 +1,4 @@
-"""The error responses of the OpenAPI document."""
+"""The error responses of the OpenAPI document: schemas of the errors, and which of them an operation may answer."""
 
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.server.openapi.schemas import Schema, make_component_reference

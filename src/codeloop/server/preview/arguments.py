@@ -1,4 +1,4 @@
-"""What the operations of the preview take."""
+"""The arguments of the preview's operations (`/api/*`), a struct each. Its docstrings are in the OpenAPI document."""
 
 from typing import Any, Literal
 

@@ -106,4 +106,4 @@ LIST_OPERATIONS = frozenset(
     for row in PREVIEW_OPERATIONS
     if ANSWER_WRAPS[row.id] in {"located", "data"} and (row.id.endswith(".list") or row.id == "v2.session.context")
 )
-"""The ids of the rows whose data is a list."""
+"""The ids of the rows whose answer holds a list under `data`; the document describes them as arrays."""
