@@ -18,7 +18,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
-from codeloop.server import rate_limit
+from codeloop.server import password_attempts
 from codeloop.server.application import make_application
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import parse_origin
@@ -213,7 +213,7 @@ async def test_wrong_passwords_wait_ever_longer_and_the_right_one_never(
         for _ in range(2):
             assert await status(it, basic("a wrong guess")) == 401
         assert time.monotonic() - begun > 0.25
-        monkeypatch.setattr(rate_limit, "SERVER_DELAY", replace(SERVER_DELAY, value=3_600_000))
+        monkeypatch.setattr(password_attempts, "SERVER_DELAY", replace(SERVER_DELAY, value=3_600_000))
         flood = [asyncio.create_task(status(it, basic("a wrong guess"))) for _ in range(SERVER_DELAYED.value * 3)]
         await until(lambda: sum(task.done() for task in flood) == SERVER_DELAYED.value * 2)
         assert await status(it, basic()) == 200
