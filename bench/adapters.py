@@ -15,7 +15,7 @@ from bench.subject import Place
 from codeloop.model.protocols.anthropic.response import AnthropicReader
 from codeloop.model.protocols.bedrock.event_stream import EventStreamParser
 from codeloop.model.protocols.bedrock.response import BedrockReader
-from codeloop.model.protocols.chat_completions.response import OpenAIReader
+from codeloop.model.protocols.chat_completions.response import ChatCompletionsReader
 from codeloop.model.protocols.google.response import GoogleReader
 from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.protocols.responses.response import ResponsesReader
@@ -30,7 +30,7 @@ DELTAS = 20_000
 LONGEST = 1 << 24
 """Bytes of an event."""
 READERS: dict[str, type[ResponseReader]] = {
-    "chat": OpenAIReader,
+    "chat": ChatCompletionsReader,
     "responses": ResponsesReader,
     "anthropic": AnthropicReader,
     "google": GoogleReader,

@@ -1,4 +1,4 @@
-"""Models under test, for the tests in this folder."""
+"""Models of several protocols behind a test server, for the tests in this folder."""
 
 from tests.support.models import anthropic, asking, no_proxies, openai, responses
 

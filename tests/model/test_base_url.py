@@ -1,4 +1,4 @@
-"""Origins: what counts as the same place, and what is refused because two readers could differ."""
+"""Tests of origins: which URLs have the same one, and which are refused since programs read them differently."""
 
 import pytest
 from hypothesis import given

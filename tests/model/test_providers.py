@@ -1,4 +1,4 @@
-"""The provider table: what counts as usable, where a key goes, which model is taken, and what errors say."""
+"""Tests of the provider table: usable providers, where keys are sent, the default model, and error messages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is tried again, after what wait, how often, and when never."""
+"""Tests of retries: which failures are repeated, after which wait, and how often."""
 
 import time
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""What services are told of an answer's schema: natively as far as they can keep to it, else by a tool."""
+"""Tests of request fields for an answer of a schema: the service's own format, else a forced tool call."""
 
 from pathlib import Path
 from typing import Any

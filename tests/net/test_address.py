@@ -1,4 +1,4 @@
-"""Which addresses belong to the public internet."""
+"""Tests of which addresses are public."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Deadlines, connections that are kept, closing at once, proxies."""
+"""Tests of the HTTP client: deadlines, kept connections, closing at once, proxies."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""One test of what this machine is, for everything that trusts it more than others."""
+"""Tests of which hosts are this machine, which is trusted more than others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bodies in chunks, and answers that are no HTTP."""
+"""Tests of chunked bodies, and of answers that are no HTTP."""
 
 import asyncio
 from typing import Any

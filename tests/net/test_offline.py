@@ -1,4 +1,4 @@
-"""Offline mode: which hosts are reached, and that nothing is sent to others."""
+"""Tests of offline mode: which hosts are reachable, and that nothing is sent to others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which proxy the environment names for a host."""
+"""Tests of the environment's proxy for a host."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Server-sent events, however the network splits them."""
+"""Tests of server-sent events, however the network splits them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Whom TLS trusts, and the certificate that services see of codeloop, against real TLS servers."""
+"""Tests of trusted authorities and client certificates, against real TLS servers."""
 
 import asyncio
 import shutil
@@ -22,6 +22,9 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 @pytest.fixture(autouse=True)
 def fresh_contexts() -> Iterator[None]:
+    # Before the test too: an earlier one in this process may have made contexts from its own environment.
+    load_tls_context.cache_clear()
+    load_service_tls_context.cache_clear()
     yield
     load_tls_context.cache_clear()
     load_service_tls_context.cache_clear()

@@ -20,8 +20,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
-from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
-from codeloop.model.protocols.responses.adapter import OpenAIResponses
+from codeloop.model.protocols.chat_completions.adapter import ChatCompletionsModel
+from codeloop.model.protocols.responses.adapter import ResponsesModel
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, COMPATIBLE_QUIRKS, OPENAI_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from tests.support.provider import ModelServer
@@ -83,13 +83,15 @@ def asking() -> Ask:
 
 
 @pytest.fixture
-async def openai() -> AsyncGenerator[Callable[..., OpenAIChat], None]:
+async def openai() -> AsyncGenerator[Callable[..., ChatCompletionsModel], None]:
     """Make models that speak chat completions; their connections are dropped at the end."""
-    made: list[OpenAIChat] = []
+    made: list[ChatCompletionsModel] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = COMPATIBLE_QUIRKS, **deadlines: Any) -> OpenAIChat:
+    def make(
+        server: ModelServer | str, *, quirks: Quirks = COMPATIBLE_QUIRKS, **deadlines: Any
+    ) -> ChatCompletionsModel:
         info = deadlines.pop("info", ModelInfo(provider_id="acme", id="m1", name="M1"))
-        made.append(OpenAIChat(info, endpoint(server, **deadlines), quirks))
+        made.append(ChatCompletionsModel(info, endpoint(server, **deadlines), quirks))
         return made[-1]
 
     yield make
@@ -98,13 +100,13 @@ async def openai() -> AsyncGenerator[Callable[..., OpenAIChat], None]:
 
 
 @pytest.fixture
-async def responses() -> AsyncGenerator[Callable[..., OpenAIResponses], None]:
+async def responses() -> AsyncGenerator[Callable[..., ResponsesModel], None]:
     """Make models that speak Responses; their connections are dropped at the end."""
-    made: list[OpenAIResponses] = []
+    made: list[ResponsesModel] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = OPENAI_QUIRKS, **deadlines: Any) -> OpenAIResponses:
+    def make(server: ModelServer | str, *, quirks: Quirks = OPENAI_QUIRKS, **deadlines: Any) -> ResponsesModel:
         info = deadlines.pop("info", ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True))
-        made.append(OpenAIResponses(info, endpoint(server, **deadlines), quirks))
+        made.append(ResponsesModel(info, endpoint(server, **deadlines), quirks))
         return made[-1]
 
     yield make

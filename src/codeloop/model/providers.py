@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from codeloop.model.wire.endpoint import Endpoint
 
 ADAPTERS: dict[WireProtocol, str] = {
-    "openai-chat": "model.protocols.chat_completions.adapter:OpenAIChat",
-    "openai-responses": "model.protocols.responses.adapter:OpenAIResponses",
+    "openai-chat": "model.protocols.chat_completions.adapter:ChatCompletionsModel",
+    "openai-responses": "model.protocols.responses.adapter:ResponsesModel",
     "anthropic-messages": "model.protocols.anthropic.adapter:AnthropicMessages",
     "anthropic-vertex": "model.protocols.anthropic.adapter:VertexMessages",
     "google-generate-content": "model.protocols.google.adapter:GoogleGenerateContent",

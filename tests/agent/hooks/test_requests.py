@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, UserModelMessage
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
-from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
+from codeloop.model.protocols.chat_completions.adapter import ChatCompletionsModel
 from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.wire.endpoint import Endpoint
@@ -63,7 +63,7 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
         assert handler.given("chat.params")[0]["model"]["id"] == it.model.info.id
 
 
-@pytest.mark.parametrize("kind", [OpenAIChat, AnthropicMessages])
+@pytest.mark.parametrize("kind", [ChatCompletionsModel, AnthropicMessages])
 async def test_headers_reach_the_service_at_each_try_and_frame_no_request(tmp_path: Path, kind: Any) -> None:
     headers = {"X-Trace": "1", "Host": "evil.example", "Content-Length": "3"}
     handler = RecordingHandler({"chat.headers": lambda _given, _output: {"headers": headers}})

@@ -1,4 +1,4 @@
-"""The catalog file: what is packed comes back, only what is used is decoded, a broken file is passed over."""
+"""Tests of the catalog file: packing and reading, decoding of used parts only, broken files."""
 
 import subprocess
 import sys

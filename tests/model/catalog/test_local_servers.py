@@ -1,4 +1,4 @@
-"""Local servers: those that answer are found, all others cost at most the deadline."""
+"""Tests of discovering local servers: those that answer are found, all others cost at most the deadline."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a request costs: by the prices of the catalog and of the configuration, by the services' own examples."""
+"""Tests of prices: the costs of requests by catalog and configuration, checked with the services' own examples."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The catalog is fetched at most once a day, checked, stored whole, and never decides where a key goes."""
+"""Tests of fetching the catalog: at most once a day, checked, stored whole; it never decides where a key is sent."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which protocol serves a model, and where: rows of the catalog's `npm` names, and what a configuration says."""
+"""Tests of the protocol and address that serve a model, by the catalog's `npm` names and the configuration."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The variants of a model: which ones each kind of model has, and what the configuration makes of them."""
+"""Tests of variants: the default ones of each kind of model, and those of the configuration."""
 
 from typing import Any
 

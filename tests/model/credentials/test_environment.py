@@ -1,4 +1,4 @@
-"""A child's environment holds no provider's key, whatever the variable that holds it is called."""
+"""Tests of a child's environment: it contains no key of a provider, whatever the name of the variable."""
 
 from hypothesis import given
 from hypothesis import strategies as st

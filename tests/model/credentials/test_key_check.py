@@ -1,4 +1,4 @@
-"""Whether a service takes a key, by its list of models: what it says, and what that proves."""
+"""Tests of checking a key by the service's list of models."""
 
 import json
 

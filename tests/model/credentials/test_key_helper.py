@@ -1,4 +1,4 @@
-"""A key that a program prints: with which headers it goes, how long it is used, and what is said when there is none."""
+"""Tests of `apiKeyHelper`: the headers of the key, how long it is used, and errors of the program."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Credentials: bound to their origin, private, never half-written, never shown."""
+"""Tests of the credentials file: keys are bound to their origin, private, never half-written, never shown."""
 
 import os
 import stat

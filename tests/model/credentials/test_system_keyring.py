@@ -1,4 +1,4 @@
-"""Keys in the keyring of the system: where they go, when they are read, and what is said when they can't be."""
+"""Tests of keys in the system's keyring: storing, reading, removing, and errors of backends."""
 
 import asyncio
 from collections.abc import Callable, Generator

@@ -1,4 +1,4 @@
-"""A local server that lets its clients decide gives a model the context that it needs, once and visibly."""
+"""Tests of increasing a model's context at a local server, once and visibly."""
 
 import asyncio
 from collections.abc import AsyncGenerator

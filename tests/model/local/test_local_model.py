@@ -1,4 +1,4 @@
-"""Servers on this machine: the context that they have given a model, and what does not fit in it."""
+"""Tests of the context length of local servers, and of requests that do not fit in it."""
 
 import asyncio
 import json

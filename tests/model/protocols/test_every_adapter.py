@@ -1,4 +1,4 @@
-"""What every adapter has to do, against a server that refuses what the real service refuses."""
+"""Tests of every adapter, against a server that refuses what the real service refuses."""
 
 import asyncio
 import base64

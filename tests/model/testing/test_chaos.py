@@ -1,4 +1,4 @@
-"""Chaos: every fault really comes, the same seed makes the same faults, and a retry loses no answer."""
+"""Tests of chaos: every fault occurs, the same seed makes the same faults, and a retry loses no answer."""
 
 import time
 

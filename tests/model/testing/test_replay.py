@@ -1,4 +1,4 @@
-"""Recordings: what was recorded in one place is played in another, and a difference is told, not guessed over."""
+"""Tests of recordings: they can be played in another folder, and a difference ends the replay with an error."""
 
 from pathlib import Path
 

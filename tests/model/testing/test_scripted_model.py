@@ -1,4 +1,4 @@
-"""Scripts: answers given as data become the events that a service would have caused."""
+"""Tests of scripts: answers given as data become the events that a service would have caused."""
 
 import asyncio
 import time

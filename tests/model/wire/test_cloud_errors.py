@@ -1,4 +1,4 @@
-"""What Google, Amazon and Anthropic say when something is wrong, and what a user reads of it. The bodies are theirs."""
+"""Tests of the messages for errors of Google, Amazon and Anthropic, with bodies of the real services."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tools of ours and of others, as each service is told them, against the rules by which it refuses a whole request."""
+"""Tests of tool schemas in all protocols, against the rules by which services refuse a whole request."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What services say of a full context, an empty account and an unknown model is told apart."""
+"""Tests of the patterns that tell a full context, an empty account and an unknown model apart."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Each of the models that are used most is asked as the table of docs/models.md says, by a server that is strict."""
+"""Tests that the most used models are asked as docs/models.md says, by a strict server."""
 
 import json
 from typing import Any

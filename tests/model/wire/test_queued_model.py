@@ -1,4 +1,4 @@
-"""How many requests of a provider are on their way at a time."""
+"""Tests of the limit of a provider's concurrent requests."""
 
 import asyncio
 from collections.abc import AsyncGenerator

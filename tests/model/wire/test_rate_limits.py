@@ -1,4 +1,4 @@
-"""A service that says that nothing is left is not asked before there is more."""
+"""Tests of rate limits: a service that reports an exhausted one is not asked before it resets."""
 
 import time
 from datetime import UTC, datetime

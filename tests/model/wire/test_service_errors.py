@@ -1,4 +1,4 @@
-"""What a person is told when the service refuses, fails or cannot be reached; and that no key is ever in it."""
+"""Tests of the messages for refusals, failures and unreachable services; none of them contains a key."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Tool schemas as each vendor takes them."""
+"""Tests of tool schemas in the forms that vendors accept."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where Amazon's keys come from, against local servers that are as strict as its own."""
+"""Tests of the sources of Amazon's keys, against local servers that are as strict as Amazon's."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Signatures, against those that botocore makes of the same requests."""
+"""Tests of signatures, against those that botocore makes of the same requests."""
 
 import json
 from pathlib import Path

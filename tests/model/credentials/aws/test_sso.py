@@ -1,4 +1,4 @@
-"""A sign-in by `aws sso login`: its keys, and its renewal, which happens once among all processes."""
+"""Tests of `aws sso login`: the keys of a sign-in, and its renewal, which happens once among all processes."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Google's access tokens, against local servers that check the signature and each field."""
+"""Tests of Google's access tokens, against local servers that check the signature and each field."""
 
 import base64
 import json

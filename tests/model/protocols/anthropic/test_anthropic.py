@@ -1,4 +1,4 @@
-"""Anthropic's messages over a real socket: what is sent, byte for byte, and what comes of every answer."""
+"""Tests of Anthropic's messages over a real socket: requests byte for byte, and the events of every kind of answer."""
 
 import json
 from typing import Any

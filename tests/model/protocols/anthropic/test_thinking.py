@@ -1,4 +1,4 @@
-"""Thinking that goes back, or has to be left out; and models that take an effort in the place of a budget."""
+"""Tests of thinking that is sent back or left out, and of models that accept an effort in place of a budget."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Bedrock's Converse is sent: one message for the results of a turn, cache points where a model takes them."""
+"""Tests of requests to Bedrock's Converse: one message for the results of a turn, and cache points."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Gemini and Vertex are sent: signatures with the parts that they came with, Claude's version in the body."""
+"""Tests of requests to Gemini and Vertex AI: signatures with their parts, Claude's version in the body."""
 
 import json
 from typing import Any

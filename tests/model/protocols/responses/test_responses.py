@@ -1,4 +1,4 @@
-"""OpenAI's Responses over a real socket: what is sent, byte for byte, and what comes of every answer."""
+"""Tests of OpenAI's Responses over a real socket: requests byte for byte, and the events of every kind of answer."""
 
 import json
 from typing import Any

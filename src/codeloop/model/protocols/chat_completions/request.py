@@ -50,7 +50,7 @@ MIN_ANSWER_TOKENS = 1_024
 """A limit below that would only cut the answer."""
 
 
-class OpenAIBody:
+class ChatCompletionsBody:
     """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:

@@ -64,7 +64,7 @@ class CompletionChunk(msgspec.Struct, gc=False):
     detail: Any = None
 
 
-class OpenAIReader(ResponseReader):
+class ChatCompletionsReader(ResponseReader):
     """Reads one answer. Text, reasoning and calls that follow one another are blocks numbered from 0."""
 
     finish_reasons = FINISH_REASONS

@@ -32,7 +32,7 @@ many gateways support a part of the protocol only.
 """
 
 
-class OpenAIResponses(HttpModel):
+class ResponsesModel(HttpModel):
     """A model at an endpoint; `/responses` is added to the base URL, which mostly ends in /v1."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = OPENAI_QUIRKS) -> None:
