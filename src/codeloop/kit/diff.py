@@ -129,7 +129,8 @@ def _diff_part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
         return []
     if not old or not new:
         return [("insert" if new else "delete", 0, len(old), 0, len(new))]
-    if set(old).isdisjoint(new):  # no line in common, which the matcher would find only by comparing all
+    # No line in common, which the matcher would find only by comparing all.
+    if set(old).isdisjoint(new):
         return [("replace", 0, len(old), 0, len(new))]
     matcher = BoundedMatcher(old, new, work)
     return [(tag, i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes()]
@@ -142,7 +143,8 @@ def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
     index_in_new = {line: at for at, line in enumerate(new) if line in once}
     # Patience sorting: `ends[n]` is the smallest last index of a sequence of n + 1 lines, `tops[n]` its chain.
     ends: list[int] = []
-    chains: list[tuple[int, int, int]] = []  # index in old, index in new, the one before in its chain
+    # Index in old, index in new, the one before in its chain.
+    chains: list[tuple[int, int, int]] = []
     tops: list[int] = []
     for at, line in enumerate(old):
         if line in once:
@@ -181,7 +183,8 @@ class BoundedMatcher(SequenceMatcher[str]):
         super().__init__(None, old, new)
         self._budget = work
         counts = Counter(new)
-        popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)  # difflib skips lines that are more common
+        # difflib skips lines that are more common.
+        popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)
         self._costs = [0, *accumulate(1 + (n if (n := counts[line]) <= popular else 0) for line in old)]
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
@@ -222,7 +225,8 @@ def _render_hunk(hunk: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -
 
 def _format_range(start: int, end: int) -> str:
     count = end - start
-    return f"{start + 1 if count else start},{count}"  # as `diff`: an empty range names the line before it
+    # As `diff`: an empty range names the line before it.
+    return f"{start + 1 if count else start},{count}"
 
 
 def _format_line(mark: str, line: str) -> str:

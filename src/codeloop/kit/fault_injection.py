@@ -83,7 +83,8 @@ class Fault(Struct):
         """Pass a point where the program can be interrupted; raises as `point` does."""
         if self._count_hit(name):
             if self.action == "delay":
-                import asyncio  # loaded already wherever something awaits
+                # It is loaded already wherever something awaits.
+                import asyncio
 
                 await asyncio.sleep(INTERRUPTIBLE_DELAY_SECONDS)
             self._strike()

@@ -67,7 +67,8 @@ def _parse_head(source: str) -> dict[str, Any]:
 def _load_yaml(source: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # absent where PyYAML was built without libyaml
+    # It is absent where PyYAML was built without libyaml.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     # Each level needs one of these characters, so most heads are not parsed twice.
     if sum(map(source.count, "[{?-:")) > _MAX_DEPTH:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)

@@ -14,7 +14,8 @@ from codeloop.kit.small_files import read_start
 _MAX_POINTER_BYTES = 4096
 _MISSING_GIT = "/nonexistent/git"
 """The program named in the error when git is not installed."""
-_MAX_FILE_BYTES = 1024**3  # an index of ten million files
+# The size of an index of ten million files.
+_MAX_FILE_BYTES = 1024**3
 _FILES_READ_BY_EVERY_CALL = (
     *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
@@ -113,7 +114,8 @@ def _is_readable(path: Path) -> bool:
     try:
         status = path.stat()
     except OSError:
-        return True  # git fails on it at once, without waiting
+        # Git fails on it at once, without waiting.
+        return True
     return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_FILE_BYTES)
 
 

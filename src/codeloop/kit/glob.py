@@ -4,7 +4,8 @@ import re
 from functools import lru_cache
 
 _MAX_ALTERNATIVES = 500
-_MAX_EXPANSION_CHARS = 6_000  # compiling each takes some microseconds
+# Compiling each takes some microseconds.
+_MAX_EXPANSION_CHARS = 6_000
 _WILDCARD_CHARACTERS = frozenset("*?[{")
 _CLASS_PATTERN = re.compile(r"\[:(\w+):\]")
 _CLASS_RANGES = {
@@ -128,7 +129,8 @@ def _split_at_double_stars(plain: str) -> list[tuple[str, list[str]]]:
             case "*":
                 end = at + len(plain[at:]) - len(plain[at:].lstrip("*"))
                 if end - at < 2 or not (at == 0 or plain[at - 1] == "/"):
-                    pieces.append("*")  # `a**` is `a*`: two stars cross folders only as a whole name
+                    # `a**` is `a*`: two stars cross folders only as a whole name.
+                    pieces.append("*")
                 elif plain[end : end + 1] == "/":
                     parts.append(("(?:.*?/)??", []))
                     end += 1
@@ -188,4 +190,5 @@ def _translate_class(glob: str, at: int) -> tuple[str, int]:
         body, here = body + re.escape(glob[here : here + 1]), here + 1
     if here >= len(glob):
         raise ValueError("a [ is never closed")
-    return f"(?!/)[{'^' if is_negated else ''}{body}]", here + 1  # no class matches a slash, not even `[!a]`
+    # No class matches a slash, not even `[!a]`.
+    return f"(?!/)[{'^' if is_negated else ''}{body}]", here + 1

@@ -150,7 +150,8 @@ class _Parser:
         self.spans: dict[KeyPath, ValueSpan] = {}
 
     def parse_document(self) -> Any:
-        self.at = 1 if self.text.startswith("\ufeff") else 0  # a byte order mark, which editors on Windows write
+        # A byte order mark, which editors on Windows write.
+        self.at = 1 if self.text.startswith("\ufeff") else 0
         self.skip_space()
         value = self.parse_value((), self.at)
         self.skip_space()

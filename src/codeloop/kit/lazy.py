@@ -1,6 +1,7 @@
 """Lazy imports for tables whose rows name their target as a string."""
 
-from sys import modules  # nothing else: a signal may come before this is loaded
+# Nothing else is imported here: a signal may come before this is loaded.
+from sys import modules
 
 
 def import_module(module: str) -> object:

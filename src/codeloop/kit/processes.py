@@ -54,7 +54,8 @@ def make_undumpable() -> None:
     Root can still read them. Programs that this process starts are not protected.
     """
     if sys.platform == "linux":
-        import ctypes  # takes 3 to 5 ms, so not at start-up
+        # The import takes 3 to 5 ms, so not at start-up.
+        import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 

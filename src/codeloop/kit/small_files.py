@@ -107,11 +107,13 @@ def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
         draft.unlink(missing_ok=True)
         raise
     if sync:
-        _sync_folder(path.parent)  # the new name is an entry of the folder, not of the file
+        # The new name is an entry of the folder, not of the file.
+        _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # some file systems can't; the file itself is safe
+    # Some file systems can't; the file itself is safe.
+    with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)

@@ -40,7 +40,8 @@ def escape_answer_controls(text: str, before: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    last = before[-_MAX_COMBINING_MARKS:]  # the lookbehinds of the pattern need no more
+    # The lookbehinds of the pattern need no more.
+    last = before[-_MAX_COMBINING_MARKS:]
     begin = len(last)
     escaped_text = re.sub(
         _UNSAFE_IN_ANSWER, lambda at: _format_visibly(at[0]) if at[1] and at.start() >= begin else at[0], last + text
@@ -55,7 +56,8 @@ def escape_json_controls(text: str) -> str:
 
 def one_line(text: str, width: int, escape: Callable[[str], str] = escape_controls) -> str:
     """Return the text on one line, its control characters escaped, cut to `width` characters with an ellipsis."""
-    most = 64 * (width + 1)  # the line is made of a start of the text, so that a long one costs nothing
+    # The line is made of a start of the text, so that a long one costs nothing.
+    most = 64 * (width + 1)
     line = " ".join(escape(text[:most]).split())
     return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 
@@ -63,7 +65,8 @@ def one_line(text: str, width: int, escape: Callable[[str], str] = escape_contro
 def _format_visibly(char: str) -> str:
     code = ord(char)
     if code < 0x20:
-        return chr(0x2400 + code)  # Unicode has a picture of each control character, in this order
+        # Unicode has a picture of each control character, in this order.
+        return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"  # the picture of DELETE
     return f"<U+{code:04X}>"

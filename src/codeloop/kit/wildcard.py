@@ -75,7 +75,8 @@ def _matches_exactly(text: str, pattern: str) -> bool:
         index = piece.find(text, position)
         if index < 0:
             return False
-        position = index + piece.size  # the first occurrence is enough: it leaves most of the text to the rest
+        # The first occurrence is enough: it leaves most of the text to the rest.
+        position = index + piece.size
     end = len(text) - last.size
     return end >= position and last.is_at(text, end)
 
@@ -106,7 +107,8 @@ class _Automaton:
         self.all_positions = (1 << (size + 1)) - 1
         self.end_positions = 1 << size
         if pattern.endswith(" *"):
-            self.end_positions |= 1 << (size - 2)  # as `matches`: the blank and the star may be missing
+            # As in `matches`: the blank and the star may be missing.
+            self.end_positions |= 1 << (size - 2)
         self.start = self.add_after_stars(1)
 
     def add_after_stars(self, state: int) -> int:

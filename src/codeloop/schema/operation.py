@@ -171,7 +171,8 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
 
 
 AnyOperation = Operation[Any, Any]
-_PART = cast("type[Part]", Part)  # a type checker does not take a union for a type
+# A type checker does not take a union for a type.
+_PART = cast("type[Part]", Part)
 
 SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
 SESSION_LIST = Operation("session.list", "GET", "/session", ListSessions, list[Session])

@@ -291,7 +291,8 @@ def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
         elif scheme.lower() == "bearer":
             credentials.append(_encode_credential(username) + b":" + value.strip().encode("latin-1"))
         elif scheme.lower() != "link":
-            credentials.append(b"")  # an unknown scheme counts as a wrong password, so that it is delayed as well
+            # An unknown scheme counts as a wrong password, so that it is delayed as well.
+            credentials.append(b"")
     return credentials
 
 
@@ -363,7 +364,8 @@ async def _send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> No
     log.log(level, "refused %s: %s %s from %s, %s", int(refusal.status), method, path, who, one_line(str(refusal), 200))
     kind = "http" if scope["type"] == "http" else "websocket.http"
     if scope["type"] == "websocket" and "websocket.http.response" not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": 1008})  # policy violation, by RFC 6455
+        # Policy violation, by RFC 6455.
+        await send({"type": "websocket.close", "code": 1008})
         return
     body = b"" if refusal.message is None else _encode_refusal(refusal)
     headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]

@@ -129,7 +129,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         # httptools hands over a header when it is complete: one that never ends is noticed only here.
         if self._head_and_trailer_bytes > SERVER_HEADER.value + SERVER_URL.value:
-            if not self._is_in_head:  # trailers: the request is being answered, so no error can be sent any more
+            # Trailers: the request is being answered, so no error can be sent any more.
+            if not self._is_in_head:
                 self.transport.abort()
                 return
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
@@ -162,7 +163,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header. Raises TooLong, which ends the connection with a 431."""
         if not self._is_in_head:
-            return  # a trailer, after the body: the guard has already judged the headers, so none may be added
+            # A trailer, after the body: the guard has already judged the headers, so none may be added.
+            return
         super().on_header(name, value)
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > SERVER_HEADER.value or len(self.headers) > SERVER_HEADERS.value:
@@ -225,7 +227,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
         elif self._is_answering and self.cycle.response_started:
             if self.cycle.chunked_encoding:
-                self.transport.write(b"0\r\n\r\n")  # the last chunk: the client sees an end, not an error
+                # The last chunk: the client sees an end, not an error.
+                self.transport.write(b"0\r\n\r\n")
             self.transport.close()
         else:
             super().shutdown()
@@ -240,7 +243,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.call_later(SERVER_BODY_IDLE.seconds, self._on_body_timeout)
 
     def _on_body_timeout(self) -> None:
-        if self.flow.read_paused:  # the pause is ours, not the client's: the handler has not read on
+        # The pause is ours, not the client's: the handler has not read on.
+        if self.flow.read_paused:
             self._await_body()
         else:
             self.transport.abort()

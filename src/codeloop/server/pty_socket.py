@@ -82,7 +82,8 @@ async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
     if "ticket" not in socket.query_params and TICKET_ONLY_KEY not in socket.scope.get("state", {}):
         return find_terminal(await app.project(directory), pty_id)
     ticket = socket.query_params.get("ticket", "")
-    real = os.path.realpath(directory)  # the client may name the project by another path to it
+    # The client may name the project by another path to it.
+    real = os.path.realpath(directory)
     for project in app.projects:
         is_same = os.path.realpath(project.settings.project_root.directory) == real
         if is_same and project.workspace.terminals.tickets.take(ticket, pty_id):

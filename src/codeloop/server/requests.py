@@ -108,7 +108,8 @@ def _find_body_field(operation: AnyOperation) -> str:
 
 async def read_body(request: Request) -> bytes:
     """Read a body. Raises TooLarge without reading the rest of a body that is."""
-    length = request.headers.get("content-length", "")  # missing for a chunked body, so the bytes are counted, too
+    # Missing for a chunked body, so the bytes are counted, too.
+    length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > SERVER_BODY.value:
         raise BodyTooLarge
     chunks = bytearray()

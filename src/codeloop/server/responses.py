@@ -79,7 +79,8 @@ def make_error_response(error: Exception) -> Response:
         case OperationError(kind=kind):
             return _make_operation_error(kind, str(error), error.data)
         case ClientDisconnect():
-            return Response(status_code=400)  # nobody is there to read it, and it is not worth an entry in the log
+            # Nobody is there to read it, and it is not worth an entry in the log.
+            return Response(status_code=400)
         case StoreError():
             log.error("%s", error)
             return _make_named_error(500, "UnknownError", str(error))

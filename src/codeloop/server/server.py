@@ -117,10 +117,12 @@ class Server:
             ws="websockets-sansio",
             lifespan="off",
             log_config=None,
-            log_level=logging.WARNING,  # lower levels log full URLs, with tokens
+            # Lower levels log full URLs, with tokens.
+            log_level=logging.WARNING,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # a client could forge its address, by which wrong passwords are counted
+            # A client could forge its address, by which wrong passwords are counted.
+            proxy_headers=False,
             headers=RESPONSE_HEADERS,
             limit_concurrency=SERVER_CONNECTIONS.value,
             backlog=SERVER_BACKLOG.value,
@@ -142,7 +144,8 @@ class Server:
         await asyncio.wait([self._serving, started_event], return_when=asyncio.FIRST_COMPLETED)
         started_event.cancel()
         if self._serving.done():
-            self._serving.result()  # raises what it failed with
+            # Raises what it failed with.
+            self._serving.result()
         log.info("listening on %s", self.url)
 
     async def stop(self) -> None:
@@ -188,7 +191,8 @@ class _UvicornServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, end the streams, then the other answers."""
         closing = asyncio.create_task(super().shutdown(sockets))
-        await asyncio.sleep(0)  # lets it stop listening first, so that no request starts a new turn
+        # Lets it stop listening first, so that no request starts a new turn.
+        await asyncio.sleep(0)
         await self._end()
         await closing
 
@@ -214,7 +218,8 @@ def _bind_listener(listening: ListenOptions, address: Address) -> socket.socket:
 
 
 def _choose_any_port(address: Address) -> Any:
-    host, _, *more = address.sockaddr  # IPv6 addresses have a flow label and a scope after the port
+    # IPv6 addresses have a flow label and a scope after the port.
+    host, _, *more = address.sockaddr
     return (host, 0, *more)
 
 

@@ -77,7 +77,8 @@ class WebApp:
         # A year stands for "always"; with "no-cache" a browser keeps a copy, but asks each time whether it is current.
         caching = "private, max-age=31536000, immutable" if _HASHED_NAME_PATTERN.search(name) else "no-cache"
         response.headers["cache-control"] = caching
-        state = self._index.stat()  # part of the cache's key below, so that a new build gets a new policy
+        # Part of the cache's key below, so that a new build gets a new policy.
+        state = self._index.stat()
         response.headers["content-security-policy"] = _make_policy(self._index, state.st_mtime_ns, state.st_size)
         return response
 

@@ -131,7 +131,8 @@ class SecretHider:
         return [self.hide_in_json(inner) for inner in value] if is_list(value) else value
 
     def _hide_member(self, key: str, value: Any) -> Any:
-        start = f"{key}='"  # as a line of code would have it, so that the same pattern decides
+        # As a line of code would have it, so that the same pattern decides.
+        start = f"{key}='"
         if isinstance(value, str) and value and "\n" not in value:
             return self.hide(start + value).removeprefix(start)
         return self.hide_in_json(value)

@@ -14,20 +14,27 @@ _CONTROL_SEQUENCE = re.compile(
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and other strings: titles, links
     r"|[ -/]+[0-~]|[0-Z\\`-~])?"  # character sets, and all of one character
 )
-_LINE_RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")  # these two begin the line again
+# Both sequences begin the line again.
+_LINE_RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")
 _CURSOR_BACK = re.compile(r"\x1b\[(\d{0,3})D")
-_ROW_MOVE = re.compile(r"\n|\x1b\[(\d{0,4})([ABEFJ])")  # what leads to another row; J clears those below
+# Sequences that lead to another row; J clears the rows below.
+_ROW_MOVE = re.compile(r"\n|\x1b\[(\d{0,4})([ABEFJ])")
 _MOVE_UP = re.compile(r"\x1b\[\d{0,4}[AF]")
 _CONTROL_CHARACTER = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _CONTROL_REPLACEMENTS = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
 _NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
 _PROGRESS_BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
 _PROGRESS_COUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
-_PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of tests, none of which failed
-_MAX_BACK_COLUMNS = 160  # that one sequence goes back: each becomes a character here
-_MAX_PROGRESS_CHARS = 300  # a longer line is not a row of progress
-_MAX_RUN_LINES = 3  # runs of more are shortened
-_NOTE_CHARS = 130  # of the note that ends a reduced output and says where the whole output is
+# pytest's results of tests, none of which failed.
+_PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")
+# One sequence goes back at most so far: each column becomes a character here.
+_MAX_BACK_COLUMNS = 160
+# A longer line is not a row of progress.
+_MAX_PROGRESS_CHARS = 300
+# Longer runs are shortened.
+_MAX_RUN_LINES = 3
+# The size of the note that ends a reduced output and says where the whole output is.
+_NOTE_CHARS = 130
 
 
 class PlainOutput(Struct, frozen=True):

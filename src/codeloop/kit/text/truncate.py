@@ -70,7 +70,8 @@ def _cut_tail(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
     raw = text[-max_bytes:].encode("utf-8", "surrogatepass")[-max_bytes:]
-    while raw and raw[0] & 0xC0 == 0x80:  # the rest of a character that was cut
+    # The rest of a character that was cut.
+    while raw and raw[0] & 0xC0 == 0x80:
         raw = raw[1:]
     room = raw.decode("utf-8", "surrogatepass")
     starts = len(room) - 1 if room.endswith("\n") else len(room)

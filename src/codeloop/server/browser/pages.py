@@ -119,7 +119,8 @@ def _find_hosts(host: str) -> list[str]:
     """Return the addresses under which other devices reach a server that listens on `host`; none on loopback."""
     if is_loopback(host):
         return []
-    if host.strip("0.:"):  # not a name for all interfaces, such as 0.0.0.0 or ::
+    # The host is no name for all interfaces, such as 0.0.0.0 or `::`.
+    if host.strip("0.:"):
         return [host]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

@@ -66,7 +66,8 @@ class Directories:
     def _remember(self, session_id: str, directory: str) -> str:
         self._directories[session_id] = directory
         if len(self._directories) > SERVER_SESSIONS.value:
-            del self._directories[next(iter(self._directories))]  # the oldest; it can be looked up again
+            # The oldest; it can be looked up again.
+            del self._directories[next(iter(self._directories))]
         return directory
 
 
@@ -108,7 +109,8 @@ class Hub:
         `position`: the last events that its client has seen; None: it starts now. `is_lost`: the client sent a
         position that can't be parsed. Raises StoreError.
         """
-        self._readers.add(reader)  # first, so that a store that is opened below is followed
+        # First, so that a store that is opened below is followed.
+        self._readers.add(reader)
         with ExitStack() as on_failure:
             on_failure.callback(self.remove, reader)
             for store in self._app.stores.list_open_stores():
@@ -123,7 +125,8 @@ class Hub:
             reader.add(ServerConnected(), reader.format_position(reader.at))
             if reason:
                 self._resync(reader, reason)
-            reader.is_live = ahead is None  # else `chunks` first replays what the reader has missed
+            # Else `chunks` first replays what the reader has missed.
+            reader.is_live = ahead is None
             on_failure.pop_all()
         self._app.look_at_followers()
 
@@ -195,7 +198,8 @@ class Hub:
         path = find_paths(self._app.startup.environment).get_project_folder(project) / "codeloop.db"
         if path.exists():
             stores = self._app.stores
-            stores.release(stores.open(path))  # `_on_open` has run by now: the store is followed, which keeps it open
+            # `_on_open` has run by now: the store is followed, which keeps it open.
+            stores.release(stores.open(path))
 
     async def _replay(self, reader: StreamReader, source: FollowedStore) -> AsyncGenerator[bytes, None]:
         """Yield the events that a source has stored since the reader's position, in chunks."""
@@ -247,7 +251,8 @@ class Hub:
             return
         source = FollowedStore(store)
         self._sources[source.project] = source
-        self._app.stores.open(store.path)  # counts as a user of the store, until `_on_end` releases it
+        # Counts as a user of the store, until `_on_end` releases it.
+        self._app.stores.open(store.path)
         task = asyncio.create_task(self._follow(source))
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_end(source, task))
@@ -274,7 +279,8 @@ class Hub:
                         self._deliver(source, event)
                         count += 1
                         if count % _EVENTS_PER_TURN == 0:
-                            await asyncio.sleep(0)  # stored events come without a pause
+                            # Stored events come without a pause.
+                            await asyncio.sleep(0)
             except GapError as error:
                 # Other processes have written, and deleted, faster than we read: continue with what is there now.
                 source.seq = source.store.read_last_seq()
@@ -293,7 +299,8 @@ class Hub:
         except UnicodeEncodeError:  # lone surrogates; one event must not end the streams of all clients
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
             return
-        own_frame = full_frame = b""  # made when first needed, since an event is seldom read in both forms
+        # Made when first needed, since an event is seldom read in both forms.
+        own_frame = full_frame = b""
         is_repetition = self._is_repetition(event)
         for reader in self._readers:
             # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.

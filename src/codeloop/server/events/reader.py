@@ -66,7 +66,8 @@ class StreamReader:
 
     async def take(self) -> bytes:
         """Wait for events, and return those in the queue, `SERVER_STREAM_CHUNK` bytes at most unless one is larger."""
-        while not self._frames:  # `end` may have emptied the queue between the signal and this task's turn
+        # `end` may have emptied the queue between the signal and this task's turn.
+        while not self._frames:
             self._wake.clear()
             await self._wake.wait()
         frames = [self._frames.popleft()]

@@ -47,7 +47,8 @@ class EventStream(Response):
         super().__init__(
             headers=STREAM_HEADERS if beat is None else STREAM_HEADERS | {HEARTBEAT_HEADER: str(int(beat * 1000))}
         )
-        del self.headers["content-length"]  # set by Starlette for an empty body
+        # Set by Starlette for an empty body.
+        del self.headers["content-length"]
         self._hub = hub
         self._reader = reader
         self._translate = translate or bytes
@@ -116,7 +117,8 @@ def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:
         return _open_stream(request, hub, None, None)
 
     async def preview(request: Request) -> Response:
-        from codeloop.server.preview.events import translate_frames  # the preview is loaded when it is first used
+        # The preview is loaded when it is first used.
+        from codeloop.server.preview.events import translate_frames
 
         return _open_stream(request, hub, None, None, translate_frames)
 
@@ -161,7 +163,8 @@ def _open_stream(
 
 def _parse_heartbeat(text: str) -> float | None:
     """Return the seconds between two heartbeats that a client asks for in ms; None: it asks for none."""
-    is_number = text.isascii() and text.isdigit() and len(text) < 10  # `isdigit` alone accepts "²"
+    # `isdigit` alone accepts "²".
+    is_number = text.isascii() and text.isdigit() and len(text) < 10
     return max(int(text), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
 
 

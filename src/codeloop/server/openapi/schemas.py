@@ -111,7 +111,8 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
                 case "enum" if all(isinstance(choice, str) for choice in value):
                     result = {"type": "string", **result}
                 case "enum" if all(isinstance(choice, bool) for choice in value):
-                    result = {"type": "boolean", **result}  # generators of clients drop what has no type
+                    # Generators of clients drop what has no type.
+                    result = {"type": "boolean", **result}
                 case _:
                     pass
         return result

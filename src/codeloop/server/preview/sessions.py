@@ -203,7 +203,8 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
     project = await preview.project(args.session_id)
     project.store.get_session(args.session_id)
     project.runs.check_free(args.session_id)
-    async with project.runs.lock(args.session_id):  # no turn may start while messages are removed
+    # No turn may start while messages are removed.
+    async with project.runs.lock(args.session_id):
         events = discard_reverted(project.store, args.session_id)
         if events:
             project.store.append(*events)
@@ -275,14 +276,16 @@ def _select_page(
     `items`: oldest first, with their `ids`. `text`: the cursor that was sent. Raises PreviewRefused.
     """
     cursor = None if text is None else _read_cursor(text, ids)
-    order = order if cursor is None else cursor.order  # a client may leave the order out of its next requests
+    # A client may leave the order out of its next requests.
+    order = order if cursor is None else cursor.order
     if order == "desc":
         items, ids = items[::-1], ids[::-1]
     start = 0
     if cursor is not None:
         at = ids.index(cursor.id)
         start = max(at - limit, 0) if cursor.is_back else at + 1
-        limit = min(limit, at) if cursor.is_back else limit  # the page before may be shorter, but must not overlap
+        # The page before may be shorter, but must not overlap.
+        limit = min(limit, at) if cursor.is_back else limit
     page = items[start : start + limit]
     if not page:
         return page, {}

@@ -144,7 +144,8 @@ def _show_state(state: ToolState) -> JSON:
 def _show_tool_time(state: ToolState) -> JSON:
     match state:
         case ToolStatePending():
-            return {"created": 0}  # version 1 has no time before a tool starts, and version 2 needs one
+            # Version 1 has no time before a tool starts, and version 2 needs one.
+            return {"created": 0}
         case ToolStateRunning():
             return {"created": state.time.start, "ran": state.time.start}
         case ToolStateCompleted() | ToolStateError():
@@ -173,7 +174,8 @@ def show_agent(agent: Agent) -> JSON:
 
 def show_command(command: Command) -> JSON:
     """Return a command in version 2's form."""
-    provider, _, model = (command.model or "").partition("/")  # ids of models may have further slashes
+    # Ids of models may have further slashes.
+    provider, _, model = (command.model or "").partition("/")
     return _without_none(
         name=command.name,
         template=command.template,
