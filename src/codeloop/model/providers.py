@@ -176,7 +176,7 @@ class Providers:
         )
 
     def list_models(self, provider_id: str) -> dict[str, ModelInfo]:
-        """Return the models of a provider by id. Raises `UnknownModel` as `provider` does."""
+        """Return the models of a provider by id. Raises `UnknownModel` as `get_provider` does."""
         provider = self.get_provider(provider_id)
         info = self._catalog.find_provider(provider_id)
         return apply_overrides(info.models if info else {}, provider.config, provider_id, provider.npm)

@@ -68,7 +68,7 @@ def classify_non_public(address: str) -> str | None:
 
     Raises ValueError for a text that is no address.
 
-    >>> why_not_public("10.1.2.3")
+    >>> classify_non_public("10.1.2.3")
     'private'
     """
     # An address of a link may name its interface: `fe80::1%eth0`.

@@ -43,7 +43,7 @@ class _ModelList(Struct):
 
 
 async def request_server_models(url: str, key: str = "") -> ServerAnswer:
-    """Request `<url>/models`; if that is not there, try the base URL that the user probably meant (`likely_base`).
+    """Request `<url>/models`; if that is not there, try the base URL that the user probably meant (`guess_base_url`).
 
     Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing answers there, or
     `url` is no base URL.

@@ -41,7 +41,7 @@ METADATA_KEY = "openai"
 ASSISTANT_MESSAGE_START = b'{"role":"assistant"'
 """The beginning of every encoded message of the model."""
 MARKED_MESSAGE_COUNT = 2
-"""Messages at the end that get a cache mark, for Claude through a gateway; see the adapter for Anthropic."""
+"""Messages at the end that get a cache mark, for Claude through a gateway, as in `anthropic/request.py`."""
 LIMIT_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
 """Fields that limit the length of an answer; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
