@@ -19,7 +19,7 @@ from bench.requests import Request
 from bench.server import Scenario, Server
 from bench.subject import Place, Subject, place
 from bench.trajectories import make_project
-from codeloop.workspace.project_facts import project_facts
+from codeloop.workspace.project_facts import describe_project
 
 TRAJECTORIES = ("fix", "refactor", "logs", "resumed", "long")
 PRICES = {"input": 2.0, "output": 10.0, "cache_read": 0.2, "cache_write": 2.5}
@@ -125,7 +125,7 @@ def facts(bench: Bench) -> None:
     taken: list[float] = []
     for _ in range(max(bench.rounds, 3)):
         start = time.process_time()
-        project_facts(folder, folder, os.environ)
+        describe_project(folder, folder, os.environ)
         taken.append((time.process_time() - start) * 1000)
     for measured in bench.places:
         if measured.subject.name == "codeloop":

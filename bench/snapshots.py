@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bench.figures import Bench
-from codeloop.workspace.snapshot.snapshots import Skipped, Snapshots
+from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 FOLDERS, FILES_EACH = 1_000, 100
@@ -52,7 +52,7 @@ def _kept(root: Path, home: Path) -> Snapshots:
 async def _timed(work: Callable[[], Awaitable[object]]) -> float:
     """Return how long it takes, in ms."""
     started = time.perf_counter()
-    if isinstance(await work(), Skipped):
+    if isinstance(await work(), SkippedSnapshot):
         raise OSError("a snapshot took too long, so there is none")
     return (time.perf_counter() - started) * 1000
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.figures import Bench
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.format.formatters import Formatters
-from codeloop.workspace.format.run import format_files
+from codeloop.workspace.format.run_formatters import format_files
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import TreeWatch
 from codeloop.workspace.workspace import Workspace
@@ -66,7 +66,7 @@ async def _formatted(folder: Path) -> list[float]:
     for number in range(EDITS):
         file.write_text(f"{PYTHON}x={number}\n")
         began = time.monotonic()
-        (done,) = (await format_files(workspace, {file: formatters.of(file)}, 5)).values()
+        (done,) = (await format_files(workspace, {file: formatters.find_formatters(file)}, 5)).values()
         taken.append((time.monotonic() - began) * 1000)
         if done.by != ("ruff",):
             raise OSError(f"ruff did not format: {done.problems}")

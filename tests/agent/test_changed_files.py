@@ -67,9 +67,9 @@ async def test_what_others_changed_before_a_command_is_named_after_it(tmp_path: 
         await it.prompt()
         log = it.project.workspace.read_log
         (it.work / "a.txt").write_text("two\n")
-        log.before_own(it.session_id)
+        log.begin_own_change(it.session_id)
         (it.work / "a.txt").write_text("three\n")
-        log.after_own(it.session_id)
+        log.end_own_change(it.session_id)
         await it.prompt()
         assert told(requests(it)[-1]) == [LINE.format("a.txt")]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.files.process_log import log_to_file
+from codeloop.cli.target.process_log import log_to_file
 from tests.cli.program import KEY, Desk, serving, steps
 from tests.support.answers import Answer, Call
 

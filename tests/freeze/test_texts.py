@@ -15,8 +15,8 @@ from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule
 from codeloop.tool.web.charset import decode_page
-from codeloop.workspace.git.ignore_patterns import parse
-from codeloop.workspace.project_checks import project_checks
+from codeloop.workspace.git.ignore_patterns import parse_ignore_file
+from codeloop.workspace.project_checks import describe_project_checks
 from codeloop.workspace.search.file_index import find_names, index_names
 from tests.freeze.ticker import check
 
@@ -26,7 +26,7 @@ BOMB = "".join(f"b{n}: &b{n} [{', '.join([f'*b{n - 1}' if n else 'x'] * 9)}]\n" 
 
 
 def ignored(pattern: str, path: str) -> object:
-    return parse(pattern.encode(), "").decides(path, path.rpartition("/")[2], is_folder=False)
+    return parse_ignore_file(pattern.encode(), "").decide(path, path.rpartition("/")[2], is_folder=False)
 
 
 def globbed(pattern: str, path: str) -> object:
@@ -141,6 +141,6 @@ async def test_the_loop_turns_after_a_project_file(name: str, text: str, tmp_pat
     (tmp_path / name).write_text(text)
 
     async def work() -> None:
-        project_checks(tmp_path, tmp_path, [name], None)
+        describe_project_checks(tmp_path, tmp_path, [name], None)
 
     await check(work)

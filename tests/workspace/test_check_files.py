@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.workspace.check_files import hash_check_files, list_changes
+from codeloop.workspace.check_files import describe_changes, hash_check_files
 
 PATH = "/usr/bin:/bin"
 
@@ -36,12 +36,12 @@ def test_new_tests_and_dependencies_are_no_change_and_new_settings_are(tmp_path:
     put(tmp_path, "pyproject.toml", '[project]\nname = "y"\n[tool.pytest.ini_options]\naddopts = "-q"\n')
     put(tmp_path, "package.json", '{"scripts": {"test": "jest"}, "dependencies": {"left": "1"}}')
     put(tmp_path, "tests/test_b.py", "b")
-    assert list_changes(before, hash_check_files(tmp_path, ["pytest"], PATH)) == []
+    assert describe_changes(before, hash_check_files(tmp_path, ["pytest"], PATH)) == []
     put(tmp_path, "pyproject.toml", '[tool.pytest.ini_options]\naddopts = "-q -k none"\n')
     put(tmp_path, "package.json", '{"scripts": {"test": "true"}}')
     put(tmp_path, "tests/conftest.py", "")
     (tmp_path / "tests" / "test_a.py").unlink()
-    assert list_changes(before, hash_check_files(tmp_path, ["pytest"], PATH)) == [
+    assert describe_changes(before, hash_check_files(tmp_path, ["pytest"], PATH)) == [
         "package.json was changed",
         "pyproject.toml was changed",
         "tests/conftest.py was added",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.limits import FACTS_BYTES
-from codeloop.workspace.project_facts import project_facts
+from codeloop.workspace.project_facts import describe_project
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main")
 
@@ -43,7 +43,7 @@ def facts(folder: Path, *programs: str, directory: Path | None = None) -> list[s
     bin_folder.mkdir(exist_ok=True)
     for program in programs:
         (bin_folder / program).touch(0o755)
-    found = project_facts(folder, directory or folder, {"PATH": str(bin_folder)})
+    found = describe_project(folder, directory or folder, {"PATH": str(bin_folder)})
     assert len(found.encode()) <= FACTS_BYTES.value
     return found.split("\n")
 

@@ -103,7 +103,7 @@ class CallContext:
         self.first.waits = False
         # A command may write anything: files that it changes must not be reported as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):
-            self.workspace.read_log.before_own(self.session_id)
+            self.workspace.read_log.begin_own_change(self.session_id)
         for need in needs:
             if self._recorder is not None and need.writes is not None:
                 await self._recorder.record_before(need.writes.files, include_ignored=need.writes.ignored)
@@ -155,7 +155,7 @@ class CallContext:
 
     def close(self) -> None:
         """Stop reporting."""
-        self.workspace.read_log.after_own(self.session_id)
+        self.workspace.read_log.end_own_change(self.session_id)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -22,10 +22,10 @@ from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
-from codeloop.workspace.snapshot.file_jobs import Failed
+from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
+from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences, make_file_diffs
 
 MAX_SUBAGENTS = 1_000
 """Subagents of one session whose changes are included."""
@@ -115,7 +115,7 @@ async def compare_turn(
     limit: Limit = SNAPSHOT_COMPARE,
     *,
     is_wanted: Callable[[str], bool] | None = None,
-) -> tuple[SnapshotFileDiff, ...] | Failed:
+) -> tuple[SnapshotFileDiff, ...] | JobFailure:
     """Return how the files that the steps of a turn changed differ between its start and its end.
 
     `is_wanted`: picks files by their name relative to the work tree; None: all.
@@ -125,14 +125,12 @@ async def compare_turn(
         return ()
 
     def compare() -> tuple[SnapshotFileDiff, ...]:
-        from codeloop.workspace.snapshot.file_diffs import make_file_diffs  # for turns that changed files
-
-        snapshots.objects.ensure()
+        snapshots.objects.create_if_missing()
         steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, 0)) is not None]
         changes = (change for step in steps for change in step.changes if is_wanted is None or is_wanted(change.path))
         return make_file_diffs(snapshots.objects, join_changes(changes))
 
-    return await snapshots.jobs.run_in_background(compare, limit)
+    return await snapshots.jobs.run_job(compare, limit)
 
 
 def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
@@ -156,7 +154,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     for prompt, answers in missing:
         steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
         diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
-        if not isinstance(diffs, Failed):
+        if not isinstance(diffs, JobFailure):
             engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt, list(diffs)))
 
 

@@ -31,7 +31,7 @@ from codeloop.store.store import Store
 from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEY_VARIABLES
-from codeloop.workspace.files.temp_files import clear
+from codeloop.workspace.files.temp_files import remove_leftovers
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
@@ -64,7 +64,7 @@ async def open_project(
         project = Project(settings, store, providers, models, renew, lambda: stores.release(store))
         on_failure.pop_all()
     for notes in (project.workspace.notes, project.snapshots.undo_folder):
-        clear(notes)
+        remove_leftovers(notes)
     project.in_background(_prune_scratch(project.workspace.scratch))
     if settings.extensions:
         from codeloop.app.extended.extensions import begin
@@ -87,10 +87,10 @@ async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable
 async def _prune_scratch(scratch: Path) -> None:
     """Remove old outputs, and files of sandboxed commands that are old or large, some time after the start."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
-    from codeloop.workspace.files.scratch import prune_in_background
+    from codeloop.workspace.files.saved_outputs import prune_outputs_later
     from codeloop.workspace.sandbox.private_folders import prune_private
 
-    await prune_in_background(scratch, 0)
+    await prune_outputs_later(scratch, 0)
     await asyncio.to_thread(prune_private, scratch)
 
 
@@ -283,7 +283,7 @@ class Project:
 
     def look_at_branch(self) -> None:
         """Report to followers if a different branch is checked out than at the last look."""
-        if self._head.take_move():
+        if self._head.refresh():
             self.publish_live(BranchUpdated(properties=Branch(branch=self._head.branch)))
 
     @contextmanager

@@ -14,7 +14,7 @@ from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import AgentPart, FilePart, Part, ResourceSource, SubtaskPart, TextPart
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.workspace import Workspace
 
 _LINES = re.compile(r"start=(\d{1,9})&end=(\d{1,9})")
@@ -160,7 +160,7 @@ def read_text(path: Path) -> str:
 def _read(path: Path, limit: int) -> bytes:
     real = Path(os.path.realpath(path))
     try:
-        return load(real, limit).data
+        return read_file(real, limit).data
     except FileRefused as error:
         raise OperationError("BadRequest", f"The attached file {path} can't be read: {error}.") from error
     except OSError as error:

@@ -150,11 +150,11 @@ class Runs:
         with self._hold_lease(session_id):
             run.state, log = "restoring", self._engine.workspace.read_log
             if forgets:
-                log.before_own(session_id)
+                log.begin_own_change(session_id)
             try:
                 yield
             finally:
-                log.after_own(session_id)
+                log.end_own_change(session_id)
                 run.state = "idle"
 
     @contextmanager

@@ -17,7 +17,7 @@ from codeloop.schema.live_events import LiveEvent
 from codeloop.tool.services import FanOutLimit, ToolServices
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
-from codeloop.workspace.workspace import Running, Workspace
+from codeloop.workspace.workspace import RunningService, Workspace
 
 if TYPE_CHECKING:
     from codeloop.agent.goal.rounds import GoalRounds
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from codeloop.tool.edit_finisher import EditFinisher
     from codeloop.workspace.watch.project_watch import ProjectWatch
 
-R = TypeVar("R", bound=Running)
+R = TypeVar("R", bound=RunningService)
 
 
 class OpenProject(Protocol):
@@ -152,7 +152,7 @@ class Services(ToolServices):
         self.begun_sessions: dict[str, None] | None = None
         self._project = project
         self._workspace = workspace
-        self._running: list[Running] = []
+        self._running: list[RunningService] = []
 
     @cached_property
     def languages(self) -> "ServerPool | None":

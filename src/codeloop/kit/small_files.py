@@ -57,6 +57,14 @@ def read_start(path: Path, most: int) -> bytes:
         return _read_at_most(descriptor, most)
 
 
+def read_start_or_empty(path: Path, most: int) -> bytes:
+    """Return the first `most` bytes of a regular file; b"" when it can't be read."""
+    try:
+        return read_start(path, most)
+    except OSError:
+        return b""
+
+
 def read_bounded(path: Path, most: int) -> bytes:
     """Return all bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
     with open_regular(path) as descriptor:

@@ -12,7 +12,7 @@ from codeloop.tool.edit_finisher import FileChange
 from codeloop.tool.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.search.blocks import has_blocks
-from codeloop.workspace.search.rg_matches import Query, SearchFailed
+from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
 
 # Matches a definition at the start of a line in most languages: at most five modifiers (`async`, `public static`), the
 # keyword, in Go a receiver, the name, type parameters.
@@ -53,7 +53,7 @@ async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], resu
 
 async def _find_callers(ctx: ToolContext, name: str) -> list[Path]:
     workspace = ctx.workspace
-    query = Query(rf"\b{name}\(", mode="files", shown=_MAX_FILES * 4)
+    query = GrepQuery(rf"\b{name}\(", mode="files", shown=_MAX_FILES * 4)
     try:
         async with asyncio.timeout(_SEARCH_SECONDS):
             result = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)

@@ -38,7 +38,7 @@ many blank lines took minutes.
 
 def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
     """Return whether an error may quote a file: this session has read it, or may read it without a question."""
-    is_seen = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is not None
+    is_seen = ctx.workspace.read_log.find_last_stamp(ctx.session_id, target.real) is not None
     return is_seen or not ctx.session.judge("read", [get_permission_path(ctx.workspace, target)])
 
 
@@ -59,15 +59,17 @@ def check_may_reveal(ctx: ToolContext, target: ResolvedPath) -> None:
 def has_changed_since_read(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile) -> bool:
     """Return whether a file has changed since the session last read it; False if it never did."""
     log = ctx.workspace.read_log
-    stamp = log.last_stamp(ctx.session_id, target.real)
-    return stamp is not None and (log.is_unseen(ctx.session_id, target.real) or not stamp.same(loaded.stamp))
+    stamp = log.find_last_stamp(ctx.session_id, target.real)
+    return stamp is not None and (
+        log.has_unseen_changes(ctx.session_id, target.real) or not stamp.matches(loaded.stamp)
+    )
 
 
 def check_unchanged_since_read(
     ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool = True
 ) -> None:
     """Raise ToolFailure if a file has changed since the session read it, or, by default, if it was never read."""
-    stamp = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real)
+    stamp = ctx.workspace.read_log.find_last_stamp(ctx.session_id, target.real)
     name = format_path(ctx.workspace, target.path)
     if stamp is None and must_be_read:
         raise ToolFailure(

@@ -13,9 +13,9 @@ from msgspec import Struct
 from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import JSON, replace
-from codeloop.workspace.edit.syntax import find_problem
-from codeloop.workspace.files.encoding import decode
-from codeloop.workspace.files.safe_open import LoadedFile, Stamp
+from codeloop.workspace.edit.syntax import find_syntax_problem
+from codeloop.workspace.files.encoding import decode_text
+from codeloop.workspace.files.safe_open import FileStamp, LoadedFile
 from codeloop.workspace.format.formatters import FormattedFile
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -71,7 +71,7 @@ class FinishedChanges(Struct, frozen=True):
     notes: tuple[str, ...]
     text: str = ""
     diagnostics: JSON = {}
-    stamps: dict[Path, Stamp] = {}
+    stamps: dict[Path, FileStamp] = {}
 
 
 class EditFinisher:
@@ -108,7 +108,7 @@ class EditFinisher:
         lines: list[str] = []
         for change in changes:
             real = change.target.real
-            problem = None if change.after is None else find_problem(real, change.text_before, change.text_after)
+            problem = None if change.after is None else find_syntax_problem(real, change.text_before, change.text_after)
             if problem is None:
                 self._broken.discard((session_id, real))
                 continue
@@ -149,7 +149,7 @@ def _apply_formatting(change: FileChange, file: FormattedFile | None) -> tuple[F
     """Return a change with the formatted content, and a note that says which lines the formatters changed."""
     if file is None or not file.by:
         return change, ""
-    text = decode(file.now.data).content
+    text = decode_text(file.now.data).content
     where, by = make_unified_diff("", change.text_after, text).changed_lines, " and ".join(file.by)
     note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
     return replace(change, after=file.now.data, text_after=text), note

@@ -16,8 +16,8 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.edit_finisher import FileChange, FinishedChanges, skip_formatting
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
-from codeloop.workspace.files.encoding import DecodedText, NotText, decode
-from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, load_if_there
+from codeloop.workspace.files.encoding import DecodedText, NotText, decode_text
+from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, read_file_if_exists
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 _ERROR_REASONS = {
@@ -253,8 +253,8 @@ async def ask_before_failure(
     except ToolFailure:
         # The next `read` must return these files' lines again, not a reference to an earlier result.
         for target in targets:
-            ctx.workspace.read_log.note_refusal(ctx.session_id, target.real)
-        last_stamp = ctx.workspace.read_log.last_stamp
+            ctx.workspace.read_log.record_refusal(ctx.session_id, target.real)
+        last_stamp = ctx.workspace.read_log.find_last_stamp
         unseen = [target for target in targets if last_stamp(ctx.session_id, target.real) is None]
         if needs := make_outside_needs(unseen, {"input": arguments}):
             await ctx.ask(*needs)
@@ -263,14 +263,14 @@ async def ask_before_failure(
 
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
     """Read a file as text; None when there is no such file. Raises FileRefused or NotText, OSError."""
-    file = load_if_there(real)
-    return None if file is None else (file, decode(file.data))
+    file = read_file_if_exists(real)
+    return None if file is None else (file, decode_text(file.data))
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]) -> None:
     """Take the locks of the files until the stack is closed, in one order for all calls, so that none deadlock."""
     for real in sorted({target.real for target in targets}):
-        await stack.enter_async_context(ctx.workspace.read_log.lock(real))
+        await stack.enter_async_context(ctx.workspace.read_log.get_lock(real))
 
 
 def summarize_change(target: ResolvedPath, diff: Diff) -> JSON:
@@ -389,12 +389,12 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     for change, stamp in zip(changes, stamps, strict=True):
         ctx.session.publish_edit(change.target.path, ctx.workspace.directory)
         if stamp is None:
-            ctx.workspace.read_log.forget(ctx.session_id, change.target.real)
+            ctx.workspace.read_log.forget_file(ctx.session_id, change.target.real)
         else:
-            ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)
+            ctx.workspace.read_log.record_read(ctx.session_id, change.target.real, stamp)
     if finisher is None:
         return skip_formatting(changes)
     result = await finisher.finish(ctx.session_id, changes, lambda real: is_free_to_read(ctx, real))
     for real, stamp in result.stamps.items():
-        ctx.workspace.read_log.record(ctx.session_id, real, stamp)
+        ctx.workspace.read_log.record_read(ctx.session_id, real, stamp)
     return result

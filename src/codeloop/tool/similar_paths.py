@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.kit.suggest import find_similar
-from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.workspace import Workspace
 
 _MAX_PATHS = 3
@@ -17,7 +17,7 @@ async def find_similar_paths(workspace: Workspace, path: Path) -> list[str]:
 
     ripgrep, name = workspace.ripgrep, workspace.shorten(path)
     try:
-        indexed = await workspace.file_index.names(workspace.directory, ripgrep, workspace.environment)
+        indexed = await workspace.file_index.list_names(workspace.directory, ripgrep, workspace.environment)
     except SearchFailed:
         indexed = []
     paths = [row.path.rstrip("/") for row in indexed]

@@ -6,7 +6,7 @@ from codeloop.kit.text.truncate import Keep, count_lines, cut_text
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
-from codeloop.workspace.files.scratch import save, shorten_output
+from codeloop.workspace.files.saved_outputs import save_output, shorten_output
 
 # The note on what was left out, and the blank lines around it.
 _NOTE_LINES = 3
@@ -55,6 +55,6 @@ def truncate_output(
 
 def _save_complete(scratch: Path, raw: bytes) -> tuple[Path, str]:
     """Save an output; return the path of the file, and the part of the note that names it."""
-    path = save(scratch, raw[: TOOL_FILE.value])
+    path = save_output(scratch, raw[: TOOL_FILE.value])
     limit_note = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
     return path, f"the whole is in {shorten_output(path)}{limit_note}: grep it, or read it with offset and limit"

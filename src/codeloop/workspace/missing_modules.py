@@ -1,7 +1,7 @@
 """Explains a missing module: which of the project's dependency lists has it, and the command that installs it.
 
-It also names what is missing of the lists that tests need. A few small files near where the command failed are read;
-nothing is run or fetched.
+It also finds packages that tests need and that are not installed. A few small files near the folder of the failed
+command are read; nothing is run or fetched.
 """
 
 import os
@@ -16,30 +16,30 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
-_FILE = 256 * 1024
-"""The largest file that is read, in bytes."""
-_PYTHON = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
-_NODE = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)")
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
-_LISTS = ("requirements*.txt", "*requirements.txt", "requirements/*.txt")
-_MOST_LISTS = 20
-_DISTRIBUTIONS = {
+# A larger file is not read.
+_MAX_FILE_BYTES = 256 * 1024
+_PYTHON_ERROR = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
+_NODE_ERROR = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
+_REQUIREMENTS_GLOBS = ("requirements*.txt", "*requirements.txt", "requirements/*.txt")
+_MAX_LISTS = 20
+# Module -> package, where the names differ.
+_PACKAGES_BY_MODULE = {
     "yaml": "pyyaml", "PIL": "pillow", "cv2": "opencv-python", "bs4": "beautifulsoup4", "sklearn": "scikit-learn",
     "dateutil": "python-dateutil", "dotenv": "python-dotenv", "attr": "attrs", "git": "gitpython", "jwt": "pyjwt",
     "OpenSSL": "pyopenssl", "serial": "pyserial", "zmq": "pyzmq", "Crypto": "pycryptodome",
     "pkg_resources": "setuptools", "google": "protobuf", "psycopg2": "psycopg2-binary", "xdist": "pytest-xdist",
     "websocket": "websocket-client",
 }  # fmt: skip
-"""Module -> package, where the names differ."""
 
 
 _TEST_GROUPS = ("test", "tests", "testing")
 _DEV_GROUPS = ("dev", "develop", "development")
-_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 class _Declaration(NamedTuple):
-    """Where a package is declared, in words, and the command that installs it."""
+    """A clause on the list that declares a package, and the command that installs it."""
 
     where: str
     command: str
@@ -50,11 +50,11 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
 
     The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
     """
-    python, node = [*_PYTHON.finditer(output)], [*_NODE.finditer(output)]
+    python, node = [*_PYTHON_ERROR.finditer(output)], [*_NODE_ERROR.finditer(output)]
     if not python and not node:
         return ""
     name = (python or node)[-1][1]
-    find = _list_python if python else _list_node
+    find = _find_python_declarations if python else _find_node_declarations
     folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
     for each in folders:
         for declaration in find(each, name):
@@ -65,12 +65,12 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
 def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[str, str]) -> str:
     """Return a sentence on the packages that tests need, by the project's own lists, and that are not installed.
 
-    "" when none is missing, or it can't be told: no list, or no Python whose packages can be listed. Of groups that are
-    for more than tests (`dev`) only plugins of pytest count.
+    "" when none is missing, or that is unknown: there is no list, or no Python whose packages can be listed. Of groups
+    that are for more than tests (`dev`) only plugins of pytest count.
     """
     for each in (each for each in (folder, *folder.parents) if each.is_relative_to(root)):
         if (each / "package.json").is_file() and not (each / "node_modules").is_dir():
-            command = next((found.command for found in _list_node(each, None)), "")
+            command = next((found.command for found in _find_node_declarations(each, None)), "")
             if command:
                 return (
                     f"What package.json lists is not installed here: there is no node_modules. To install it: {command}"
@@ -80,9 +80,9 @@ def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[st
         for names, declaration in wanted if installed else ():
             missing = sorted(name for name in names if name not in installed)
             if missing:
-                more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+                more = f" and {len(missing) - _MAX_SHOWN} more" if len(missing) > _MAX_SHOWN else ""
                 are = "is" if len(missing) == 1 else "are"
-                listed = f"{', '.join(missing[:_SHOWN])}{more}, {declaration.where},"
+                listed = f"{', '.join(missing[:_MAX_SHOWN])}{more}, {declaration.where},"
                 return f"Tests here may need {listed} which {are} not installed. To install: {declaration.command}"
     return ""
 
@@ -90,7 +90,10 @@ def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[st
 def _list_test_packages(folder: Path) -> Iterator[tuple[set[str], _Declaration]]:
     """Yield the packages of each list that tests need, with where it is."""
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
-    extras, groups = _table(_table(project, "project"), "optional-dependencies"), _table(project, "dependency-groups")
+    extras, groups = (
+        _get_table(_get_table(project, "project"), "optional-dependencies"),
+        _get_table(project, "dependency-groups"),
+    )
     for group in (*_TEST_GROUPS, *_DEV_GROUPS):
         if names := _choose_for_tests(group, extras.get(group)):
             command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
@@ -107,7 +110,7 @@ def _list_test_packages(folder: Path) -> Iterator[tuple[set[str], _Declaration]]
 def _choose_for_tests(group: str, rows: Any) -> set[str]:
     """Return the names in a list of requirements that tests need everywhere: those with conditions are left out."""
     plain = [row for row in rows if isinstance(row, str) and ";" not in row] if is_list(rows) else []
-    return {name for name in _names(plain) if group in _TEST_GROUPS or name.startswith("pytest")}
+    return {name for name in _read_package_names(plain) if group in _TEST_GROUPS or name.startswith("pytest")}
 
 
 def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
@@ -128,39 +131,41 @@ def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[s
     return frozenset(_normalize(name.rpartition(".")[0].partition("-")[0]) for name in names)
 
 
-def _list_python(folder: Path, module: str) -> Iterator[_Declaration]:
+def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaration]:
     if (folder / module / "__init__.py").is_file() or (folder / f"{module}.py").is_file():
         yield _Declaration("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
     if (folder / "src" / module).is_dir():
         yield _Declaration("this project's own, below src", "pip install -e . (or PYTHONPATH=src)")
-    names = {_normalize(module), _normalize(_DISTRIBUTIONS.get(module, module))}
+    names = {_normalize(module), _normalize(_PACKAGES_BY_MODULE.get(module, module))}
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
-    about = _table(project, "project")
-    if names & _names(about.get("dependencies")):
+    about = _get_table(project, "project")
+    if names & _read_package_names(about.get("dependencies")):
         yield _Declaration("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
-    for group, rows in _table(about, "optional-dependencies").items():
-        if names & _names(rows) and _NAME.fullmatch(group):
+    for group, rows in _get_table(about, "optional-dependencies").items():
+        if names & _read_package_names(rows) and _SAFE_NAME.fullmatch(group):
             command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
             yield _Declaration(f"in the extra `{group}` of pyproject.toml", command)
-    for group, rows in _table(project, "dependency-groups").items():
-        if names & _names(rows) and _NAME.fullmatch(group):
+    for group, rows in _get_table(project, "dependency-groups").items():
+        if names & _read_package_names(rows) and _SAFE_NAME.fullmatch(group):
             command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
             yield _Declaration(f"in the group `{group}` of pyproject.toml", command)
-    poetry = _table(_table(project, "tool"), "poetry")
-    for group, rows in _table(poetry, "group").items():
-        if names & _names([*_table(rows, "dependencies")]) and _NAME.fullmatch(group):
+    poetry = _get_table(_get_table(project, "tool"), "poetry")
+    for group, rows in _get_table(poetry, "group").items():
+        if names & _read_package_names([*_get_table(rows, "dependencies")]) and _SAFE_NAME.fullmatch(group):
             yield _Declaration(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
-    if names & _names([*_table(poetry, "dependencies")]):
+    if names & _read_package_names([*_get_table(poetry, "dependencies")]):
         yield _Declaration("a dependency of pyproject.toml", "poetry install")
-    lists = [path for pattern in _LISTS for path in sorted(folder.glob(pattern))[:_MOST_LISTS]]
+    lists = [path for pattern in _REQUIREMENTS_GLOBS for path in sorted(folder.glob(pattern))[:_MAX_LISTS]]
     for path in lists:
-        if _NAME.fullmatch(path.name) and names & _names(_read(path).decode("utf-8", "replace").splitlines()):
+        if _SAFE_NAME.fullmatch(path.name) and names & _read_package_names(
+            _read(path).decode("utf-8", "replace").splitlines()
+        ):
             name = path.relative_to(folder).as_posix()
             yield _Declaration(f"in {name}", f"pip install -r {name}")
 
 
-def _list_node(folder: Path, module: str | None) -> Iterator[_Declaration]:
-    """Yield where a package is listed; None: where any is."""
+def _find_node_declarations(folder: Path, module: str | None) -> Iterator[_Declaration]:
+    """Yield the lists of package.json that have a package; None: those that have any."""
     try:
         package_json: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
     except (msgspec.DecodeError, RecursionError):
@@ -168,7 +173,7 @@ def _list_node(folder: Path, module: str | None) -> Iterator[_Declaration]:
     locks = {"pnpm-lock.yaml": "pnpm install", "yarn.lock": "yarn install", "bun.lock": "bun install"}
     command = next((run for lock, run in locks.items() if (folder / lock).is_file()), "npm install")
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
-        listed = _table(package_json, key)
+        listed = _get_table(package_json, key)
         if module in listed or (module is None and listed):
             yield _Declaration(f"in the {key} of package.json", command)
 
@@ -176,10 +181,10 @@ def _list_node(folder: Path, module: str | None) -> Iterator[_Declaration]:
 def _read(path: Path) -> bytes:
     """Return a small file; empty when it is missing or too large."""
     try:
-        data = read_start(path, _FILE + 1)
+        data = read_start(path, _MAX_FILE_BYTES + 1)
     except OSError:
         return b""
-    return data if len(data) <= _FILE else b""
+    return data if len(data) <= _MAX_FILE_BYTES else b""
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
@@ -194,12 +199,12 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         return {}
 
 
-def _table(value: Any, key: str) -> Mapping[str, Any]:
+def _get_table(value: Any, key: str) -> Mapping[str, Any]:
     table = value.get(key) if is_object(value) else None
     return table if is_object(table) else {}
 
 
-def _names(rows: Any) -> set[str]:
+def _read_package_names(rows: Any) -> set[str]:
     """Return the normalized names of packages in a list of requirements."""
     texts = [row.strip() for row in rows if isinstance(row, str)] if is_list(rows) else []
     return {_normalize(match[0]) for text in texts if (match := re.match(r"[A-Za-z0-9][\w.-]*", text))}

@@ -1,4 +1,4 @@
-"""The commands with which a project tests, lints, type-checks and builds itself, read from its files. None is run."""
+"""Finds the commands with which a project tests, lints, type-checks and builds itself, from its files. None is run."""
 
 import os
 import re
@@ -12,32 +12,33 @@ import msgspec
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
-KINDS = ("test", "lint", "types", "build")
-_FILE = 128 * 1024
-"""Bytes of one file that are read; a larger one is not understood."""
-_PER_SOURCE = 2
-"""The most commands of one kind that are taken from one file."""
-_WORDS = {
+CHECK_KINDS = ("test", "lint", "types", "build")
+# A larger file is not read.
+_MAX_FILE_BYTES = 128 * 1024
+# The most commands of one kind that are taken from one file.
+_MAX_PER_SOURCE = 2
+# The first word of a script's name -> the kind of its check. Other names are ignored.
+_KINDS_BY_WORD = {
     **dict.fromkeys(("test", "tests", "unittest", "spec"), "test"),
     **dict.fromkeys(("lint", "check", "style"), "lint"),
     **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc", "dts"), "types"),
     **dict.fromkeys(("build", "compile", "dist", "package"), "build"),
 }
-"""The first word of a script's name -> its purpose. Other names are ignored."""
-_NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
-_TARGET = re.compile(r"^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])", re.ASCII | re.MULTILINE)
-_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)", re.ASCII | re.MULTILINE)
-_TABLE = re.compile(r"\[\[?([\w.\"-]{1,100})\]", re.ASCII)
-_KEY = re.compile(r"\"?([A-Za-z][\w:.-]*)\"?[ \t]*=", re.ASCII)
-_LOCKS = {
+_SCRIPT_NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
+_MAKE_TARGET = re.compile(r"^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])", re.ASCII | re.MULTILINE)
+_JUST_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)", re.ASCII | re.MULTILINE)
+_TOML_TABLE = re.compile(r"\[\[?([\w.\"-]{1,100})\]", re.ASCII)
+_TOML_KEY = re.compile(r"\"?([A-Za-z][\w:.-]*)\"?[ \t]*=", re.ASCII)
+_MANAGERS_BY_LOCK = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
     "bun.lock": "bun",
     "bun.lockb": "bun",
 }
-_RUNNERS = {"poe.tasks": "poe", "taskipy.tasks": "task", "pdm.scripts": "pdm run", "rye.scripts": "rye run"}
-_HATCH = re.compile(r"tool\.hatch\.envs\.([A-Za-z][\w-]{0,29})\.scripts", re.ASCII)
-_PYTHON = {
+_TASK_RUNNERS = {"poe.tasks": "poe", "taskipy.tasks": "task", "pdm.scripts": "pdm run", "rye.scripts": "rye run"}
+_HATCH_SCRIPTS = re.compile(r"tool\.hatch\.envs\.([A-Za-z][\w-]{0,29})\.scripts", re.ASCII)
+# A table of pyproject.toml below `tool` -> the check that it implies.
+_CHECKS_BY_TOOL = {
     "pytest": ("test", "pytest"),
     "ruff": ("lint", "ruff check"),
     "mypy": ("types", "mypy"),
@@ -45,8 +46,8 @@ _PYTHON = {
     "basedpyright": ("types", "basedpyright"),
     "tox": ("test", "tox"),
 }
-"""A table of pyproject.toml below `tool` -> what it means."""
-_MARKERS = {
+# A file -> the check that its presence implies.
+_CHECKS_BY_FILE = {
     "pytest.ini": ("test", "pytest"),
     "tox.ini": ("test", "tox"),
     "noxfile.py": ("test", "nox"),
@@ -59,29 +60,31 @@ _MARKERS = {
     ".golangci.yml": ("lint", "golangci-lint run"),
     ".golangci.yaml": ("lint", "golangci-lint run"),
 }
-"""A file -> the check that its presence implies."""
 
 
-_COMMAND = re.compile(r"\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)", re.ASCII)
-"""A line of a recipe that begins with a program's plain name."""
-_SHELL = frozenset(
+# A line of a recipe that begins with a program's plain name.
+_RECIPE_PROGRAM = re.compile(
+    r"\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)", re.ASCII
+)
+# Shell builtins.
+_SHELL_BUILTINS = frozenset(
     (
         *("case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if", "printf", "pwd"),
         *("read", "set", "source", "test", "time", "trap", "true", "type", "umask", "unset", "until", "wait", "while"),
     )
 )
-"""Shell builtins."""
-_RECIPE_LINES = 20
-_SCRIPT = 400
-"""Bytes of a script of package.json that are looked through."""
+_MAX_RECIPE_LINES = 20
+# Bytes of a script of package.json that are looked through.
+_MAX_SCRIPT_BYTES = 400
 
 
-_IN_SCRIPTS = re.compile(
+# Programs recognised in a script of package.json; its other words are ignored.
+_SCRIPT_PROGRAMS = re.compile(
     r"(?<![\w./@-])(vitest|jest|mocha|ava|jasmine|playwright|cypress|tap|tsc|vue-tsc|eslint|biome|prettier|oxlint|xo"
     r"|standard|rollup|vite|webpack|esbuild|tsup|turbo|nx|lerna)(?![\w./-])"
 )
-"""Programs recognised in a script of package.json; its other words are ignored."""
-_ONE_TEST = {
+# The command for all tests -> how one test is run; `{}` is the command for all.
+_SINGLE_TEST_COMMANDS = {
     "pytest": "{} PATH::NAME",
     "cargo test": "cargo test NAME",
     "go test": "go test ./PKG -run NAME",
@@ -89,32 +92,35 @@ _ONE_TEST = {
     "jest": "npx jest PATH -t NAME",
     "mocha": "npx mocha PATH -g NAME",
 }
-"""The command for all tests -> how one test is run; `{}` is the command for all."""
 
 
 class Check(NamedTuple):
-    """A command of a project, what it is for, and the programs that it runs by name; `shown`: those of a script."""
+    """A command of a project with its kind (test, lint, types, build).
+
+    `programs`: the programs that a Makefile's recipe runs by name; `script_programs`: those that a script of
+    package.json runs.
+    """
 
     kind: str
     command: str
-    runs: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    script_programs: tuple[str, ...] = ()
 
 
-def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
-    """Return a project's check commands in one line, by kind; empty when its files name none.
+def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
+    """Describe a project's check commands in one line, by kind; "" when its files name none.
 
-    `names`: what lies in `folder`; a link is read only if it leads inside `root`. A program that is neither in the
-    project's own environment nor on `path` is marked.
+    `names`: the entries of `folder`; a link is read only if it leads inside `root`. A command is marked if its program
+    is neither in the project's own environment nor on `path`.
     """
     checks = _collect_commands(folder, root, names, path)
     rows = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
-    one = next((row for command in _choose_usable(checks["test"]) if (row := _run_one_test(command))), "")
+    one = next((row for command in _choose_usable(checks["test"]) if (row := _format_single_test(command))), "")
     return "; ".join([*rows, *([f"one test: {one}"] if one else [])])
 
 
 def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str | None) -> bool:
-    """Return whether a project's files name a check command whose program is there; arguments as `project_checks`."""
+    """Return whether one of the check commands can be run; the arguments are those of `describe_project_checks`."""
     checks = _collect_commands(folder, root, names, path)
     return any(not _lacks_program(command) for commands in checks.values() for command in commands)
 
@@ -123,9 +129,9 @@ def _collect_commands(folder: Path, root: Path, names: Iterable[str], path: str 
     """Return the check commands that a project's files name, by kind, in order."""
     there = frozenset(names)
     reader = _Reader(folder, root, there)
-    checks: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
-    for check in chain.from_iterable(source(reader) for source in _SOURCES):
-        checks[check.kind].setdefault(_locate(check, folder, there, path))
+    checks: dict[str, dict[str, None]] = {kind: {} for kind in CHECK_KINDS}
+    for check in chain.from_iterable(source(reader) for source in _CHECK_SOURCES):
+        checks[check.kind].setdefault(_add_location(check, folder, there, path))
     return checks
 
 
@@ -139,10 +145,12 @@ def _lacks_program(command: str) -> bool:
     return command.endswith(("(not installed)", "on the PATH)"))
 
 
-def _run_one_test(command: str) -> str:
-    """Return how to run one test, given the command for all; empty where unknown."""
-    runner = next((name for name in _ONE_TEST if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None)
-    return "" if runner is None or _lacks_program(command) else _ONE_TEST[runner].format(command)
+def _format_single_test(command: str) -> str:
+    """Return the command for one test, given the command for all; "" where it is unknown."""
+    runner = next(
+        (name for name in _SINGLE_TEST_COMMANDS if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None
+    )
+    return "" if runner is None or _lacks_program(command) else _SINGLE_TEST_COMMANDS[runner].format(command)
 
 
 class _Package(msgspec.Struct):
@@ -154,7 +162,7 @@ class _Reader(NamedTuple):
     root: Path
     names: frozenset[str]
 
-    def text(self, name: str) -> str:
+    def read_text(self, name: str) -> str:
         """Return a small file of the folder; empty when it is missing, too large, or leads outside the project."""
         if name not in self.names:
             return ""
@@ -162,90 +170,92 @@ class _Reader(NamedTuple):
         try:
             if file.is_symlink() and not file.resolve().is_relative_to(self.root):
                 return ""
-            data = read_start(file, _FILE + 1)
+            data = read_start(file, _MAX_FILE_BYTES + 1)
         except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle
             return ""
-        return data.decode("utf-8", "replace") if len(data) <= _FILE else ""
+        return data.decode("utf-8", "replace") if len(data) <= _MAX_FILE_BYTES else ""
 
-    def toml(self, name: str) -> dict[str, list[str]]:
+    def read_toml(self, name: str) -> dict[str, list[str]]:
         """Return the tables of a TOML file, each with the keys that are on lines of their own."""
         tables: dict[str, list[str]] = {}
         keys: list[str] = []
-        for line in self.text(name).splitlines():
-            if header := _TABLE.match(line):
+        for line in self.read_text(name).splitlines():
+            if header := _TOML_TABLE.match(line):
                 keys = tables.setdefault(header[1].replace('"', ""), [])
-            elif key := _KEY.match(line):
+            elif key := _TOML_KEY.match(line):
                 keys.append(key[1])
         return tables
 
 
 def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
-    """Yield a check for each kind that a script or target is named after, the shortest names first."""
-    usable = sorted({name for name in names if _NAME.fullmatch(name)}, key=lambda name: (len(name), name))
-    for kind in KINDS:
-        fitting = (name for name in usable if _WORDS.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind)
-        yield from (Check(kind, f"{command} {name}") for name in islice(fitting, _PER_SOURCE))
+    """Yield a check for each script or target that is named after a kind, the shortest names first."""
+    usable = sorted({name for name in names if _SCRIPT_NAME.fullmatch(name)}, key=lambda name: (len(name), name))
+    for kind in CHECK_KINDS:
+        fitting = (
+            name for name in usable if _KINDS_BY_WORD.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind
+        )
+        yield from (Check(kind, f"{command} {name}") for name in islice(fitting, _MAX_PER_SOURCE))
 
 
-def _make(reader: _Reader) -> Iterator[Check]:
+def _read_makefile(reader: _Reader) -> Iterator[Check]:
     for name in ("GNUmakefile", "makefile", "Makefile"):
-        if text := reader.text(name):
-            return _targets(text)
+        if text := reader.read_text(name):
+            return _read_targets(text)
     return iter(())
 
 
-def _targets(text: str) -> Iterator[Check]:
-    """Yield a Makefile's targets, each with what its recipe runs."""
+def _read_targets(text: str) -> Iterator[Check]:
+    """Yield a Makefile's targets, each with the programs that its recipe runs."""
     lines = text.splitlines()
     recipes: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
-        if target := _TARGET.match(line):
+        if target := _MAKE_TARGET.match(line):
             below = takewhile(lambda each: each.startswith("\t") or not each.strip(), lines[number:])
-            recipes[target[1]] = list(islice(below, _RECIPE_LINES))
+            recipes[target[1]] = list(islice(below, _MAX_RECIPE_LINES))
     for check in _match_names(recipes, "make"):
-        matches = filter(None, map(_COMMAND.match, recipes[check.command.removeprefix("make ")]))
-        yield check._replace(runs=tuple(command[1] for command in matches if command[1] not in _SHELL))
+        matches = filter(None, map(_RECIPE_PROGRAM.match, recipes[check.command.removeprefix("make ")]))
+        yield check._replace(programs=tuple(command[1] for command in matches if command[1] not in _SHELL_BUILTINS))
 
 
-def _no_checks(reader: _Reader) -> Iterator[Check]:
+def _read_justfile(reader: _Reader) -> Iterator[Check]:
     for name in ("justfile", "Justfile", ".justfile"):
-        if text := reader.text(name):
-            return _match_names(_RECIPE.findall(text), "just")
+        if text := reader.read_text(name):
+            return _match_names(_JUST_RECIPE.findall(text), "just")
     return iter(())
 
 
-def _package_json(reader: _Reader) -> Iterator[Check]:
+def _read_package_json(reader: _Reader) -> Iterator[Check]:
     try:
-        package = msgspec.json.decode(reader.text("package.json") or "{}", type=_Package)
+        package = msgspec.json.decode(reader.read_text("package.json") or "{}", type=_Package)
     except (msgspec.DecodeError, RecursionError):
         return iter(())
-    manager = next((tool for lock, tool in _LOCKS.items() if lock in reader.names), "npm")
-    return _show_runs(_match_names(package.scripts, f"{manager} run"), package.scripts)
+    manager = next((tool for lock, tool in _MANAGERS_BY_LOCK.items() if lock in reader.names), "npm")
+    return _add_script_programs(_match_names(package.scripts, f"{manager} run"), package.scripts)
 
 
-def _show_runs(checks: Iterable[Check], scripts: Mapping[str, msgspec.Raw]) -> Iterator[Check]:
+def _add_script_programs(checks: Iterable[Check], scripts: Mapping[str, msgspec.Raw]) -> Iterator[Check]:
     for check in checks:
-        script = bytes(scripts[check.command.rpartition(" ")[2]])[:_SCRIPT].decode("utf-8", "replace")
-        yield check._replace(shown=tuple(dict.fromkeys(_IN_SCRIPTS.findall(script)))[:_PER_SOURCE])
+        script = bytes(scripts[check.command.rpartition(" ")[2]])[:_MAX_SCRIPT_BYTES].decode("utf-8", "replace")
+        yield check._replace(script_programs=tuple(dict.fromkeys(_SCRIPT_PROGRAMS.findall(script)))[:_MAX_PER_SOURCE])
 
 
-def _python(reader: _Reader) -> Iterator[Check]:
-    tables = reader.toml("pyproject.toml")
+def _read_pyproject(reader: _Reader) -> Iterator[Check]:
+    tables = reader.read_toml("pyproject.toml")
     tools = {name.split(".")[1] for name in tables if name.startswith("tool.")}
-    for table, command in _RUNNERS.items():
+    for table, command in _TASK_RUNNERS.items():
         yield from _match_names(tables.get(f"tool.{table}", ()), command)
     for table, scripts in tables.items():
-        if hatch := _HATCH.fullmatch(table):
+        if hatch := _HATCH_SCRIPTS.fullmatch(table):
             prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
             yield from (Check(each.kind, prefix + each.command.strip()) for each in _match_names(scripts, ""))
-    yield from (Check(*meaning) for name, meaning in _PYTHON.items() if name in tools)
+    yield from (Check(*meaning) for name, meaning in _CHECKS_BY_TOOL.items() if name in tools)
     if "build-system" in tables:
         uv = ["uv"] if "uv.lock" in reader.names else []
         builders = (*uv, *(name for name in ("poetry", "pdm", "hatch") if name in tools))
         yield from (Check("build", f"{builder} build") for builder in builders[:1])
 
 
-def _environment(reader: _Reader) -> Iterator[Check]:
+def _find_installed_pytest(reader: _Reader) -> Iterator[Check]:
     """Yield pytest where a Python project's own environment has it: few projects name it in their files."""
     if reader.names & {"pyproject.toml", "setup.py", "setup.cfg"} and _find_own_programs(
         reader.folder, reader.names, "pytest"
@@ -253,46 +263,46 @@ def _environment(reader: _Reader) -> Iterator[Check]:
         yield Check("test", "pytest")
 
 
-def _cargo(reader: _Reader) -> Iterator[Check]:
+def _read_cargo(reader: _Reader) -> Iterator[Check]:
     if "Cargo.toml" in reader.names:
         yield from (Check("test", "cargo test"), Check("lint", "cargo clippy"), Check("build", "cargo build"))
 
 
-def _go(reader: _Reader) -> Iterator[Check]:
+def _read_go_module(reader: _Reader) -> Iterator[Check]:
     if "go.mod" in reader.names:
         yield from (Check("test", "go test ./..."), Check("lint", "go vet ./..."), Check("build", "go build ./..."))
 
 
-def _markers(reader: _Reader) -> Iterator[Check]:
-    for name, meaning in _MARKERS.items():
+def _find_marker_files(reader: _Reader) -> Iterator[Check]:
+    for name, meaning in _CHECKS_BY_FILE.items():
         if name in reader.names:
             yield Check(*meaning)
 
 
-_SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
-    _make,
-    _no_checks,
-    _package_json,
-    _python,
-    _environment,
-    _cargo,
-    _go,
-    _markers,
+_CHECK_SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
+    _read_makefile,
+    _read_justfile,
+    _read_package_json,
+    _read_pyproject,
+    _find_installed_pytest,
+    _read_cargo,
+    _read_go_module,
+    _find_marker_files,
 )
 
 
-def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
-    """Return a command with its program's location: the project's own environment, the PATH, or marked as missing."""
+def _add_location(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
+    """Return a command with the folder of its program, if that is the project's own; a missing program is marked."""
     program = check.command.partition(" ")[0]
     own = _find_own_programs(folder, names, program)
     if own:
         return f"{own}/{check.command}"
     if not find_program(program, path, in_project=True):
         return f"{check.command} (not installed)"
-    missing = next((each for each in check.runs if not find_program(each, path, in_project=True)), None)
+    missing = next((each for each in check.programs if not find_program(each, path, in_project=True)), None)
     if missing:
         return f"{check.command} (needs {missing} on the PATH)"
-    return f"{check.command} ({', '.join(check.shown)})" if check.shown else check.command
+    return f"{check.command} ({', '.join(check.script_programs)})" if check.script_programs else check.command
 
 
 def _find_own_programs(folder: Path, names: frozenset[str], program: str) -> str | None:

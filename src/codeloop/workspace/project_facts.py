@@ -1,4 +1,4 @@
-"""Facts that a model would look up first about a project: branch, changes, top-level files, check commands.
+"""Describes what a model would look up first about a project: branch, changes, top-level files, check commands.
 
 A few files are read, with bounds; nothing is run. File names are untrusted: they are cut and escaped.
 """
@@ -12,41 +12,44 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import FACTS_BYTES
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state
-from codeloop.workspace.project_checks import has_usable_check, project_checks
+from codeloop.workspace.project_checks import describe_project_checks, has_usable_check
 
-_NAMES = 40
-_NAME = 40
-_MISSING = 300
-_LISTED = 2_000
-"""Entries of a folder that are looked at."""
-_SHOWN_CHANGES = 3
+_MAX_NAMES = 40
+_MAX_NAME_CHARS = 40
+_MAX_MISSING_CHARS = 300
+# The most entries of a folder that are read.
+_MAX_LISTED_ENTRIES = 2_000
+_MAX_SHOWN_CHANGES = 3
 _PACKAGE_LISTS = frozenset(("package.json", "pyproject.toml"))
-_NOISE = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
+_UNLISTED_NAMES = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
 
-def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -> str:
-    """Return the facts as lines, at most FACTS bytes. `root`: the work tree's top, which holds `.git`."""
-    there = _list_folder(directory)
-    checks = project_checks(directory, root, there, environment.get("PATH"))
+def describe_project(root: Path, directory: Path, environment: Mapping[str, str]) -> str:
+    """Return the facts as lines, at most FACTS_BYTES bytes. `root`: the work tree's top, which holds `.git`."""
+    entries = _list_folder(directory)
+    checks = describe_project_checks(directory, root, entries, environment.get("PATH"))
     if not checks and root != directory:
-        checks = project_checks(root, root, _list_folder(root), environment.get("PATH"))
-    head = [_git(root, environment) if (root / ".git").exists() else "Git repository: no"]
+        checks = describe_project_checks(root, root, _list_folder(root), environment.get("PATH"))
+    head = [_describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"]
     missing = ""
-    if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in there):
+    if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):
         from codeloop.workspace.missing_modules import find_missing_test_packages
 
         missing = find_missing_test_packages(directory, root, environment)
-    tail = [*([f"Its own checks: {checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
+    tail = [
+        *([f"Its own checks: {checks}"] if checks else []),
+        *([one_line(missing, _MAX_MISSING_CHARS)] if missing else []),
+    ]
     remaining = FACTS_BYTES.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
     if remaining < 0:
         tail = [_cut(line, FACTS_BYTES.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
         remaining = 0
-    names = _names(there, remaining)
+    names = _list_top_names(entries, remaining)
     return "\n".join((*head, *([names] if names else []), *tail))
 
 
-def can_check(root: Path, directory: Path, environment: Mapping[str, str]) -> bool:
-    """Return whether the project has a check command whose program is there; arguments as `project_facts`. Blocks."""
+def has_runnable_check(root: Path, directory: Path, environment: Mapping[str, str]) -> bool:
+    """Return whether the project has a check command whose program exists; arguments as `describe_project`. Blocks."""
     path = environment.get("PATH")
     return any(has_usable_check(folder, root, _list_folder(folder), path) for folder in {directory, root})
 
@@ -60,22 +63,22 @@ def _list_folder(folder: Path) -> dict[str, bool]:
     """Return the names in a folder, each with whether it is a folder itself."""
     try:
         with os.scandir(folder) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, _LISTED)}
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, _MAX_LISTED_ENTRIES)}
     except OSError:
         return {}
 
 
-def _names(there: Mapping[str, bool], size: int) -> str:
+def _list_top_names(entries: Mapping[str, bool], size: int) -> str:
     """Return the names at the top in one line of at most `size` bytes, folders first."""
     seen = sorted(
         (not is_folder, name)
-        for name, is_folder in there.items()
-        if not name.startswith(".") and name not in _NOISE and not name.endswith((".egg-info", ".pyc"))
+        for name, is_folder in entries.items()
+        if not name.startswith(".") and name not in _UNLISTED_NAMES and not name.endswith((".egg-info", ".pyc"))
     )
     line, more = "Files here: ", " and {} more"
     for count, (is_file, name) in enumerate(seen):
-        text = ("" if not count else ", ") + one_line(name, _NAME) + ("" if is_file else "/")
-        if count == _NAMES or len((line + text + more.format(len(seen))).encode()) + 1 > size:
+        text = ("" if not count else ", ") + one_line(name, _MAX_NAME_CHARS) + ("" if is_file else "/")
+        if count == _MAX_NAMES or len((line + text + more.format(len(seen))).encode()) + 1 > size:
             return line + more.format(len(seen) - count) if count else ""
         line += text
         if count == len(seen) - 1:
@@ -83,9 +86,9 @@ def _names(there: Mapping[str, bool], size: int) -> str:
     return ""
 
 
-def _git(root: Path, environment: Mapping[str, str]) -> str:
+def _describe_git(root: Path, environment: Mapping[str, str]) -> str:
     branch = Head(root).branch
-    where = f"Git: branch {one_line(branch, _NAME)}" if branch else "Git: no branch is checked out"
+    where = f"Git: branch {one_line(branch, _MAX_NAME_CHARS)}" if branch else "Git: no branch is checked out"
     state = read_tree_state(root, environment)
     if state is None:
         return where
@@ -93,14 +96,14 @@ def _git(root: Path, environment: Mapping[str, str]) -> str:
     if not any(paths or paths is None for paths in changes.values()):
         return f"{where}, clean"
     unsure = None in changes.values()
-    count = _SHOWN_CHANGES if sum(bool(paths) for paths in changes.values()) == 1 else _SHOWN_CHANGES - 1
-    texts = [f"{word}: {_first_paths(paths, count)}" for word, paths in changes.items() if paths or unsure]
+    count = _MAX_SHOWN_CHANGES if sum(bool(paths) for paths in changes.values()) == 1 else _MAX_SHOWN_CHANGES - 1
+    texts = [f"{word}: {_format_paths(paths, count)}" for word, paths in changes.items() if paths or unsure]
     return "; ".join((where, *texts))
 
 
-def _first_paths(paths: list[str] | None, count: int) -> str:
-    """Return the first of the paths in words."""
+def _format_paths(paths: list[str] | None, count: int) -> str:
+    """Return the first of the paths, and the number of the others."""
     if not paths:
         return "not known" if paths is None else "none"
     more = f" and {len(paths) - count} more" if len(paths) > count else ""
-    return ", ".join(one_line(path, _NAME) for path in paths[:count]) + more
+    return ", ".join(one_line(path, _MAX_NAME_CHARS) for path in paths[:count]) + more

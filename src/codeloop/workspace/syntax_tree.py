@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Language, Node
 
+# Suffix of a file's name, without the dot -> the grammar for its text.
 LANGUAGES = {
     **dict.fromkeys(("js", "jsx", "mjs", "cjs"), "javascript"),
     **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
@@ -32,15 +33,14 @@ LANGUAGES = {
     "php": "php",
     **dict.fromkeys(("sh", "bash"), "bash"),
 }
-"""Suffix of a file's name, without the dot -> the grammar for its text."""
 
+# By grammar: pairs of valid syntax that the grammar does not know, and a replacement that it parses.
 _UNSUPPORTED_SYNTAX: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(
     ("typescript", "tsx"), (("export type *", "export *"),)
 )
-"""By grammar: pairs of valid syntax that the grammar does not know, and a replacement that it parses."""
 
+# Python 3.11 counts the depth of a tree that it builds for all threads together: two at once end in a SystemError.
 _python_parser = Lock()
-"""Python 3.11 counts the depth of a tree that it builds for all threads together: two at once end in a SystemError."""
 
 
 def parse_python(text: str) -> ast.Module:

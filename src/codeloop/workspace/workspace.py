@@ -1,4 +1,4 @@
-"""The directory that an agent works in, path resolution, and the services that live as long as it."""
+"""The work tree that an agent works in: resolves paths, and holds the services that live as long as it."""
 
 import os
 from functools import cached_property
@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
-from codeloop.workspace.files.temp_files import FOLDER
+from codeloop.workspace.files.temp_files import NOTES_FOLDER
 
 if TYPE_CHECKING:
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from codeloop.workspace.search.ripgrep import Ripgrep
     from codeloop.workspace.terminal.terminals import Terminals
 
-OUTPUT = "tool_"
-"""The start of the names of saved outputs."""
+# The start of the names of saved outputs.
+OUTPUT_PREFIX = "tool_"
 UNCONFINED = SandboxConfig(mode="off")
 
 
-class Running(Protocol):
+class RunningService(Protocol):
     """A service that starts processes."""
 
     @property
@@ -37,14 +37,14 @@ class Running(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Running)
+R = TypeVar("R", bound=RunningService)
 
 
 class ResolvedPath(Struct, frozen=True):
     """A resolved path argument of a tool.
 
-    `path`: absolute, as named (`.` and `..` folded). `real`: with every symbolic link followed, also of the parents
-    of a file that does not exist yet. `outside`: `real` is not below the workspace.
+    `path`: absolute, with `.` and `..` resolved but not links; `real`: with every symbolic link followed, also of the
+    parents of a file that does not exist yet; `is_outside`: `real` is not in the work tree.
     """
 
     path: Path
@@ -55,10 +55,10 @@ class ResolvedPath(Struct, frozen=True):
 class Workspace:
     """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent works.
 
-    `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
-    `environment` is what child processes get: the user's own without any provider's key.
-    `sandbox`: the configuration of the commands' sandbox; `own`: our folders, which no sandboxed command may read.
-    `read_log` knows what each session has read; one for all that share the work tree.
+    `scratch`: the folder for complete outputs of tools, which need not be below `root` and does not count as outside;
+    `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
+    commands' sandbox; `own`: the folders of codeloop, which no sandboxed command may read; `read_log`: shared by all
+    sessions of the work tree.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends them.
     """
@@ -79,17 +79,17 @@ class Workspace:
         self.sandbox = sandbox
         self.own = own
         self.read_log = ReadLog()
-        # Where the folders really are when they are opened: one that is replaced by a link later on leads outside.
+        # The real paths when the work tree is opened: if a folder is replaced by a link later, that leads outside.
         self._roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         self._scratch = Path(os.path.realpath(scratch))
         folders = [Path(os.path.realpath(path)) for path in own]
         self._inner = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
-        self._running: list[Running] = []
+        self._running: list[RunningService] = []
 
     @property
     def notes(self) -> Path:
         """Our folder for records of writes in progress."""
-        return self.scratch.with_name(FOLDER)
+        return self.scratch.with_name(NOTES_FOLDER)
 
     @cached_property
     def shells(self) -> "Shells":
@@ -136,7 +136,8 @@ class Workspace:
         """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
         terminals = self.terminals
         self._running.remove(terminals)
-        del self.terminals  # what leaves more slowly than its successor has none to hand over to the one after that
+        # So that they are handed over once only: the work tree after the next one gets them from the next one.
+        del self.terminals
         return terminals
 
     def _keep(self, service: R) -> R:
@@ -146,11 +147,11 @@ class Workspace:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether something other than a turn runs here."""
+        """Whether something other than a turn runs here."""
         return any(service.is_busy for service in self._running)
 
     async def close(self) -> None:
-        """End what runs here."""
+        """End all services."""
         for service in self._running:
             await service.close()
 
@@ -160,7 +161,7 @@ class Workspace:
         The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name.
         """
         absolute = Path(os.path.normpath((base or self.directory) / expand_user_path(path)))
-        if path.startswith(OUTPUT) and "/" not in path and not os.path.lexists(absolute):
+        if path.startswith(OUTPUT_PREFIX) and "/" not in path and not os.path.lexists(absolute):
             saved_output = self.scratch / path
             absolute = saved_output if os.path.lexists(saved_output) else absolute
         real = Path(os.path.realpath(absolute))
@@ -177,15 +178,15 @@ class Workspace:
         return any(root in above for root in self._roots) and not any(folder in above for folder in self._inner)
 
     def relative(self, path: Path) -> str:
-        """Return the path for users: relative to the root when it is below it ("" for the root itself)."""
+        """Return a path for users: relative to the root if it is below it ("" for the root itself)."""
         return _relative_to(path, self.root)
 
     def shorten(self, path: Path) -> str:
-        """Return the path for the model: relative to the directory when it is below it ("." for itself).
+        """Return a path for the model: relative to the directory if it is below it ("." for itself).
 
-        Of a saved output the name.
+        For a saved output, its name alone.
         """
-        if path.parent == self.scratch and path.name.startswith(OUTPUT):
+        if path.parent == self.scratch and path.name.startswith(OUTPUT_PREFIX):
             return path.name
         return _relative_to(path, self.directory) or "."
 

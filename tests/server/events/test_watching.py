@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.schema.bounds import language_tools
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.watch import project_watch, tree_watch
 from tests.server.support.serving import served
 from tests.server.support.streaming import Stream, following
@@ -96,7 +96,7 @@ async def test_where_too_much_would_be_watched_only_what_was_read_is_looked_at(
         (it.work / "a.txt").write_text("1")
         project = await it.project()
         real = (it.work / "a.txt").resolve()
-        project.workspace.read_log.record("ses_1", real, load(real).stamp)
+        project.workspace.read_log.record_read("ses_1", real, read_file(real).stamp)
         async with following(it) as stream:
             events = await stream.until(lambda event: _said(event)[0] == "toast")
             assert "fs.inotify.max_user_watches" in _said(events[-1])[1]

@@ -13,10 +13,6 @@ def test_exact_finds_overlapping_places() -> None:
     assert list(m.match_exact("aaa", "aa")) == [(0, 2), (1, 3)]
 
 
-def test_multi_occurrence_finds_no_overlapping_places() -> None:
-    assert list(m.match_all("aaaa", "aa")) == [(0, 2), (2, 4)]
-
-
 def test_exact_lines_finds_whole_lines_only() -> None:
     assert found(m.match_exact_lines, "ab\na\nba\n", "a") == ["a"]
     assert found(m.match_exact_lines, "x\na\nb\n", "a\nb\n") == ["a\nb\n"]
@@ -81,7 +77,7 @@ def test_context_aware_wants_four_lines() -> None:
     assert found(m.match_most_lines, "a\nb\nc\n", "x\nb\nc") == []
 
 
-@pytest.mark.parametrize("matcher", [*m.CASCADE, *m.LINEWISE, m.match_all])
+@pytest.mark.parametrize("matcher", [*m.EDIT_MATCHERS, *m.PATCH_MATCHERS])
 @pytest.mark.parametrize("old", [" ", "\n", "\n \n", "\t\n\n"])
 def test_blanks_alone_match_nothing_but_themselves(matcher: m.Matcher, old: str) -> None:
     assert found(matcher, "a\nb\nc\n", old) in ([], ["\n"] * 3)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import Hunk, apply_hunks
-from codeloop.workspace.edit.patch_parser import Add, BadPatch, Delete, Update, parse
-from codeloop.workspace.edit.refusals import EditRefused
+from codeloop.workspace.edit.patch_parser import AddFile, BadPatch, DeleteFile, UpdateFile, parse_patch
 
 
 def envelope(*lines: str) -> str:
@@ -12,14 +12,14 @@ def envelope(*lines: str) -> str:
 
 
 def update(content: str, *lines: str) -> str:
-    (operation,) = parse(envelope("*** Update File: f", *lines))
-    assert isinstance(operation, Update)
+    (operation,) = parse_patch(envelope("*** Update File: f", *lines))
+    assert isinstance(operation, UpdateFile)
     return apply_hunks(content, operation.hunks).content
 
 
 def unified(content: str, *lines: str) -> str:
-    (operation,) = parse("\n".join(["--- a/f", "+++ b/f", *lines, ""]))
-    assert isinstance(operation, Update)
+    (operation,) = parse_patch("\n".join(["--- a/f", "+++ b/f", *lines, ""]))
+    assert isinstance(operation, UpdateFile)
     return apply_hunks(content, operation.hunks).content
 
 
@@ -28,12 +28,12 @@ def test_the_envelope_holds_all_kinds_of_operations() -> None:
         "*** Add File: new.txt", "+one", "+", "+two", "*** Delete File: old.txt", "*** Update File: a/b.py",
         "*** Move to: c/d.py", "@@ class A:", " keep", "-old", "+new",
     )  # fmt: skip
-    add, delete, change = parse(text)
-    assert add == Add("new.txt", "one\n\ntwo\n")
-    assert delete == Delete("old.txt")
-    assert isinstance(change, Update)
+    add, delete, change = parse_patch(text)
+    assert add == AddFile("new.txt", "one\n\ntwo\n")
+    assert delete == DeleteFile("old.txt")
+    assert isinstance(change, UpdateFile)
     assert (change.path, change.move_to) == ("a/b.py", "c/d.py")
-    assert change.hunks[0] == Hunk(("keep", "old"), ("keep", "new"), ("class A:",), source=9)
+    assert change.hunks[0] == Hunk(("keep", "old"), ("keep", "new"), ("class A:",), patch_line=9)
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_the_envelope_holds_all_kinds_of_operations() -> None:
 )
 def test_what_is_no_patch_is_refused_with_its_line(text: str, reason: str) -> None:
     with pytest.raises(BadPatch, match=reason):
-        parse(text)
+        parse_patch(text)
 
 
 def test_a_code_fence_around_a_patch_is_ignored() -> None:
-    assert parse("```diff\n" + envelope("*** Delete File: x") + "\n```") == [Delete("x")]
+    assert parse_patch("```diff\n" + envelope("*** Delete File: x") + "\n```") == [DeleteFile("x")]
 
 
 def test_a_hunk_replaces_whole_lines() -> None:
@@ -139,19 +139,19 @@ def test_git_diffs_add_delete_and_rename() -> None:
         "diff --git a/p b/q\nsimilarity index 90%\nrename from p\nrename to q\n--- a/p\n+++ b/q\n@@ -1 +1 @@\n-x\n+y\n"
         "diff --git a/r b/s\nsimilarity index 100%\nrename from r\nrename to s\n"
     )
-    add, delete, moved, renamed = parse(text)
-    assert (add, delete) == (Add("n", "a\nb\n"), Delete("o"))
-    assert isinstance(moved, Update)
+    add, delete, moved, renamed = parse_patch(text)
+    assert (add, delete) == (AddFile("n", "a\nb\n"), DeleteFile("o"))
+    assert isinstance(moved, UpdateFile)
     assert (moved.path, moved.move_to, len(moved.hunks)) == ("p", "q", 1)
-    assert renamed == Update("r", (), "s")
+    assert renamed == UpdateFile("r", (), "s")
 
 
 def test_line_numbers_of_read_are_taken_off_a_hunk() -> None:
     content = "a = 1\nb = 2\nc = 3\n"
     changed = "a = 1\nb = 4\nd = 5\nc = 3\n"
     assert update(content, "@@", " 1: a = 1", "-2: b = 2", "+2: b = 4", "+d = 5", " 3: c = 3") == changed
-    (operation,) = parse(envelope("*** Update File: f", "@@", "-2: b = 2", "+2: b = 4"))
-    assert isinstance(operation, Update)
+    (operation,) = parse_patch(envelope("*** Update File: f", "@@", "-2: b = 2", "+2: b = 4"))
+    assert isinstance(operation, UpdateFile)
     assert apply_hunks(content, operation.hunks).how == "hunk 1 was matched without its line numbers"
     own = "1: a\n2: b\n"
     assert update(own, "@@", "-2: b", "+2: c") == "1: a\n2: c\n", "a file may have such lines itself"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.edit.syntax import SyntaxProblem, find_problem
+from codeloop.workspace.edit.syntax import SyntaxProblem, find_syntax_problem
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from codeloop.workspace.edit.syntax import SyntaxProblem, find_problem
     ],
 )
 def test_what_can_not_be_parsed_any_more_is_named(name: str, before: str, after: str, line: int, reason: str) -> None:
-    found = find_problem(Path(name), before, after)
+    found = find_syntax_problem(Path(name), before, after)
     assert found is not None
     assert (found.line, found.reason[: len(reason)]) == (line, reason)
 
@@ -67,7 +67,7 @@ CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
 def test_what_a_grammar_does_not_take_any_more_is_named(
     name: str, before: str, after: str, line: int, reason: str
 ) -> None:
-    found = find_problem(Path(name), before, after)
+    found = find_syntax_problem(Path(name), before, after)
     assert found is not None
     assert (found.line, found.reason[: len(reason)]) == (line, reason)
 
@@ -87,7 +87,7 @@ def test_what_a_grammar_does_not_take_any_more_is_named(
     ],
 )
 def test_an_interpolation_and_other_joined_brackets_pair(name: str, text: str) -> None:
-    found = find_problem(Path(name), "", text)
+    found = find_syntax_problem(Path(name), "", text)
     assert found is not None
     is_bracket = name == "a.cpp"
     assert found.line == (4 if is_bracket else 3)
@@ -103,7 +103,7 @@ def test_an_interpolation_and_other_joined_brackets_pair(name: str, text: str) -
     ],
 )
 def test_a_bracket_in_an_interpolation_is_named(name: str, text: str, reason: str) -> None:
-    found = find_problem(Path(name), "", text)
+    found = find_syntax_problem(Path(name), "", text)
     assert found is not None
     assert found.reason[: len(reason)] == reason
 
@@ -125,13 +125,13 @@ def test_a_bracket_in_an_interpolation_is_named(name: str, text: str, reason: st
     ],
 )
 def test_what_a_grammar_takes_or_can_not_know_is_no_news(name: str, before: str, after: str) -> None:
-    found = find_problem(Path(name), before, after)
+    found = find_syntax_problem(Path(name), before, after)
     assert found is None or not found.is_new or name == "deep.js"
 
 
 @pytest.mark.slow
 def test_a_grammar_is_loaded_by_the_first_edit_of_its_language() -> None:
-    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_problem as f; "
+    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_syntax_problem as f; "
     program += "n = lambda: sorted(m for m in sys.modules if m.startswith('tree_sitter') and '.' not in m); "
     program += "f(pathlib.Path('a.py'), '', '1'); print(*n()); f(pathlib.Path('a.go'), '', '1'); print(*n())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -156,12 +156,12 @@ def test_a_grammar_is_loaded_by_the_first_edit_of_its_language() -> None:
     ],
 )
 def test_what_is_right_or_was_wrong_before_or_is_not_known_is_not(name: str, before: str, after: str) -> None:
-    found = find_problem(Path(name), before, after)
+    found = find_syntax_problem(Path(name), before, after)
     assert found is None or not found.is_new or (name.startswith("deep") and isinstance(found, SyntaxProblem))
 
 
 def test_nothing_is_printed_of_warnings() -> None:
-    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_problem as f; "
+    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_syntax_problem as f; "
     program += r"print(f(pathlib.Path('a.py'), '', 'x = \'\\d\'; assert (1, 2)\n'))"
     done = subprocess.run([sys.executable, "-W", "default", "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("None\n", "")

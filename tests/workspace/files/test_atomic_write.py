@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
-from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.files.safe_open import FileRefused, read_file
 
 
 def names(folder: Path) -> list[str]:
@@ -27,7 +27,7 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     file = tmp_path / "run.sh"
     file.write_bytes(b"old")
     file.chmod(0o751)
-    replace_file(Replacement(file, load(file), b"new"))
+    replace_file(Replacement(file, read_file(file), b"new"))
     assert file.read_bytes() == b"new"
     assert stat.S_IMODE(file.stat().st_mode) == 0o751
     assert left_over(tmp_path) == []
@@ -40,13 +40,13 @@ def test_a_new_file_gets_the_usual_mode_and_its_folders(tmp_path: Path) -> None:
     plain.write_text("")
     assert file.stat().st_mode == plain.stat().st_mode
     assert stamp is not None
-    assert stamp.same(load(file).stamp)
+    assert stamp.matches(read_file(file).stamp)
 
 
 def test_a_file_that_changed_is_not_replaced(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_bytes(b"one")
-    before = load(file)
+    before = read_file(file)
     info = file.stat()
     file.write_bytes(b"two")
     os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
@@ -59,7 +59,7 @@ def test_a_file_that_changed_is_not_replaced(tmp_path: Path) -> None:
 def test_a_file_that_was_only_touched_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_bytes(b"one")
-    before = load(file)
+    before = read_file(file)
     os.utime(file, ns=(1, 1))
     replace_file(Replacement(file, before, b"mine"))
     assert file.read_bytes() == b"mine"
@@ -78,7 +78,7 @@ def test_a_file_that_became_something_else_is_left_alone(tmp_path: Path, kind: s
     file, other = tmp_path / "f", tmp_path / "other"
     other.write_bytes(b"other")
     file.write_bytes(b"one")
-    before = load(file)
+    before = read_file(file)
     file.unlink()
     if kind == "directory":
         file.mkdir()
@@ -94,7 +94,7 @@ def test_several_files_change_together_or_not_at_all(tmp_path: Path) -> None:
     files = [tmp_path / str(n) for n in range(5)]
     for file in files:
         file.write_bytes(b"old")
-    changes = [Replacement(file, load(file), b"new") for file in files]
+    changes = [Replacement(file, read_file(file), b"new") for file in files]
     files[3].write_bytes(b"theirs")
     with pytest.raises(FileChanged):
         replace_files([*changes, Replacement(tmp_path / "added", None, b"new")])
@@ -108,8 +108,8 @@ def test_what_was_done_is_rolled_back_when_a_later_rename_fails(tmp_path: Path) 
     gone.write_bytes(b"old too")
     twice = tmp_path / "twice"
     changes = [
-        Replacement(keep, load(keep), b"new"),
-        Replacement(gone, load(gone), None),
+        Replacement(keep, read_file(keep), b"new"),
+        Replacement(gone, read_file(gone), None),
         Replacement(twice, None, b"1"),
         Replacement(twice, None, b"2"),  # its name is taken by the one before
     ]
@@ -125,11 +125,11 @@ def test_a_full_disk_leaves_the_old_bytes(tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
         "from codeloop.workspace.files.atomic_write import Replacement, replace_file\n"
-        "from codeloop.workspace.files.safe_open import load\n"
+        "from codeloop.workspace.files.safe_open import read_file\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
         "file = Path(sys.argv[1])\n"
-        "try: replace_file(Replacement(file, load(file), b'n' * 50_000))\n"
+        "try: replace_file(Replacement(file, read_file(file), b'n' * 50_000))\n"
         "except OSError as error: print(error.errno)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
@@ -146,12 +146,12 @@ def test_a_kill_leaves_every_file_old_or_new(tmp_path: Path, delay: float) -> No
     code = (
         "import sys; from pathlib import Path\n"
         "from codeloop.workspace.files.atomic_write import Replacement, replace_files\n"
-        "from codeloop.workspace.files.safe_open import load\n"
+        "from codeloop.workspace.files.safe_open import read_file\n"
         "folder = Path(sys.argv[1]); files = [folder / str(n) for n in range(20)]\n"
         "print('go', flush=True)\n"
         "for turn in range(1, 10_000):\n"
         f"    new = str(turn % 10).encode() * {size}\n"
-        "    replace_files([Replacement(f, load(f), new) for f in files])\n"
+        "    replace_files([Replacement(f, read_file(f), new) for f in files])\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.edit.edit import Edit, apply
+from codeloop.workspace.edit.edit import Edit, apply_edit
 from codeloop.workspace.files.encoding import (
     Encoding,
     NormalizedText,
     NotText,
-    decode,
-    encode,
+    decode_text,
+    encode_text,
     find_main_line_end,
     is_binary,
 )
@@ -39,8 +39,8 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_an_edit_changes_only_the_bytes_of_what_it_replaces(name: str) -> None:
     data = FILES[name]
-    text = decode(data)
-    edited = encode(apply(text.content, Edit("old", "new")).content, text.encoding)
+    text = decode_text(data)
+    edited = encode_text(apply_edit(text.content, Edit("old", "new")).content, text.encoding)
     codec = text.encoding.codec
     assert edited == data.replace("old".encode(codec), "new".encode(codec))
     assert edited != data
@@ -48,34 +48,34 @@ def test_an_edit_changes_only_the_bytes_of_what_it_replaces(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_bytes_come_back(name: str) -> None:
-    text = decode(FILES[name])
-    assert encode(text.content, text.encoding) == FILES[name]
+    text = decode_text(FILES[name])
+    assert encode_text(text.content, text.encoding) == FILES[name]
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_come_back_or_are_refused(data: bytes) -> None:
     try:
-        text = decode(data)
+        text = decode_text(data)
     except NotText:
         return
-    assert encode(text.content, text.encoding) == data
+    assert encode_text(text.content, text.encoding) == data
 
 
 def test_chinese_and_latin_text_are_told_apart() -> None:
-    assert decode(GBK.encode("gbk")).content == GBK
-    assert decode(LATIN.encode("latin-1")).content == LATIN
+    assert decode_text(GBK.encode("gbk")).content == GBK
+    assert decode_text(LATIN.encode("latin-1")).content == LATIN
 
 
 def test_characters_of_the_files_encoding_can_be_written() -> None:
-    text = decode(LATIN.encode("latin-1"))
-    edited = apply(text.content, Edit("old", "naïve")).content
-    assert encode(edited, text.encoding) == LATIN.replace("old", "naïve").encode("latin-1")
+    text = decode_text(LATIN.encode("latin-1"))
+    edited = apply_edit(text.content, Edit("old", "naïve")).content
+    assert encode_text(edited, text.encoding) == LATIN.replace("old", "naïve").encode("latin-1")
 
 
 def test_a_character_that_the_encoding_lacks_is_refused() -> None:
-    text = decode(LATIN.encode("latin-1"))
+    text = decode_text(LATIN.encode("latin-1"))
     with pytest.raises(NotText, match=r"U\+4E2D"):
-        encode(apply(text.content, Edit("old", "中")).content, text.encoding)
+        encode_text(apply_edit(text.content, Edit("old", "中")).content, text.encoding)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_character_that_the_encoding_lacks_is_refused() -> None:
 )
 def test_what_is_no_text_is_refused(data: bytes) -> None:
     with pytest.raises(NotText):
-        decode(data)
+        decode_text(data)
 
 
 def test_binary_samples_are_told_from_text() -> None:
@@ -101,8 +101,13 @@ def test_positions_lead_back_to_the_original(original: str, data: st.DataObject)
     assert source.text == original.replace("\r\n", "\n")
     start = data.draw(st.integers(0, len(source.text)))
     end = data.draw(st.integers(start, len(source.text)))
-    assert source.slice(start, end).replace("\r\n", "\n") == source.text[start:end]
-    assert source.slice(0, start) + source.slice(start, end) + source.slice(end, len(source.text)) == original
+    assert source.slice_original(start, end).replace("\r\n", "\n") == source.text[start:end]
+    assert (
+        source.slice_original(0, start)
+        + source.slice_original(start, end)
+        + source.slice_original(end, len(source.text))
+        == original
+    )
 
 
 def test_the_main_line_end_is_that_of_most_lines() -> None:
@@ -112,4 +117,4 @@ def test_the_main_line_end_is_that_of_most_lines() -> None:
 
 
 def test_utf8_is_never_called_lax_without_need() -> None:
-    assert decode("grüße".encode()).encoding == Encoding()
+    assert decode_text("grüße".encode()).encoding == Encoding()

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from codeloop.workspace.files.media_type import Media, inspect
+from codeloop.workspace.files.media_type import Media, inspect_media
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from codeloop.workspace.files.media_type import Media, inspect
     ],
 )
 def test_type_and_size_are_known(data: bytes, media: Media | None) -> None:
-    assert inspect(data) == media
+    assert inspect_media(data) == media

@@ -8,38 +8,38 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.files.read_log import ReadLog
-from codeloop.workspace.files.safe_open import Stamp, load
+from codeloop.workspace.files.safe_open import FileStamp, read_file
 
 
 async def test_a_lock_is_shared_by_path_and_goes_when_nobody_holds_it(tmp_path: Path) -> None:
     log = ReadLog()
-    lock = log.lock(tmp_path)
-    assert log.lock(tmp_path) is lock
+    lock = log.get_lock(tmp_path)
+    assert log.get_lock(tmp_path) is lock
     async with lock:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(log.lock(tmp_path).acquire(), 0.01)
+            await asyncio.wait_for(log.get_lock(tmp_path).acquire(), 0.01)
 
 
 def test_sessions_know_their_own_files(tmp_path: Path) -> None:
     log = ReadLog()
     (tmp_path / "f").write_bytes(b"x")
-    log.record("ses_a", tmp_path / "f", load(tmp_path / "f").stamp)
-    assert log.last_stamp("ses_b", tmp_path / "f") is None
-    assert log.last_stamp("ses_a", tmp_path / "f") is not None
-    assert log.is_first_load("msg_a", tmp_path)
-    assert not log.is_first_load("msg_a", tmp_path)
+    log.record_read("ses_a", tmp_path / "f", read_file(tmp_path / "f").stamp)
+    assert log.find_last_stamp("ses_b", tmp_path / "f") is None
+    assert log.find_last_stamp("ses_a", tmp_path / "f") is not None
+    assert log.record_first_load("msg_a", tmp_path)
+    assert not log.record_first_load("msg_a", tmp_path)
 
 
 def test_a_thread_looks_for_changes_while_other_sessions_read(tmp_path: Path) -> None:
-    log, stamp, before = ReadLog(), Stamp(0, 0), sys.getswitchinterval()
+    log, stamp, before = ReadLog(), FileStamp(0, 0), sys.getswitchinterval()
     for number in range(2_000):
-        log.record("ses_other", tmp_path / str(number), stamp)
+        log.record_read("ses_other", tmp_path / str(number), stamp)
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(1) as threads:
-            looking = threads.submit(lambda: [(log.take_changed("ses_a"), log.list_files()) for _ in range(100)])
+            looking = threads.submit(lambda: [(log.take_changed_files("ses_a"), log.list_files()) for _ in range(100)])
             for number in range(5_000):
-                log.record(f"ses_{number}", tmp_path, stamp)
+                log.record_read(f"ses_{number}", tmp_path, stamp)
                 if looking.done():
                     break
             looking.result()

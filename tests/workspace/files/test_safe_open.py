@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codeloop.workspace.files.atomic_write import Replacement, replace_file
-from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.workspace import Workspace
 from tests.support.auditing import audited
 
@@ -21,7 +21,7 @@ def test_pipes_sockets_devices_and_directories_are_refused_at_once(tmp_path: Pat
         server.bind(str(tmp_path / "socket"))
         for path in (tmp_path / "pipe", tmp_path / "socket", tmp_path, Path("/dev/null")):
             with pytest.raises(FileRefused):
-                load(path)
+                read_file(path)
 
 
 def test_a_link_is_never_followed_by_its_resolved_path(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_link_is_never_followed_by_its_resolved_path(tmp_path: Path) -> None:
     (tmp_path / "inside" / "file").symlink_to(tmp_path / "outside" / "f")
     for path in (tmp_path / "inside" / "link" / "f", tmp_path / "inside" / "file"):
         with pytest.raises(FileRefused):
-            load(path)
+            read_file(path)
     with pytest.raises(FileRefused):
         replace_file(Replacement(tmp_path / "inside" / "link" / "new", None, b"x"))
     assert [each.name for each in (tmp_path / "outside").iterdir()] == ["f"]
@@ -82,7 +82,7 @@ def replaced(place: Path, kind: str, flips: Sequence[int]) -> tuple[bool, Flippi
     if kind in {"change", "delete"}:
         (it.folder / "f").write_bytes(b"old")
         (it.outside / "f").write_bytes(b"old")
-        before = load(it.folder / "f")
+        before = read_file(it.folder / "f")
     change = Replacement(it.folder / "f", before, None if kind == "delete" else b"new")
     try:
         with audited(it.audit):
@@ -110,7 +110,7 @@ def test_a_folder_that_flips_to_a_link_lets_no_byte_out(tmp_path: Path, kind: st
 def test_a_file_over_the_cap_is_refused(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * 101)
     with pytest.raises(FileRefused, match="101 bytes"):
-        load(tmp_path / "big", 100)
+        read_file(tmp_path / "big", 100)
 
 
 def test_a_work_tree_that_is_replaced_by_a_link_is_left_by_every_path(tmp_path: Path) -> None:

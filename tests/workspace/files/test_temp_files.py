@@ -12,17 +12,18 @@ import pytest
 from codeloop.kit.processes import read_pid_scope, read_start_time
 from codeloop.schema.limits import WRITE_RECORD_AGE
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
-from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.files.temp_files import clear, note_temporary
+from codeloop.workspace.files.safe_open import read_file
+from codeloop.workspace.files.temp_files import record_temporary_files, remove_leftovers
 
 KILLED = """
 import sys
 from pathlib import Path
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
-from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.files.safe_open import read_file
 work, notes = map(Path, sys.argv[1:])
 files = sorted(work.iterdir())
-replace_files([*(Replacement(f, load(f), b"new") for f in files), Replacement(work / "sub" / "x", None, b"new")], notes)
+changes = [Replacement(f, read_file(f), b"new") for f in files]
+replace_files([*changes, Replacement(work / "sub" / "x", None, b"new")], notes)
 """
 DEAD = "4194304-123-0123456789abcdef"
 """The note of a process whose id none can have."""
@@ -53,7 +54,7 @@ def test_what_a_real_kill_left_is_removed_and_every_file_is_old_or_new(tmp_path:
     left = left_over(work)
     assert left
     (work / ".codeloop-0123456789abcdef").write_text("not ours: nobody noted it")
-    assert sorted(path.name for path in clear(notes)) == left
+    assert sorted(path.name for path in remove_leftovers(notes)) == left
     assert left_over(work) == [".codeloop-0123456789abcdef"]
     assert list(notes.iterdir()) == []
     assert {file.read_bytes() for file in work.iterdir() if len(file.name) == 1} <= {b"old", b"new"}
@@ -62,7 +63,7 @@ def test_what_a_real_kill_left_is_removed_and_every_file_is_old_or_new(tmp_path:
 def test_a_write_that_ends_leaves_no_note_whether_it_worked_or_not(tmp_path: Path) -> None:
     file, notes = tmp_path / "f", tmp_path / "deep" / "notes"
     replace_file(Replacement(file, None, b"one"), notes)
-    before = load(file)
+    before = read_file(file)
     file.write_bytes(b"two")
     with pytest.raises(FileChanged):
         replace_files([Replacement(file, before, b"three")], notes)
@@ -72,9 +73,9 @@ def test_a_write_that_ends_leaves_no_note_whether_it_worked_or_not(tmp_path: Pat
 
 def test_the_names_of_a_living_process_are_left(tmp_path: Path) -> None:
     temporary = tmp_path / ".codeloop-0123456789abcdef"
-    with note_temporary(tmp_path / "notes", [temporary]):
+    with record_temporary_files(tmp_path / "notes", [temporary]):
         temporary.write_text("under way")
-        assert clear(tmp_path / "notes") == []
+        assert remove_leftovers(tmp_path / "notes") == []
         assert temporary.exists()
 
 
@@ -83,17 +84,17 @@ def test_a_process_id_that_is_used_again_does_not_keep_them(tmp_path: Path) -> N
     temporary.write_text("left")
     note(tmp_path / "notes", temporary, name=f"{os.getpid()}-1-0123456789abcdef")
     assert read_start_time(os.getpid()) != "1"
-    assert clear(tmp_path / "notes") == [temporary]
+    assert remove_leftovers(tmp_path / "notes") == [temporary]
 
 
 def test_what_another_machine_noted_is_left_until_it_is_old(tmp_path: Path) -> None:
     temporary = tmp_path / ".codeloop-0123456789abcdef"
     temporary.write_text("left")
     file = note(tmp_path / "notes", temporary, place="elsewhere#1.2")
-    assert clear(tmp_path / "notes") == []
+    assert remove_leftovers(tmp_path / "notes") == []
     past = time.time() - WRITE_RECORD_AGE.seconds - 60
     os.utime(file, (past, past))
-    assert clear(tmp_path / "notes") == [temporary]
+    assert remove_leftovers(tmp_path / "notes") == [temporary]
     assert not file.exists()
 
 
@@ -109,7 +110,7 @@ def test_only_names_of_our_own_kind_are_removed_and_no_link_is_followed(tmp_path
     (work / "link").symlink_to(outside)
     paths = (*kept[:2], work / "link" / name, kept[3], Path("relative") / name, work / "gone" / name)
     note(tmp_path / "notes", *paths)
-    assert clear(tmp_path / "notes") == []
+    assert remove_leftovers(tmp_path / "notes") == []
     assert all(path.exists() for path in kept)
     assert list((tmp_path / "notes").iterdir()) == []
 
@@ -119,7 +120,7 @@ def test_a_link_that_was_being_put_back_is_removed_and_not_what_it_names(tmp_pat
     theirs.write_text("x")
     temporary.symlink_to(theirs)
     note(tmp_path / "notes", temporary)
-    assert clear(tmp_path / "notes") == [temporary]
+    assert remove_leftovers(tmp_path / "notes") == [temporary]
     assert theirs.read_text() == "x"
 
 
@@ -128,8 +129,8 @@ def test_a_note_that_was_cut_short_names_fewer(tmp_path: Path) -> None:
     temporary.write_text("left")
     file = note(tmp_path / "notes", temporary, temporary)
     file.write_bytes(file.read_bytes()[:-1])
-    assert clear(tmp_path / "notes") == [temporary]
-    assert clear(tmp_path / "none") == []
+    assert remove_leftovers(tmp_path / "notes") == [temporary]
+    assert remove_leftovers(tmp_path / "none") == []
 
 
 def test_a_write_goes_on_where_nothing_can_be_noted(tmp_path: Path) -> None:

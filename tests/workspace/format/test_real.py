@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
-from codeloop.workspace.format.run import format_files
+from codeloop.workspace.format.run_formatters import format_files
 from codeloop.workspace.workspace import Workspace
 from tests.support.installed import npm_programs, python_programs
 
@@ -63,7 +63,7 @@ async def formatted(workspace: Workspace, name: str, text: str) -> FormattedFile
     programs.mkdir(parents=True, exist_ok=True)
     if not (programs / name).exists():
         (programs / name).symlink_to(program(name))
-    found = Formatters(workspace, None).of(workspace.root / file)
+    found = Formatters(workspace, None).find_formatters(workspace.root / file)
     assert [each.name for each in found] == [name]
     (done,) = (await format_files(workspace, {workspace.root / file: found}, 30)).values()
     return done

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.config import FormatterConfig
-from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
-from codeloop.workspace.format.run import format_files
+from codeloop.workspace.format.run_formatters import format_files
 from codeloop.workspace.workspace import Workspace
 from tests.cli.program import lives
 
@@ -36,7 +36,7 @@ async def formatted(workspace: Workspace, script: str, *, in_place: bool, second
     program.chmod(0o755)
     (workspace.root / "go.mod").touch()
     own = {"gofmt": FormatterConfig(command=["gofmt", "$FILE"] if in_place else None)}
-    found = Formatters(workspace, own).of(real)
+    found = Formatters(workspace, own).find_formatters(real)
     (done,) = (await format_files(workspace, {real: found}, seconds)).values()
     return done
 
@@ -58,7 +58,7 @@ async def formatted(workspace: Workspace, script: str, *, in_place: bool, second
 async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, script: str, said: str) -> None:
     done = await formatted(workspace, script, in_place=True)
     assert (done.by, done.problems) == ((), (said,))
-    assert load(workspace.root / "a.go").data == EDIT.encode()
+    assert read_file(workspace.root / "a.go").data == EDIT.encode()
     assert done.now.data == EDIT.encode()
 
 
@@ -76,7 +76,7 @@ async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, s
 async def test_an_edit_survives_what_a_filter_returns(workspace: Workspace, script: str, said: str) -> None:
     done = await formatted(workspace, script, in_place=False)
     assert (done.by, done.problems) == ((), (said,))
-    assert load(workspace.root / "a.go").data == (b"theirs\n" if "theirs" in script else EDIT.encode())
+    assert read_file(workspace.root / "a.go").data == (b"theirs\n" if "theirs" in script else EDIT.encode())
     assert done.now.data == EDIT.encode(), "what somebody else wrote does not count as read"
 
 
@@ -113,7 +113,7 @@ async def test_a_formatter_changes_bytes_and_nothing_else_of_a_file(workspace: W
     assert (done.by, done.problems) == (("gofmt",), ())
     status = (workspace.root / "a.go").stat()
     assert stat.S_IMODE(status.st_mode) == done.now.mode != 0o777
-    assert load(workspace.root / "a.go").stamp.same(done.now.stamp)
+    assert read_file(workspace.root / "a.go").stamp.matches(done.now.stamp)
     assert (workspace.root / "a.go").read_text() == EDIT.upper()
 
 

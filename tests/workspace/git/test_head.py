@@ -22,11 +22,11 @@ def repository(folder: Path) -> Path:
 def test_another_branch_and_a_single_commit_are_seen_once(tmp_path: Path) -> None:
     work = repository(tmp_path / "work")
     head = Head(work)
-    assert (head.branch, head.take_move()) == ("main", False)
+    assert (head.branch, head.refresh()) == ("main", False)
     git(work, "checkout", "-b", "feature/x")
-    assert (head.take_move(), head.branch, head.take_move()) == (True, "feature/x", False)
+    assert (head.refresh(), head.branch, head.refresh()) == (True, "feature/x", False)
     git(work, "checkout", "--detach")
-    assert (head.take_move(), head.branch) == (True, None)
+    assert (head.refresh(), head.branch) == (True, None)
 
 
 def test_a_further_work_tree_has_a_branch_of_its_own(tmp_path: Path) -> None:

@@ -108,23 +108,23 @@ async def root_commit(hostile: Hostile) -> None:
 
 
 async def branches(hostile: Hostile) -> None:
-    assert await git_of(hostile).branch() == "main"
-    assert (await git_of(hostile).default_branch()) is not None
+    assert await git_of(hostile).read_branch() == "main"
+    assert (await git_of(hostile).find_default_branch()) is not None
 
 
 async def lost_commit(hostile: Hostile) -> None:
     hostile.lose(hostile.first)
-    assert await git_of(hostile).commit(hostile.first) is None
+    assert await git_of(hostile).resolve_commit(hostile.first) is None
 
 
 async def lost_base(hostile: Hostile) -> None:
     hostile.lose(hostile.first)
-    assert await git_of(hostile).merge_base("HEAD", "HEAD~1") is None
+    assert await git_of(hostile).find_merge_base("HEAD", "HEAD~1") is None
 
 
 async def lost_blob(hostile: Hostile) -> None:
     hostile.lose(hostile.blob)
-    assert await git_of(hostile).blob("HEAD", "b.txt", 100) is None
+    assert await git_of(hostile).read_blob("HEAD", "b.txt", 100) is None
 
 
 async def list_differences(hostile: Hostile) -> None:
@@ -141,8 +141,8 @@ async def lost_differences(hostile: Hostile) -> None:
 async def shared_objects(hostile: Hostile) -> None:
     hostile.lose(hostile.blob)
     objects = ObjectStore(hostile.folder / "snapshot")
-    objects.share([hostile.root / ".git" / "objects"])
-    await asyncio.to_thread(objects.fetch, [hostile.blob], hostile.environment, lambda _: None)
+    objects.share_objects([hostile.root / ".git" / "objects"])
+    await asyncio.to_thread(objects.copy_shared, [hostile.blob], hostile.environment, lambda _: None)
     assert not objects.has(hostile.blob)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from codeloop.workspace.git.ignore_patterns import parse, parse_attributes
+from codeloop.workspace.git.ignore_patterns import parse_attributes, parse_ignore_file
 from codeloop.workspace.snapshot.stat_cache import join
 from tests.support.examples import examples
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
@@ -60,12 +60,12 @@ async def test_what_is_ignored_is_what_git_ignores(top: list[str], below: list[s
 
 
 def test_lines_that_say_nothing_are_passed_over() -> None:
-    assert parse(b"# comment\n\n   \n[\n\\\n\\\\\\\n", "").lines == ()
+    assert parse_ignore_file(b"# comment\n\n   \n[\n\\\n\\\\\\\n", "").lines == ()
 
 
 def test_only_attributes_that_convert_count() -> None:
     found = parse_attributes(b"* text=auto\n*.bin filter=lfs diff=lfs -text\n*.bat eol=crlf\n", "", ("filter", "eol"))
-    assert found.decides("x.bin", "x.bin", is_folder=False)
-    assert found.decides("d/x.bat", "x.bat", is_folder=False)
-    assert found.decides("x.txt", "x.txt", is_folder=False) is None
+    assert found.decide("x.bin", "x.bin", is_folder=False)
+    assert found.decide("d/x.bat", "x.bat", is_folder=False)
+    assert found.decide("x.txt", "x.txt", is_folder=False) is None
     assert join("", os.curdir) == "."

@@ -34,10 +34,10 @@ def planted(root: Path) -> Iterator[PlantedRepositories]:
     time.sleep(SETTLED)
     made = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
     for _ in range(3):
-        made.begin()
-        assert made.end() == ""
-    made.note()
-    assert made.is_same
+        made.begin_command()
+        assert made.end_command() == ""
+    made.record_state()
+    assert made.is_unchanged
     yield made
     made.close()
 
@@ -86,36 +86,36 @@ PLANTS: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_what_is_planted_after_quiet_commands_is_set_aside(planted: PlantedRepositories, root: Path, name: str) -> None:
-    assert planted.count_at_once(1)
-    assert planted.count_at_once(-1)
-    assert planted.count_at_once(1)
+    assert planted.count_if_unchanged(1)
+    assert planted.count_if_unchanged(-1)
+    assert planted.count_if_unchanged(1)
     PLANTS[name](root)
-    assert not planted.count_at_once(-1)
-    assert "Set aside" in planted.end()
+    assert not planted.count_if_unchanged(-1)
+    assert "Set aside" in planted.end_command()
 
 
 def test_what_the_user_makes_between_two_commands_is_the_users(planted: PlantedRepositories, root: Path) -> None:
     plant_nested(root)
     (root / ".git/refs/heads/main").symlink_to("/elsewhere")
-    assert not planted.count_at_once(0)
-    planted.note()
+    assert not planted.count_if_unchanged(0)
+    planted.record_state()
     assert root / "deep/sub/.git/config" in planted.list_protected_paths()
-    planted.begin()
-    assert planted.end() == ""
+    planted.begin_command()
+    assert planted.end_command() == ""
 
 
 def test_what_a_command_made_is_looked_at_after_each_one(planted: PlantedRepositories, root: Path) -> None:
-    planted.begin()
+    planted.begin_command()
     subprocess.run(["git", "init", "-q", str(root / "sub")], check=True)
-    planted.end()
+    planted.end_command()
     for _ in range(3):
         time.sleep(SETTLED)
-        planted.begin()
-        planted.end()
-    planted.begin()
+        planted.begin_command()
+        planted.end_command()
+    planted.begin_command()
     append(root / "sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
-    assert not planted.count_at_once(-1)
-    assert "Set aside" in planted.end()
+    assert not planted.count_if_unchanged(-1)
+    assert "Set aside" in planted.end_command()
 
 
 def test_where_nothing_can_be_watched_each_command_is_looked_through(
@@ -128,10 +128,10 @@ def test_where_nothing_can_be_watched_each_command_is_looked_through(
     time.sleep(SETTLED)
     planted = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
     for _ in range(3):
-        planted.begin()
-        planted.end()
-    assert not planted.count_at_once(1)
-    planted.begin()
+        planted.begin_command()
+        planted.end_command()
+    assert not planted.count_if_unchanged(1)
+    planted.begin_command()
     (root / ".git/refs/heads/main").symlink_to("/elsewhere")
-    assert not planted.count_at_once(-1)
-    assert "Set aside" in planted.end()
+    assert not planted.count_if_unchanged(-1)
+    assert "Set aside" in planted.end_command()

@@ -6,7 +6,7 @@ from codeloop.workspace.git.settings import read_settings
 
 
 @pytest.mark.parametrize(
-    ("text", "is_plain"),
+    ("text", "is_harmless"),
     [
         ('[branch "a"]\nremote = origin', True),
         ('[branch "a"]\nremote = ext::sh -c evil', False),
@@ -20,5 +20,5 @@ from codeloop.workspace.git.settings import read_settings
         ('[hook "a"]\ncommand = evil', False),
     ],
 )
-def test_what_can_run_a_program_is_not_plain(text: str, is_plain: bool) -> None:
-    assert [setting.is_plain for setting in read_settings(text)] == [is_plain]
+def test_what_can_run_a_program_is_not_plain(text: str, is_harmless: bool) -> None:
+    assert [setting.is_harmless for setting in read_settings(text)] == [is_harmless]

@@ -146,7 +146,7 @@ def test_trees_that_are_stored_as_changes_are_read(tree: Path) -> None:
     assert changed, "no tree is a change of another: this test would show nothing"
     objects = GitObjects(tree / ".git")
     for name, *_ in changed:
-        rows = objects.read_rows(bytes.fromhex(name))
+        rows = objects.read_tree(bytes.fromhex(name))
         listed = [line.split() for line in git(tree, "ls-tree", name).splitlines()]
         assert rows == {each[3]: (int(each[0], 8), bytes.fromhex(each[2])) for each in listed}
     write(tree, "many/3.txt", text="other\n")

@@ -142,7 +142,7 @@ async def test_what_is_made_in_an_old_deep_folder_of_a_large_project_is_found(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, watches: int
 ) -> None:
     monkeypatch.setattr(finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=30))
-    monkeypatch.setattr(finder, "count_watches", lambda: watches)
+    monkeypatch.setattr(finder, "count_available_watches", lambda: watches)
     mine = it.root / "a99/mine"
     for folder in (mine, it.root / "zz/old/deep", *(it.root / f"a{number}" for number in range(99))):
         folder.mkdir(parents=True)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.search.rg_matches import FileFilter, LineReader, Query, SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep, keep_newest, printable
+from codeloop.workspace.search.rg_output import FileFilter, GrepQuery, LineReader, SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep, escape_path, keep_newest
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -57,85 +57,87 @@ def names(root: Path, paths: list[str]) -> set[str]:
 async def test_patterns_choose_files_and_ignore_files_are_honoured(
     tree: Path, pattern: str, expected: set[str]
 ) -> None:
-    found = await Ripgrep().files(tree, pattern, ENVIRONMENT)
+    found = await Ripgrep().list_files(tree, pattern, ENVIRONMENT)
     assert names(tree, found.paths) == expected
 
 
 async def test_newest_files_come_first(tree: Path) -> None:
-    found = await Ripgrep().files(tree, "*.py", ENVIRONMENT)
+    found = await Ripgrep().list_files(tree, "*.py", ENVIRONMENT)
     shown = keep_newest(found.paths, 3)
     assert [os.path.relpath(path, tree) for path in shown] == ["new.py", ".hidden/c.py", "src/a.py"]
 
 
 async def test_lines_that_match_are_found_with_their_numbers_newest_file_first(tree: Path) -> None:
-    found = await Ripgrep().grep(tree, Query("needle"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("needle"), ENVIRONMENT)
     assert [hits.path.name for hits in found.files] == ["c.py", "b.ts", "a.py", "old.py"]
     assert [(line.number, line.text) for line in found.files[2].lines] == [(2, "needle two"), (4, "needle four")]
     assert found.matches == 5
 
 
 async def test_include_narrows_and_context_is_marked(tree: Path) -> None:
-    found = await Ripgrep().grep(tree, Query("four", include="src/**/*.py", before=1, after=1), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("four", include="src/**/*.py", before=1, after=1), ENVIRONMENT)
     assert [(line.number, line.is_match) for line in found.files[0].lines] == [(3, False), (4, True)]
-    assert (await Ripgrep().grep(tree, Query("needle", include="!*.py"), ENVIRONMENT)).matches == 1
+    assert (await Ripgrep().grep(tree, GrepQuery("needle", include="!*.py"), ENVIRONMENT)).matches == 1
 
 
 async def test_files_and_count_modes(tree: Path) -> None:
-    files = await Ripgrep().grep(tree, Query("needle", mode="files"), ENVIRONMENT)
+    files = await Ripgrep().grep(tree, GrepQuery("needle", mode="files"), ENVIRONMENT)
     assert {hits.path.name for hits in files.files} == {"old.py", "a.py", "b.ts", "c.py"}
-    count = await Ripgrep().grep(tree, Query("needle", mode="count"), ENVIRONMENT)
+    count = await Ripgrep().grep(tree, GrepQuery("needle", mode="count"), ENVIRONMENT)
     assert {hits.path.name: hits.matches for hits in count.files}["a.py"] == 2
 
 
 async def test_counts_are_whole_however_many_there_are(tree: Path) -> None:
     (tree / "many.txt").write_text("needle\n" * 100_000)
-    found = await Ripgrep().grep(tree, Query("needle", mode="count"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("needle", mode="count"), ENVIRONMENT)
     assert (found.matches, found.stopped) == (100_005, "")
 
 
 async def test_case_lines_look_around_and_single_files(tree: Path) -> None:
     rg = Ripgrep()
-    assert (await rg.grep(tree, Query("NEEDLE"), ENVIRONMENT)).matches == 0
-    assert (await rg.grep(tree, Query("NEEDLE", ignore_case=True), ENVIRONMENT)).matches == 5
-    assert (await rg.grep(tree, Query(r"two\nthree", multiline=True), ENVIRONMENT)).files[0].lines[1].text == "three"
-    assert (await rg.grep(tree, Query(r"needle (?=two)"), ENVIRONMENT)).matches == 1
-    assert (await rg.grep(tree / "skipped.log", Query("needle"), ENVIRONMENT)).matches == 1
+    assert (await rg.grep(tree, GrepQuery("NEEDLE"), ENVIRONMENT)).matches == 0
+    assert (await rg.grep(tree, GrepQuery("NEEDLE", ignore_case=True), ENVIRONMENT)).matches == 5
+    assert (await rg.grep(tree, GrepQuery(r"two\nthree", multiline=True), ENVIRONMENT)).files[0].lines[
+        1
+    ].text == "three"
+    assert (await rg.grep(tree, GrepQuery(r"needle (?=two)"), ENVIRONMENT)).matches == 1
+    assert (await rg.grep(tree / "skipped.log", GrepQuery("needle"), ENVIRONMENT)).matches == 1
 
 
 @pytest.mark.parametrize(("pattern", "reason"), [("a(", "unclosed group"), ("[z-a]", "invalid"), ("*a", "repetition")])
 async def test_a_bad_expression_gives_ripgreps_reason(tree: Path, pattern: str, reason: str) -> None:
     with pytest.raises(SearchFailed, match=reason):
-        await Ripgrep().grep(tree, Query(pattern), ENVIRONMENT)
+        await Ripgrep().grep(tree, GrepQuery(pattern), ENVIRONMENT)
 
 
 @pytest.mark.parametrize("pattern", ["[z", "*.{a", "src/{a", "src/[z"])
 async def test_a_bad_file_pattern_is_refused_with_the_reason(tree: Path, pattern: str) -> None:
     with pytest.raises(SearchFailed, match="never closed"):
-        await Ripgrep().files(tree, pattern, ENVIRONMENT)
+        await Ripgrep().list_files(tree, pattern, ENVIRONMENT)
 
 
 async def test_a_pattern_that_looks_like_an_option_is_a_pattern(tree: Path) -> None:
     (tree / "-e").write_text("--pre=evil\n")
-    found = await Ripgrep().grep(tree, Query("--pre=evil"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("--pre=evil"), ENVIRONMENT)
     assert found.files[0].path == tree / "-e"
-    assert (await Ripgrep().grep(tree / "-e", Query("pre"), ENVIRONMENT)).matches == 1
-    assert names(tree, (await Ripgrep().files(tree, "-e", ENVIRONMENT)).paths) == {"-e"}
+    assert (await Ripgrep().grep(tree / "-e", GrepQuery("pre"), ENVIRONMENT)).matches == 1
+    assert names(tree, (await Ripgrep().list_files(tree, "-e", ENVIRONMENT)).paths) == {"-e"}
 
 
 async def test_names_with_line_ends_and_bytes_that_are_not_utf8(tree: Path) -> None:
     odd = [b"new\nline.txt", b"bad\xff.txt", b"colon:12:x.txt", b"--\nx.txt"]
     for name in odd:
         Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).write_text("oddity\n")
-    found = await Ripgrep().grep(tree, Query("oddity", before=2, after=2), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("oddity", before=2, after=2), ENVIRONMENT)
     assert {os.fsencode(hits.path.name) for hits in found.files} == set(odd)
     assert all([line.text for line in hits.lines] == ["oddity"] for hits in found.files)
-    listed = await Ripgrep().files(tree, "*.txt", ENVIRONMENT)
+    listed = await Ripgrep().list_files(tree, "*.txt", ENVIRONMENT)
     assert {os.fsencode(Path(path).name) for path in listed.paths} == set(odd)
 
 
 @given(st.binary(min_size=1, max_size=20).filter(lambda raw: b"\0" not in raw))
 def test_any_name_can_be_shown_and_stored(raw: bytes) -> None:
-    shown = printable(os.fsdecode(raw))
+    shown = escape_path(os.fsdecode(raw))
     assert shown.isprintable()
     assert shown.encode()
 
@@ -143,13 +145,13 @@ def test_any_name_can_be_shown_and_stored(raw: bytes) -> None:
 @pytest.mark.slow
 async def test_long_lines_are_cut_and_a_50_mb_line_is_no_burden(tree: Path) -> None:
     (tree / "long.txt").write_text("needle " + "x" * 50_000_000 + "\n")
-    found = await Ripgrep().grep(tree, Query("needle", include="long.txt"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("needle", include="long.txt"), ENVIRONMENT)
     assert len(found.files[0].lines[0].text) < 600
 
 
 async def test_a_million_matches_stop_early_with_the_reason(tree: Path) -> None:
     (tree / "many.txt").write_text("needle\n" * 1_000_000)
-    found = await Ripgrep().grep(tree, Query("needle", include="many.txt"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("needle", include="many.txt"), ENVIRONMENT)
     assert 20_000 <= found.matches < 1_000_000
     assert "more results than can be collected" in found.stopped
     assert len(found.files[0].lines) == 100
@@ -157,14 +159,14 @@ async def test_a_million_matches_stop_early_with_the_reason(tree: Path) -> None:
 
 async def test_a_catastrophic_expression_ends_soon_and_says_that_it_gave_up(tree: Path) -> None:
     (tree / "a.txt").write_text("a" * 5000 + "b\n")
-    found = await Ripgrep().grep(tree, Query(r"(?=a)(a+)+$"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery(r"(?=a)(a+)+$"), ENVIRONMENT)
     assert "could be searched: ./a.txt" in found.stopped
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 async def test_what_may_not_be_read_is_said(tree: Path) -> None:
     (tree / "src").chmod(0)
-    found = await Ripgrep().files(tree, "*.py", ENVIRONMENT)
+    found = await Ripgrep().list_files(tree, "*.py", ENVIRONMENT)
     (tree / "src").chmod(0o755)
     assert "Permission denied" in found.stopped
     assert "old.py" in names(tree, found.paths)
@@ -172,15 +174,15 @@ async def test_what_may_not_be_read_is_said(tree: Path) -> None:
 
 async def test_a_binary_file_says_that_it_matches(tree: Path) -> None:
     (tree / "data.bin").write_bytes(b"needle\0more\n")
-    found = await Ripgrep().grep(tree / "data.bin", Query("needle"), ENVIRONMENT)
+    found = await Ripgrep().grep(tree / "data.bin", GrepQuery("needle"), ENVIRONMENT)
     assert "binary" in found.files[0].lines[0].text
-    assert (await Ripgrep().grep(tree, Query("needle", include="data.bin"), ENVIRONMENT)).matches == 0
+    assert (await Ripgrep().grep(tree, GrepQuery("needle", include="data.bin"), ENVIRONMENT)).matches == 0
 
 
 async def test_the_users_ripgrep_configuration_does_not_apply(tree: Path) -> None:
     (tree / "rc").write_text("--max-count=0\n")
     environment = {**ENVIRONMENT, "RIPGREP_CONFIG_PATH": str(tree / "rc")}
-    assert (await Ripgrep().grep(tree, Query("needle"), environment)).matches == 5
+    assert (await Ripgrep().grep(tree, GrepQuery("needle"), environment)).matches == 5
 
 
 async def test_an_old_ripgrep_on_the_path_is_passed_over_a_recent_one_is_taken(tmp_path: Path) -> None:
@@ -188,10 +190,10 @@ async def test_an_old_ripgrep_on_the_path_is_passed_over_a_recent_one_is_taken(t
     fake.write_text("#!/bin/sh\necho 'ripgrep 11.0.2 (rev abc)'\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    assert await Ripgrep().program(environment) != str(fake)
+    assert await Ripgrep().find_program(environment) != str(fake)
     fake.unlink()
-    shutil.copy(await Ripgrep().program({"PATH": "/nonexistent"}), fake)
-    assert await Ripgrep().program(environment) == str(fake)
+    shutil.copy(await Ripgrep().find_program({"PATH": "/nonexistent"}), fake)
+    assert await Ripgrep().find_program(environment) == str(fake)
 
 
 async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
@@ -202,7 +204,7 @@ async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
     slow.chmod(0o755)
     search = Ripgrep(0.2)
     search._path = str(slow)
-    found = await search.files(tree, None, {"PATH": "/usr/bin:/bin"})
+    found = await search.list_files(tree, None, {"PATH": "/usr/bin:/bin"})
     assert names(tree, found.paths) == {"old.py"}
     assert "stopped after 0.2 seconds" in found.stopped
 
@@ -210,7 +212,7 @@ async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
 @given(st.lists(st.integers(1, 40), max_size=30))
 def test_results_read_the_same_however_the_stream_is_cut(sizes: list[int]) -> None:
     stream = b'./a\n.py\x001:x\n./a\n.py\x002-y\n--\n./b\x0010:z:\r\n./c: binary file matches (found "\\0" byte)\n'
-    reader = LineReader(Path("/w"), FileFilter(()), Query("x"))
+    reader = LineReader(Path("/w"), FileFilter(()), GrepQuery("x"))
     rest = stream
     for size in [*sizes, len(stream)]:
         reader.feed(rest[:size])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from codeloop.workspace.search.blocks import list_blocks
-from codeloop.workspace.search.tree_blocks import list_exact_blocks
+from codeloop.workspace.search.blocks import list_blocks, list_exact_blocks
 
 GO = """package a
 

@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_unwound, put_back
+from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_restorable_entry, restore_entries
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
-from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
+from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences, make_file_diffs
 from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.workspace.snapshot.trees_on_disk import (
     everything,
@@ -71,11 +70,11 @@ class Agent:
         moves: list[Restoration] = []
         for path, changes in self.changes().items():
             moves += [Restoration(path, change.after, change.before) for change in changes[-1:]]
-        return put_back(self.snapshots.objects, self.snapshots.root, moves, dry_run=dry_run)
+        return restore_entries(self.snapshots.objects, self.snapshots.root, moves, dry_run=dry_run)
 
     def redo(self) -> RestoreResult:
         moves = [Restoration(path, changes[0].before, changes[-1].after) for path, changes in self.changes().items()]
-        return put_back(self.snapshots.objects, self.snapshots.root, moves)
+        return restore_entries(self.snapshots.objects, self.snapshots.root, moves)
 
 
 async def test_undo_and_redo_restore_every_kind_of_change(tmp_path: Path) -> None:
@@ -302,7 +301,7 @@ async def test_a_pruned_content_is_a_named_conflict(tmp_path: Path) -> None:
     changes = agent.changes()
     agent.snapshots.prune(age_ms=0)
     moves = [Restoration(path, each[-1].after, each[0].before) for path, each in changes.items()]
-    outcome = put_back(agent.snapshots.objects, agent.snapshots.root, moves)
+    outcome = restore_entries(agent.snapshots.objects, agent.snapshots.root, moves)
     assert [each.path for each in outcome.conflicts] == ["a.txt"]
 
 
@@ -324,13 +323,13 @@ def item(text: str) -> TreeEntry:
 
 def test_changes_are_unwound_as_far_as_they_follow_on_each_other() -> None:
     a, b, c, d = (item(name) for name in "abcd")
-    assert find_unwound(c, [TreeChange("x", a, b), TreeChange("x", b, c)]) == a
-    assert find_unwound(d, [TreeChange("x", a, b), TreeChange("x", b, c)]) == d
+    assert find_restorable_entry(c, [TreeChange("x", a, b), TreeChange("x", b, c)]) == a
+    assert find_restorable_entry(d, [TreeChange("x", a, b), TreeChange("x", b, c)]) == d
     assert (
-        find_unwound(d, [TreeChange("x", a, b), TreeChange("x", c, d)]) == c
+        find_restorable_entry(d, [TreeChange("x", a, b), TreeChange("x", c, d)]) == c
     )  # between the steps somebody made c of b
-    assert find_unwound(None, [TreeChange("x", None, a), TreeChange("x", a, None)]) is None
-    assert find_unwound(a, [TreeChange("x", a, b), TreeChange("x", b, a)]) == a
+    assert find_restorable_entry(None, [TreeChange("x", None, a), TreeChange("x", a, None)]) is None
+    assert find_restorable_entry(a, [TreeChange("x", a, b), TreeChange("x", b, a)]) == a
 
 
 NAMES = ("a", "b", "d/a", "d/e/a")
@@ -362,13 +361,13 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
     moves: list[Restoration] = []
     for path, changes in agent.changes().items():
         now = agent.snapshots.store_entry(path)
-        moves.append(Restoration(path, now, find_unwound(now, changes)))
-    outcome = put_back(agent.snapshots.objects, agent.snapshots.root, moves)
+        moves.append(Restoration(path, now, find_restorable_entry(now, changes)))
+    outcome = restore_entries(agent.snapshots.objects, agent.snapshots.root, moves)
     assert outcome.conflicts == ()
     for name in NAMES:
         now = visible(root).get(name, nothing)
         assert now in theirs[name], f"{name} holds {now}, which no user wrote"
-    back = put_back(
+    back = restore_entries(
         agent.snapshots.objects, agent.snapshots.root, [Restoration(m.path, m.desired, m.expected) for m in moves]
     )
     assert back.conflicts == ()
@@ -389,17 +388,17 @@ KILLED = """
 import sys
 from pathlib import Path
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.restore import Restoration, put_back
+from codeloop.workspace.snapshot.restore import Restoration, restore_entries
 root, store, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 objects = ObjectStore(store)
-objects.ensure()
+objects.create_if_missing()
 old, new = (objects.put_blob(text * 20_000) for text in (b"old", b"new"))
 names = [f"d{n % 7}/{n}" for n in range(count)]
 print("ready", flush=True)
 while True:
     for now, then in ((new, old), (old, new)):
         rows = [Restoration(name, TreeEntry(0o100644, now), TreeEntry(0o100644, then)) for name in names]
-        put_back(objects, root, rows)
+        restore_entries(objects, root, rows)
 """
 
 

@@ -14,7 +14,7 @@ import pytest
 from codeloop.schema.limits import Limit
 from codeloop.workspace.snapshot import file_jobs, scanner
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
-from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
+from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
 from tests.support.auditing import audited
 from tests.workspace.snapshot.trees_on_disk import (
     ENVIRONMENT,
@@ -213,8 +213,8 @@ async def test_a_home_or_everything_is_not_taken_and_that_is_said_once(tmp_path:
     root = {"/": Path("/"), "home": home, "above": home.parent}[place]
     snapshots = Snapshots(root, tmp_path / "snapshot", {**ENVIRONMENT, "HOME": str(home)})
     first, second = await snapshots.take(), await snapshots.take(fresh=True)
-    assert isinstance(first, Skipped)
-    assert isinstance(second, Skipped)
+    assert isinstance(first, SkippedSnapshot)
+    assert isinstance(second, SkippedSnapshot)
     assert (first.is_new, second.is_new) == (True, False)
     assert str(root) in first.reason
 
@@ -235,15 +235,15 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
             short.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 1, "ms", "for this test"))
             short.setattr(file_jobs, "SNAPSHOT_RETRY_TIME", Limit("snapshot.again", 1, "ms", "for this test"))
             first = await snapshots.take()
-            assert isinstance(first, Skipped)
+            assert isinstance(first, SkippedSnapshot)
             assert "takes longer" in first.reason
             second = await snapshots.take()
-            assert isinstance(second, Skipped)
+            assert isinstance(second, SkippedSnapshot)
             assert "still being scanned" in second.reason
     finally:
         slow_disk.set()
     await snapshots.jobs.wait_idle()
-    assert snapshots.stats().files == len(FILES)
+    assert snapshots.read_stats().files == len(FILES)
     monkeypatch.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 60_000, "ms", "for this test"))
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()
 
@@ -263,9 +263,9 @@ async def test_nothing_of_the_repository_is_executed(tmp_path: Path) -> None:
     snapshots = snapshots_of(root, tmp_path)
     state = await taken(snapshots)
     deep = git(root, "rev-parse", "HEAD:deep/c.txt").strip()
-    snapshots.objects.fetch([deep], {**ENVIRONMENT, "GIT_EXTERNAL_DIFF": str(script)}, lambda _: None)
+    snapshots.objects.copy_shared([deep], {**ENVIRONMENT, "GIT_EXTERNAL_DIFF": str(script)}, lambda _: None)
     await snapshots.close()
-    assert snapshots.objects.blob(deep) == b"c\n"
+    assert snapshots.objects.read_blob(deep) == b"c\n"
     assert "embedded/HEAD" in names_in(snapshots, state.tree)
     assert not trap.exists()
 
@@ -312,7 +312,7 @@ async def test_a_watched_work_tree_gives_the_same_trees(tmp_path: Path, monkeypa
     root = repository(tmp_path / "work", {**FILES, "m/n/o": "1", "q/r": "2"})
     snapshots = snapshots_of(root, tmp_path)
     await taken(snapshots)
-    assert snapshots.stats().watched
+    assert snapshots.read_stats().watched
     steps = [
         "echo 1 > deep/er/b.txt",
         "mkdir -p x/y && echo 2 > x/y/z && chmod 755 a.txt",
@@ -344,7 +344,7 @@ async def test_what_the_present_state_needs_is_not_pruned(tmp_path: Path) -> Non
     assert snapshots.prune(age_ms=0) == 2
     assert names_in(snapshots, second.tree) == ["a"]
     assert not snapshots.objects.has(first.tree)
-    assert snapshots.stats().objects == 2
+    assert snapshots.read_stats().objects == 2
 
 
 async def test_the_store_is_private_and_a_real_git_directory(tmp_path: Path) -> None:

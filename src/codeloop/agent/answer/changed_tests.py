@@ -12,10 +12,10 @@ from codeloop.agent.answer.check_commands import find_checks, split_commands
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
-from codeloop.workspace.check_files import SETTINGS, TESTS, compile_patterns
+from codeloop.workspace.check_files import SETTINGS_GLOBS, TEST_GLOBS, compile_patterns
 
-_FILES = compile_patterns((*TESTS, "**/conftest.py"))
-_SETTINGS = compile_patterns(SETTINGS)
+_FILES = compile_patterns((*TEST_GLOBS, "**/conftest.py"))
+_SETTINGS = compile_patterns(SETTINGS_GLOBS)
 _TOOL_FOLDERS = frozenset(("__pycache__", "node_modules", ".pytest_cache", ".venv", "venv"))
 _FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
 CODE_FILE = re.compile(

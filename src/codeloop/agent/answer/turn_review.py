@@ -20,8 +20,8 @@ from codeloop.agent.turn_diffs import compare_turn, list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
-from codeloop.workspace.project_facts import can_check
-from codeloop.workspace.snapshot.file_jobs import Failed
+from codeloop.workspace.project_facts import has_runnable_check
+from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 _MAX_NAMED = 20
 """Changes of tests that a result names; it counts the others."""
@@ -50,7 +50,7 @@ async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) ->
     entries = _add_subagents(engine, session_id, turn)
     parts = [part for entry in entries for part in entry.parts]
     diffs = await _list_diffs(engine, entries, parts)
-    if isinstance(diffs, Failed):
+    if isinstance(diffs, JobFailure):
         return TurnReview(parts, unknown=diffs.reason)
     commands = [str(part.state.input.get("command")) for part, _ in _list_calls(parts) if part.tool == "bash"]
     changes = find_test_changes(diffs, read_failures(parts))
@@ -66,7 +66,7 @@ async def has_unchecked_edits(engine: Engine, review: TurnReview) -> bool:
     workspace = engine.workspace
     if not any(CODE_FILE.fullmatch(file) for file in files) or list_checks(review.parts, str(workspace.directory)):
         return False
-    return await asyncio.to_thread(can_check, workspace.root, workspace.directory, workspace.environment)
+    return await asyncio.to_thread(has_runnable_check, workspace.root, workspace.directory, workspace.environment)
 
 
 def _add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> list[Entry]:
@@ -80,7 +80,7 @@ def _add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> li
 
 async def _list_diffs(
     engine: Engine, entries: Sequence[Entry], parts: Sequence[Part]
-) -> Sequence[SnapshotFileDiff] | Failed:
+) -> Sequence[SnapshotFileDiff] | JobFailure:
     """Return the changes of files of tests and settings: from snapshots, else as far as the calls tell."""
     snapshots = engine.snapshots
     files = [file for part in parts if isinstance(part, PatchPart) for file in part.files]

@@ -27,7 +27,7 @@ from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.subagent_state import walk_ancestors
-from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
+from codeloop.workspace.check_files import compile_patterns, describe_changes, hash_check_files
 
 _MAX_COMMAND_CHARS = 200  # of a command that a message names
 _MAX_NAMED_FILES = 20
@@ -207,12 +207,12 @@ class GoalRounds:
 
     async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
         """Run the checks; return what each gave, and what is left."""
-        changes = list_changes(self._hashes, await self._hash(engine))
+        changes = describe_changes(self._hashes, await self._hash(engine))
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
         parts = await run_and_store(engine, session_id, commands, is_from_user=is_from_user) if commands else []
         if not changes:  # a check may have changed them, too
-            changes = list_changes(self._hashes, await self._hash(engine))
+            changes = describe_changes(self._hashes, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
         more = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""
         problems = [f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{more}"] if changes else []

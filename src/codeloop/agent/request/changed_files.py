@@ -17,7 +17,7 @@ async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart
 
     It has no text, so that no client shows it; the projection writes the line from its metadata.
     """
-    changed = await asyncio.to_thread(engine.workspace.read_log.take_changed, info.session_id)
+    changed = await asyncio.to_thread(engine.workspace.read_log.take_changed_files, info.session_id)
     if not changed:
         return None
     names = [

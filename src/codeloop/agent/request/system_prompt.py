@@ -9,7 +9,7 @@ from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
-from codeloop.workspace.project_facts import project_facts
+from codeloop.workspace.project_facts import describe_project
 
 SAMPLING = "sampling"
 """The agent that answers MCP servers: its output goes to them, so it gets no project facts."""
@@ -52,7 +52,7 @@ def _facts(engine: Engine, session: Session) -> str:
     facts = engine.store.facts.find(session.id)
     if facts is None:
         workspace = engine.workspace
-        engine.store.facts.add(session.id, project_facts(workspace.root, workspace.directory, workspace.environment))
+        engine.store.facts.add(session.id, describe_project(workspace.root, workspace.directory, workspace.environment))
         facts = engine.store.facts.find(session.id)
     return facts or ""
 

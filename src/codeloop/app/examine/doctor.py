@@ -6,10 +6,10 @@ from codeloop.app.examine.finding import Finding
 from codeloop.app.examine.machine import (
     examine_folders,
     examine_network,
-    examine_program,
     examine_programs,
     examine_sandbox,
     examine_terminal,
+    examine_versions,
 )
 from codeloop.app.examine.setup import (
     examine_configuration,
@@ -37,7 +37,7 @@ async def examine(startup: Startup, columns: int, rows: int, *, is_online: bool)
     environment = startup.environment
     paths = find_paths(environment)
     project_root = find_project_root(startup.directory, paths, environment)
-    findings = [*examine_program(), *examine_folders(paths), *examine_network(environment)]
+    findings = [*examine_versions(), *examine_folders(paths), *examine_network(environment)]
     settings: ProjectSettings | None = None
     try:
         settings = find_settings(startup)

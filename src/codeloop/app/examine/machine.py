@@ -22,7 +22,7 @@ from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_S
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.report import make_report
-from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
 
 _GROUP = "this machine"
@@ -36,7 +36,7 @@ _OPTIONAL = {
 """Optional programs, and what needs each of them."""
 
 
-def examine_program() -> Iterator[Finding]:
+def examine_versions() -> Iterator[Finding]:
     """Yield the versions of codeloop, Python and the operating system."""
     yield Finding("codeloop", "version", "ok", f"{__version__} in {Path(__file__).parents[2]}")
     python = f"{platform.python_version()} ({sys.executable}) on {platform.system()} {platform.release()}"
@@ -78,7 +78,7 @@ async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
         Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")
     ]
     try:
-        ripgrep = await Ripgrep().program(environment)
+        ripgrep = await Ripgrep().find_program(environment)
         findings.append(Finding(_GROUP, "rg", "ok", await _read_version(ripgrep, environment) or ripgrep))
     except SearchFailed:
         fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."

@@ -26,10 +26,12 @@ def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters
 
 def _make_formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
     async def format_files_of_edit(files: Sequence[Path]) -> dict[Path, FormattedFile]:
-        formatters_by_file = {file: file_formatters for file in files if (file_formatters := formatters.of(file))}
+        formatters_by_file = {
+            file: file_formatters for file in files if (file_formatters := formatters.find_formatters(file))
+        }
         if not formatters_by_file:
             return {}
-        from codeloop.workspace.format.run import format_files
+        from codeloop.workspace.format.run_formatters import format_files
 
         return await format_files(workspace, formatters_by_file, FORMAT_TIME.seconds)
 

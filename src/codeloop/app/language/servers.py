@@ -33,7 +33,7 @@ from codeloop.workspace.process.running_program import ProgramOptions, RunningPr
 from codeloop.workspace.process.sandboxed_program import make_project_profile
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import widen
-from codeloop.workspace.search.rg_matches import Query, SearchFailed
+from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
@@ -145,7 +145,7 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
     try:
         async with asyncio.timeout(LSP_DEPENDENT_FILES_TIME.seconds):
             for pattern in _USES:
-                query = Query(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
+                query = GrepQuery(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
                 grep_result = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
                 real = [
                     Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_DEPENDENT_FILES.value + 1]

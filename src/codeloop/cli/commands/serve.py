@@ -15,6 +15,7 @@ from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import OFFLINE_OPTION, PROFILE_OPTION
 from codeloop.cli.output.streams import OutputQueue, OutputStream, open_standard_streams
+from codeloop.cli.target.process_log import log_to_file
 from codeloop.config.files import describe_os_error
 from codeloop.config.server_credential import (
     PASSWORD_VARIABLES,
@@ -32,7 +33,6 @@ from codeloop.schema.permission import Profile
 from codeloop.server.guard import parse_origin
 from codeloop.server.server import ListenOptions, Server, find_address
 from codeloop.web import FILES
-from codeloop.workspace.files.process_log import log_to_file
 
 DEFAULT_PORT = 4096
 LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")

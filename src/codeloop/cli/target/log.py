@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from codeloop.cli.options import Options
+from codeloop.cli.target.process_log import LEVELS, log_to_file
 from codeloop.config.paths import find_paths
 from codeloop.schema.errors import UsageProblem
-from codeloop.workspace.files.process_log import LEVELS, log_to_file
 
 LOG_FILE_NAME = "codeloop.log"
 LOG_LEVEL_VARIABLE = "CODELOOP_LOG"

@@ -21,7 +21,7 @@ from codeloop.schema.limits import (
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
-from codeloop.workspace.files.media_type import media_type
+from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.process.bounded_program import run_bounded
 
 PageFormat = Literal["text", "markdown", "html"]
@@ -71,7 +71,7 @@ async def convert_page(
     source: PageSource, form: PageFormat, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
 ) -> Page:
     """Convert a body to `form` within `seconds`. Raises ToolFailure for a body that can't be shown."""
-    kind = media_type(source.data[:_SNIFF_BYTES])
+    kind = detect_media_type(source.data[:_SNIFF_BYTES])
     if kind is not None:
         return await _convert_document(source, kind, environment, seconds)
     if not is_text(source):
@@ -113,7 +113,7 @@ async def extract_text(
     source: PageSource, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
 ) -> str:
     """Return the text of an error page on one line, "" when it has none. Never fails."""
-    if not source.data or media_type(source.data[:_SNIFF_BYTES]) or not is_text(source):
+    if not source.data or detect_media_type(source.data[:_SNIFF_BYTES]) or not is_text(source):
         return ""
     text, _ = decode_page(source.data, source.content_type, is_cut=True)
     if is_html(source):

@@ -1,4 +1,7 @@
-"""One edit of a text: find the old text, put the new one there, change no other byte."""
+"""Makes one edit of a text: finds the old text, replaces it by the new one, and changes no other byte.
+
+The tools `edit` and `multiedit` use it; patches use its parts (`patch_apply.py`).
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,33 +9,38 @@ from itertools import islice
 
 from msgspec import Struct
 
+from codeloop.workspace.edit.edit_errors import EditRefused, count_limit, make_ambiguity_error, quote_nearest
 from codeloop.workspace.edit.matchers import (
-    APPROXIMATE,
-    CASCADE,
-    HOW,
-    VARIANTS,
-    Comparisons,
+    APPROXIMATE_MATCHERS,
+    EDIT_MATCHERS,
+    MATCH_NOTES,
+    UNDO_FUNCTIONS,
+    ComparisonBudget,
     Matcher,
     Span,
-    TooAlike,
-    fold,
+    TooManyCandidates,
+    fold_typography,
     match_exact,
     match_loose_whitespace,
     match_unescaped,
 )
-from codeloop.workspace.edit.refusals import EditRefused, count_limit, make_ambiguity_error, quote_nearest
 from codeloop.workspace.edit.splice import find_replaced_lines, splice
-from codeloop.workspace.files.encoding import NormalizedText, check_new
+from codeloop.workspace.files.encoding import NormalizedText, check_surrogates
 
-MOST_EFFORT = 1_000_000_000
-"""The most `estimate_effort` the edits of one call together: a unit takes about a nanosecond."""
-_PLACES = 100_000  # occurrences that `replaceAll` edits one by one
-_TELLING = 20  # characters of a text too long to match by accident
-_LEAST_ALIKE = 0.6  # how alike lines that an approximate match removes must be to what the model remembers, 0 to 1
+# The most effort of the edits of one call together, by `estimate_effort`: a unit takes about a nanosecond.
+MAX_EFFORT = 1_000_000_000
+# An inexact match takes so many times the effort of an exact one.
+_INEXACT_EFFORT = 30
+# The most occurrences that `replaceAll` edits one by one.
+_MAX_REPLACED_PLACES = 100_000
+# A text of so many characters is not in a file by accident.
+_MIN_DISTINCTIVE_CHARS = 20
+# Lines that an approximate match removes must be so similar to the lines that the model remembers, 0 to 1.
+_MIN_REMOVED_SIMILARITY = 0.6
 
 
 class Edit(Struct, frozen=True):
-    """Replace `old` by `new`: its only occurrence, or with `every` each one."""
+    """The replacement of `old` by `new`: of its only occurrence, or with `every` of each one."""
 
     old: str
     new: str
@@ -40,18 +48,18 @@ class Edit(Struct, frozen=True):
 
 
 class EditResult(Struct, frozen=True):
-    """The edited text, and how the old text was matched when it was not found exactly ("" when it was)."""
+    """The edited text. `how`: a clause on how the old text was matched, "" when it was found exactly."""
 
     content: str
     how: str = ""
 
 
-def apply(content: str, edit: Edit, suffix: str = "") -> EditResult:
-    """Make an edit. Raises EditRefused with what to do next, NotText for half characters.
+def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
+    """Make an edit. Raises EditRefused with advice for the model, NotText for half characters.
 
     `suffix`: the end of the file's name, such as `.py`, by which an error names functions.
     """
-    check_new(edit.new)
+    check_surrogates(edit.new)
     old, new = edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n")
     if old == new:
         raise EditRefused("The new text is equal to the old one; there is nothing to change.")
@@ -60,28 +68,29 @@ def apply(content: str, edit: Edit, suffix: str = "") -> EditResult:
     source = NormalizedText(content)
     if edit.every and (replaced := _replace_all(source, old, new)) is not None:
         return EditResult(replaced)
-    matcher, spans = find(source.text, old, CASCADE, every=edit.every)
+    matcher, spans = find_spans(source.text, old, EDIT_MATCHERS, every=edit.every)
     if not spans or matcher is None:
-        line = _find_lines(source.text, new)
+        # A model that repeats an edit gets this far.
+        line = _find_existing_line(source.text, new)
         note = f"newString is already there, at line {line}. " if line else ""
         raise EditRefused("The text to replace was not found.", f"{note}{quote_nearest(source.text, old, suffix)}")
-    if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
+    if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE_MATCHERS):
         raise make_ambiguity_error(source.text, spans, exactly=matcher is match_exact, suffix=suffix)
     return replace_spans(source, spans, matcher, Edit(old, new))
 
 
-def _find_lines(text: str, new: str) -> int:
+def _find_existing_line(text: str, new: str) -> int:
     """Return the line (from 1) at which the file already has the new text; 0: nowhere, or it is too short."""
-    remembered = new.strip("\n")
-    if len(remembered.strip()) < _TELLING:
+    lines = new.strip("\n")
+    if len(lines.strip()) < _MIN_DISTINCTIVE_CHARS:
         return 0
-    at = f"\n{text}\n".find(f"\n{remembered}\n")
+    at = f"\n{text}\n".find(f"\n{lines}\n")
     return text.count("\n", 0, at) + 1 if at >= 0 else 0
 
 
 def estimate_effort(content: str, how: str) -> int:
-    """Estimate the effort of an edit in characters looked at: many more when the old text was not found exactly."""
-    return len(content) * (30 if how else 1)
+    """Estimate the effort of an edit in characters compared: many more when the old text was not found exactly."""
+    return len(content) * (_INEXACT_EFFORT if how else 1)
 
 
 def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
@@ -95,16 +104,18 @@ def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
     return source.text.replace(old, new).replace("\n", "\r\n")
 
 
-def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False) -> tuple[Matcher | None, list[Span]]:
+def find_spans(
+    text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
+) -> tuple[Matcher | None, list[Span]]:
     """Return the first matcher that finds anything, and its spans: with `every` all that do not overlap.
 
-    Otherwise overlapping spans count too, and at most _COUNTED are returned.
+    Otherwise overlapping spans count too, and only as many are returned as `count_limit` allows.
     Raises EditRefused when that would take too long.
     """
     for matcher in cascade:
         try:
-            spans = (_drop_overlaps if every else _take_counted)(matcher(text, old))
-        except TooAlike as error:
+            spans = (_drop_overlaps if every else _take_limited)(matcher(text, old))
+        except TooManyCandidates as error:
             raise EditRefused(
                 f"The text to replace was not found as it is, and {error}.",
                 "Give the exact text, with lines that only it has.",
@@ -114,18 +125,19 @@ def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
     return None, []
 
 
-def _take_counted(spans: Iterator[Span]) -> list[Span]:
-    return [each for first in islice(spans, 1) for each in (first, *islice(spans, count_limit(first) - 1))]
+def _take_limited(spans: Iterator[Span]) -> list[Span]:
+    first = next(spans, None)
+    return [] if first is None else [first, *islice(spans, count_limit(first) - 1)]
 
 
 def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
-    apart: list[Span] = []
+    kept: list[Span] = []
     for number, span in enumerate(spans):
-        if number > _PLACES:
-            raise TooAlike(f"the file has more than {_PLACES:,} places like it")
-        if not apart or span[0] >= apart[-1][1]:
-            apart.append(span)
-    return apart
+        if number > _MAX_REPLACED_PLACES:
+            raise TooManyCandidates(f"the file has more than {_MAX_REPLACED_PLACES:,} places like it")
+        if not kept or span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept
 
 
 def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
@@ -139,28 +151,31 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
         if start < done:
             continue
         segment = source.text[start:end]
-        old, new = _spell_as_file(segment, matcher, edit)
-        if matcher in APPROXIMATE:
+        old, new = _adapt_to_match(segment, matcher, edit)
+        if matcher in APPROXIMATE_MATCHERS:
             _check_removed_lines(source.text, start, segment, Edit(old, new))
-        pieces.extend((source.slice(done, start), splice(source, (start, end), old, new)))
+        pieces.extend((source.slice_original(done, start), splice(source, (start, end), old, new)))
         done = end
     pieces.append(source.original[source.to_original(done) :])
     content = "".join(pieces)
     if content == source.original:
         raise EditRefused("the file already has newString there; nothing would change")
-    return EditResult(content, HOW.get(matcher, ""))
+    return EditResult(content, MATCH_NOTES.get(matcher, ""))
 
 
-def _spell_as_file(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
-    """Return the old and new text as the file spells them: without escapes, or with plain quotes."""
+def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
+    """Return the old and new text as the file spells them: without escapes, with plain quotes, without outer blanks.
+
+    Blanks and blank lines at the ends that the match left out are also removed from the new text.
+    """
     if matcher is match_unescaped:
-        for undo in VARIANTS:
+        for undo in UNDO_FUNCTIONS:
             plain = undo(edit.old)
             if plain.split() == segment.split():
                 return plain, undo(edit.new)
     old, new = edit.old, edit.new
     if matcher is match_loose_whitespace and segment.isascii() and not old.isascii():
-        old, new = fold(old), fold(new)
+        old, new = fold_typography(old), fold_typography(new)
     lead = re.match(r"(?:[ \t]*\n)*", old)
     if lead and lead.end() and segment[:1] != "\n" and segment.count("\n") < old.count("\n"):
         new = new[lead.end() :] if new.startswith(lead.group()) else new
@@ -180,17 +195,18 @@ def _spell_as_file(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str
 
 
 def _check_removed_lines(text: str, start: int, segment: str, edit: Edit) -> None:
+    """Raise EditRefused when the edit would remove lines that differ much from those that the model remembers."""
     from rapidfuzz.distance import Levenshtein
 
-    budget = Comparisons()
+    budget = ComparisonBudget()
     for change in find_replaced_lines(segment, edit.old, edit.new):
         remembered = "\n".join(line.strip() for line in change.remembered)
-        there = "\n".join(line.strip() for line in change.there)
+        actual = "\n".join(line.strip() for line in change.actual)
         try:
-            budget.compare(remembered, there)
-        except TooAlike as error:
+            budget.compare(remembered, actual)
+        except TooManyCandidates as error:
             raise EditRefused(f"oldString only resembles the file, and {error}.", "Give the exact text.") from error
-        if Levenshtein.normalized_similarity(remembered, there) < _LEAST_ALIKE:
+        if Levenshtein.normalized_similarity(remembered, actual) < _MIN_REMOVED_SIMILARITY:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
                 f"oldString only resembles the block at line {line}, and the part to change differs there.",

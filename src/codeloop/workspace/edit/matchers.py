@@ -2,7 +2,7 @@ r"""Matchers that find a model's remembered text in a file, from strict to loose
 
 Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)` of the content.
 They never decide: the caller takes the first matcher that yields anything, and refuses two spans.
-The strict ones are linear. The loose ones look at candidates, with a budget: TooAlike when it is used up.
+The strict ones are linear. The loose ones look at candidates, with a budget: TooManyCandidates when it is used up.
 """
 
 import re
@@ -14,47 +14,55 @@ from codeloop.schema.errors import CodeloopError
 Span = tuple[int, int]
 Matcher = Callable[[str, str], Iterator[Span]]
 
-_MIDDLE = 0.7  # how alike the lines between two equal edge lines must be, 0 to 1
-_LINES = 0.75  # the share of lines that must be equal when an edge line differs
-_WHOLE_BLOCK = 0.8  # how alike such a block must be as a whole, 0 to 1
-_CANDIDATES = 200
-_WORK = 5_000_000  # steps of one matcher, some 50 ns each
-_CELLS = 2_000  # of a Levenshtein table that are worked out in one step
-_MOST_LINES = 1_000_000
-_LARGEST = 400_000  # steps; a comparison that takes more can't be interrupted for too long
-_TYPOGRAPHIC = str.maketrans(  # curly quotes, hyphens and dashes, wide and narrow blanks
+# How similar the lines between two equal edge lines must be, 0 to 1.
+_MIN_MIDDLE_SIMILARITY = 0.7
+# The share of lines that must be equal when an edge line differs.
+_MIN_EQUAL_LINES = 0.75
+# How similar such a block must be as a whole, 0 to 1.
+_MIN_BLOCK_SIMILARITY = 0.8
+_MAX_CANDIDATES = 200
+# Steps of one matcher, some 50 ns each.
+_MAX_STEPS = 5_000_000
+# Cells of a Levenshtein table that are computed in one step.
+_CELLS_PER_STEP = 2_000
+# Each distinct line becomes one character, and Python has little more than a million.
+_MAX_LINES = 1_000_000
+# A single comparison can't be interrupted, so a longer one is not begun.
+_MAX_COMPARISON_STEPS = 400_000
+# Curly quotes, hyphens and dashes, wide and narrow blanks, each with its plain character.
+_PLAIN_CHARACTERS = str.maketrans(
     "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2010\u2011\u2012\u2013\u2014\u2212\u00a0\u2002\u2003\u2009\u202f\u3000",
     "''''\"\"\"\"------      ",
 )
 _ESCAPE = re.compile(r"\\(n|t|r|\"|'|`|\$|\\)")
-_PLAIN = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _LINE_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))")
 _LOOSE_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-class TooAlike(CodeloopError):
-    """The content has too many places that are nearly the text, so that they can't all be compared in time."""
+class TooManyCandidates(CodeloopError):
+    """The content has too many places similar to the text to compare them all in time; the message is a clause."""
 
 
-class Comparisons:
-    """Counts the steps of one matcher. Raises TooAlike when there were too many."""
+class ComparisonBudget:
+    """Counts the steps of one matcher. Its methods raise TooManyCandidates when there were too many."""
 
-    __slots__ = ("_work_left",)
+    __slots__ = ("_remaining_steps",)
 
     def __init__(self) -> None:
-        self._work_left = _WORK
+        self._remaining_steps = _MAX_STEPS
 
     def spend(self, steps: int) -> None:
         """Use up `steps` of the budget."""
-        self._work_left -= steps
-        if self._work_left < 0:
-            raise TooAlike("the file has too many places like it to compare them all")
+        self._remaining_steps -= steps
+        if self._remaining_steps < 0:
+            raise TooManyCandidates("the file has too many places like it to compare them all")
 
     def compare(self, one: str, other: str) -> None:
-        """Use up the cost of comparing two texts."""
-        steps = len(one) * len(other) // _CELLS
-        self.spend(steps + 20 if steps <= _LARGEST else _WORK + 1)
+        """Use up the steps that a comparison of two texts takes. Call it before."""
+        steps = len(one) * len(other) // _CELLS_PER_STEP
+        self.spend(steps + 20 if steps <= _MAX_COMPARISON_STEPS else _MAX_STEPS + 1)
 
 
 def match_exact(content: str, old: str) -> Iterator[Span]:
@@ -63,14 +71,6 @@ def match_exact(content: str, old: str) -> Iterator[Span]:
     while at >= 0:
         yield at, at + len(old)
         at = content.find(old, at + 1)
-
-
-def match_all(content: str, old: str) -> Iterator[Span]:
-    """Yield the exact occurrences from left to right without overlaps: what `replaceAll` replaces."""
-    at = content.find(old)
-    while at >= 0:
-        yield at, at + len(old)
-        at = content.find(old, at + len(old))
 
 
 def match_exact_lines(content: str, old: str) -> Iterator[Span]:
@@ -91,12 +91,12 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
 
     A single line may also be found inside a longer one.
     """
-    want = [_squeeze_spaces(line) for line in _split_lines(old)]
-    folded, plain, budget = fold(content), fold(old), Comparisons()
+    wanted = [_remove_loose_spaces(line) for line in _split_lines(old)]
+    folded, plain, budget = fold_typography(content), fold_typography(old), ComparisonBudget()
     is_found = False
-    for begin, end in _find_blocks(folded, plain, _squeeze):
+    for begin, end in _find_blocks(folded, plain, _remove_spaces):
         budget.spend((end - begin) // 4)
-        if [_squeeze_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == want:
+        if [_remove_loose_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == wanted:
             is_found = True
             yield begin, end
     tokens = _TOKEN.findall(plain)
@@ -107,9 +107,9 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
 
 
 def match_unescaped(content: str, old: str) -> Iterator[Span]:
-    r"""Yield places of the text without what its way added: escapes (`\n`), entities (`&lt;`), numbers (`12: `)."""
+    r"""Yield occurrences of the text without added escapes (`\n`), entities (`&lt;`) or line numbers (`12: `)."""
     seen: set[Span] = set()
-    for undo in VARIANTS:
+    for undo in UNDO_FUNCTIONS:
         plain = undo(old)
         if plain == old or not plain.strip():
             continue
@@ -127,7 +127,7 @@ def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
     inner = old.strip()
     if not inner or inner == old:
         return
-    is_found, budget = False, Comparisons()
+    is_found, budget = False, ComparisonBudget()
     for start, end in match_exact(content, inner):
         budget.spend(10 + len(inner) // 20)
         if _stands_alone(content, start, end):
@@ -138,69 +138,74 @@ def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
 
 
 def match_block_edges(content: str, old: str) -> Iterator[Span]:
-    """Yield blocks with the same first and last line whose lines between are alike (Levenshtein)."""
-    want = [line.strip() for line in _split_lines(old)]
-    while want and not want[-1]:
-        want.pop()
-    skipped = next((index for index, line in enumerate(want) if line), 0)
-    want = want[skipped:]
-    if len(want) < 3 or want[0] not in content or want[-1] not in content:
+    """Yield blocks with the same first and last line, and similar lines between them (by Levenshtein distance)."""
+    wanted = [line.strip() for line in _split_lines(old)]
+    while wanted and not wanted[-1]:
+        wanted.pop()
+    skipped = next((index for index, line in enumerate(wanted) if line), 0)
+    wanted = wanted[skipped:]
+    # A cheap check first: in most files an edge line is missing.
+    if len(wanted) < 3 or wanted[0] not in content or wanted[-1] not in content:
         return
     from rapidfuzz.distance import Levenshtein
 
-    lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
+    lines, budget = [line.strip() for line in content.split("\n")], ComparisonBudget()
     starts = _find_line_starts(content)
-    slack = max(1, len(want) // 4)
-    middle = "\n".join(want[1:-1])
-    for begin in _find_positions(lines, want[0])[:_CANDIDATES]:
+    slack = max(1, len(wanted) // 4)
+    middle = "\n".join(wanted[1:-1])
+    for begin in _find_positions(lines, wanted[0])[:_MAX_CANDIDATES]:
         best, size = 0.0, 0
-        for count in range(max(3, len(want) - slack), len(want) + slack + 1):
+        for count in range(max(3, len(wanted) - slack), len(wanted) + slack + 1):
             stop = begin + count
             if stop > len(lines):
                 break
             budget.spend(1)
-            if lines[stop - 1] != want[-1]:
+            if lines[stop - 1] != wanted[-1]:
                 continue
             budget.spend(count)
-            there = "\n".join(lines[begin + 1 : stop - 1])
-            budget.compare(middle, there)
-            alike = Levenshtein.normalized_similarity(middle, there, score_cutoff=_MIDDLE)
-            if alike > best:
-                best, size = alike, count
-        if best >= _MIDDLE:
+            actual = "\n".join(lines[begin + 1 : stop - 1])
+            budget.compare(middle, actual)
+            similarity = Levenshtein.normalized_similarity(middle, actual, score_cutoff=_MIN_MIDDLE_SIMILARITY)
+            if similarity > best:
+                best, size = similarity, count
+        if best >= _MIN_MIDDLE_SIMILARITY:
             yield _make_span(starts, begin, size, closed=old.endswith("\n"))
 
 
 def match_most_lines(content: str, old: str) -> Iterator[Span]:
     """Yield blocks of as many lines in which most lines are equal, where the first or the last may have drifted."""
-    want = [line.strip() for line in _split_lines(old)]
-    solid = [index for index, line in enumerate(want) if line]
+    wanted = [line.strip() for line in _split_lines(old)]
+    solid = [index for index, line in enumerate(wanted) if line]
     if len(solid) < 4:
         return
-    anchors = [index for index in sorted(solid, key=lambda index: -len(want[index]))[:3] if want[index] in content]
+    # Blocks are looked for around the places of the longest lines, which are the rarest.
+    longest = sorted(solid, key=lambda index: -len(wanted[index]))[:3]
+    anchors = [index for index in longest if wanted[index] in content]
     if not anchors:
         return
     from rapidfuzz.distance import Levenshtein
 
-    lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
+    lines, budget = [line.strip() for line in content.split("\n")], ComparisonBudget()
     starts = _find_line_starts(content)
-    begins = {at - anchor for anchor in anchors for at in _find_positions(lines, want[anchor])[:_CANDIDATES]}
-    text = "\n".join(want)
+    begins = {at - anchor for anchor in anchors for at in _find_positions(lines, wanted[anchor])[:_MAX_CANDIDATES]}
+    text = "\n".join(wanted)
     for begin in sorted(begins):
-        block = lines[begin : begin + len(want)] if begin >= 0 else []
-        if len(block) < len(want):
+        block = lines[begin : begin + len(wanted)] if begin >= 0 else []
+        if len(block) < len(wanted):
             continue
-        budget.spend(2 * len(want))
-        equal = sum(1 for index in solid if block[index] == want[index])
-        if equal < _LINES * len(solid):
+        budget.spend(2 * len(wanted))
+        equal = sum(1 for index in solid if block[index] == wanted[index])
+        if equal < _MIN_EQUAL_LINES * len(solid):
             continue
-        there = "\n".join(block)
-        budget.compare(text, there)
-        if Levenshtein.normalized_similarity(text, there, score_cutoff=_WHOLE_BLOCK) >= _WHOLE_BLOCK:
-            yield _make_span(starts, begin, len(want), closed=old.endswith("\n"))
+        actual = "\n".join(block)
+        budget.compare(text, actual)
+        similarity = Levenshtein.normalized_similarity(text, actual, score_cutoff=_MIN_BLOCK_SIMILARITY)
+        if similarity >= _MIN_BLOCK_SIMILARITY:
+            yield _make_span(starts, begin, len(wanted), closed=old.endswith("\n"))
 
 
-CASCADE: tuple[Matcher, ...] = (
+# The matchers of an edit, in the order in which they are tried: the strictest first.
+EDIT_MATCHERS: tuple[Matcher, ...] = (
     match_exact,
     match_trimmed_lines,
     match_unescaped,
@@ -209,18 +214,18 @@ CASCADE: tuple[Matcher, ...] = (
     match_block_edges,
     match_most_lines,
 )
-"""What an edit tries, in order; `match_all` takes the first place with `replaceAll`."""
 
-LINEWISE: tuple[Matcher, ...] = (
+# The same for the lines of a patch's hunk.
+PATCH_MATCHERS: tuple[Matcher, ...] = (
     match_exact_lines,
     match_trimmed_lines,
     match_loose_whitespace,
     match_block_edges,
     match_most_lines,
 )
-"""What a patch tries for the lines of a hunk."""
 
-HOW: dict[Matcher, str] = {
+# A clause for the model: how each inexact matcher found the text.
+MATCH_NOTES: dict[Matcher, str] = {
     match_trimmed_lines: "ignoring indentation",
     match_unescaped: "without its escapes, entities or line numbers",
     match_trimmed_ends: "without the blanks at its ends",
@@ -228,19 +233,18 @@ HOW: dict[Matcher, str] = {
     match_block_edges: "by its first and last line; those between differ a little",
     match_most_lines: "by most of its lines; the others differ a little",
 }
-"""How each inexact matcher found the text, for the model."""
 
-APPROXIMATE: frozenset[Matcher] = frozenset({match_block_edges, match_most_lines})
-"""Matchers whose spans may hold other words than the old text; the lines that the edit changes are compared again."""
+# Matchers whose spans may hold other words than the old text; the lines that the edit changes are compared again.
+APPROXIMATE_MATCHERS: frozenset[Matcher] = frozenset({match_block_edges, match_most_lines})
 
 
-def fold(text: str) -> str:
+def fold_typography(text: str) -> str:
     """Return the text with typographic quotes, dashes and blanks as plain ones; offsets stay."""
-    return text if text.isascii() else text.translate(_TYPOGRAPHIC)
+    return text if text.isascii() else text.translate(_PLAIN_CHARACTERS)
 
 
 def _undo_backslashes(text: str) -> str:
-    return _ESCAPE.sub(lambda match: _PLAIN.get(match[1], match[1]), text)
+    return _ESCAPE.sub(lambda match: _ESCAPED_CHARACTERS.get(match[1], match[1]), text)
 
 
 def _undo_entities(text: str) -> str:
@@ -249,10 +253,11 @@ def _undo_entities(text: str) -> str:
     return text
 
 
-def strip_numbers(text: str) -> str:
+def strip_line_numbers(text: str) -> str:
     """Return a text without the line numbers that `read` and `grep` show.
 
-    Each line has one, or those that have are numbered upwards: in a block of grep only matches and the first line are.
+    Each line must have a number, or the numbers must rise: of a block of `grep`, only the first line and matches have
+    one.
     """
     lines = text.split("\n")
     numbers = [int(found[1]) for line in lines if (found := _LINE_NUMBER.match(line))]
@@ -262,8 +267,8 @@ def strip_numbers(text: str) -> str:
     return "\n".join(_LINE_NUMBER.sub("", line, count=1) for line in lines)
 
 
-VARIANTS: tuple[Callable[[str], str], ...] = (_undo_backslashes, _undo_entities, strip_numbers)
-"""Functions that undo how a text is disfigured between a file and a model's call."""
+# Functions that undo changes which a text undergoes between a file and a model's call.
+UNDO_FUNCTIONS: tuple[Callable[[str], str], ...] = (_undo_backslashes, _undo_entities, strip_line_numbers)
 
 
 def _split_lines(old: str) -> list[str]:
@@ -275,22 +280,20 @@ def _find_positions(lines: Sequence[str], text: str) -> list[int]:
 
 
 def _find_blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
-    """Yield the spans of whole lines.
-
-    Each distinct line is mapped to one character, so that blocks are found as text.
-    """
-    want = [key(line) for line in _split_lines(old)]
-    anchor = max(want, key=len)
-    if not anchor.strip() or (key is not _squeeze and anchor not in content):
+    """Yield the spans of whole lines that are equal to those of `old`; lines are compared by their `key`."""
+    wanted = [key(line) for line in _split_lines(old)]
+    anchor = max(wanted, key=len)
+    if not anchor.strip() or (key is not _remove_spaces and anchor not in content):
         return
-    if len(want) > _MOST_LINES:
-        raise TooAlike(f"it has more than {_MOST_LINES:,} lines")
-    kinds = {line: chr(number) for number, line in enumerate(dict.fromkeys(want), 1)}
-    have = "".join([kinds.get(key(line), "\0") for line in content.split("\n")])
+    if len(wanted) > _MAX_LINES:
+        raise TooManyCandidates(f"it has more than {_MAX_LINES:,} lines")
+    # Each distinct line is mapped to one character, so that blocks are found by a search in a string, which is fast.
+    characters = {line: chr(number) for number, line in enumerate(dict.fromkeys(wanted), 1)}
+    content_characters = "".join([characters.get(key(line), "\0") for line in content.split("\n")])
     starts: list[int] = []
-    for begin, _ in match_exact(have, "".join(map(kinds.__getitem__, want))):
+    for begin, _ in match_exact(content_characters, "".join(map(characters.__getitem__, wanted))):
         starts = starts or _find_line_starts(content)
-        yield _make_span(starts, begin, len(want), closed=old.endswith("\n"))
+        yield _make_span(starts, begin, len(wanted), closed=old.endswith("\n"))
 
 
 def _find_line_starts(content: str) -> list[int]:
@@ -299,36 +302,38 @@ def _find_line_starts(content: str) -> list[int]:
 
 
 def _make_span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Span:
-    """Return the offsets of whole lines; `closed` takes the last line's end with them."""
+    """Return the offsets of whole lines; `closed`: with the end of the last line."""
     return starts[begin], min(starts[begin + count] - (0 if closed else 1), starts[-1] - 1)
 
 
-def _find_inside_lines(content: str, tokens: Sequence[str], budget: Comparisons) -> Iterator[Span]:
-    """Yield where the tokens follow one another on a line, with any blanks between them."""
-    text, fits = "".join(tokens), re.compile(_join_tokens(tokens)).match
+def _find_inside_lines(content: str, tokens: Sequence[str], budget: ComparisonBudget) -> Iterator[Span]:
+    """Yield the spans in which the tokens follow one another on a line, with any blanks between them."""
+    text, match_tokens = "".join(tokens), re.compile(_join_tokens(tokens)).match
     end = 0
     for start, stop in pairwise(_find_line_starts(content)):
         line = content[start : stop - 1]
-        if text not in (squeezed := _squeeze(line)):
+        squeezed = _remove_spaces(line)
+        if text not in squeezed:
             continue
         solid = [start + at for at, char in enumerate(line) if not char.isspace()]
         for at, _ in match_exact(squeezed, text):
             budget.spend(20 + len(text))
-            match = fits(content, solid[at]) if solid[at] >= end else None
+            match = match_tokens(content, solid[at]) if solid[at] >= end else None
             if match is not None:
                 end = match.end()
                 yield match.span()
 
 
-def _squeeze(line: str) -> str:
+def _remove_spaces(line: str) -> str:
     return "".join(line.split())
 
 
-def _squeeze_spaces(line: str) -> str:
-    return _LOOSE_SPACE.sub("", " ".join(fold(line).split()))
+def _remove_loose_spaces(line: str) -> str:
+    return _LOOSE_SPACE.sub("", " ".join(fold_typography(line).split()))
 
 
 def _join_tokens(tokens: Sequence[str]) -> str:
+    """Return a regular expression for the tokens: blanks between them may differ, but not join or split words."""
     parts = [r"(?<!\w)"] if tokens[0][0].isalnum() else []
     for index, token in enumerate(tokens):
         if index:

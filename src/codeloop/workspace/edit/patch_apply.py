@@ -1,4 +1,4 @@
-"""The hunks of a patch, found in a text and applied in order. Pure."""
+"""Applies the hunks of a patch to a text, in order. Pure."""
 
 from itertools import islice
 
@@ -6,47 +6,49 @@ from msgspec import Struct
 
 from codeloop.schema.wire import replace
 from codeloop.workspace.edit.edit import (
-    MOST_EFFORT,
+    MAX_EFFORT,
     Edit,
     EditResult,
     estimate_effort,
-    find,
+    find_spans,
     replace_spans,
 )
-from codeloop.workspace.edit.matchers import LINEWISE, Span, match_exact, strip_numbers
-from codeloop.workspace.edit.refusals import EditRefused, make_ambiguity_error, quote_nearest
-from codeloop.workspace.files.encoding import NormalizedText, check_new
+from codeloop.workspace.edit.edit_errors import EditRefused, make_ambiguity_error, quote_nearest
+from codeloop.workspace.edit.matchers import PATCH_MATCHERS, Span, match_exact, strip_line_numbers
+from codeloop.workspace.files.encoding import NormalizedText, check_surrogates
+
+_MAX_SECTION_PLACES = 1_000
 
 
 class Hunk(Struct, frozen=True):
-    """A block of lines to find and what they become, without line ends.
+    """A block of lines to find, and the lines that replace them, without line ends.
 
-    `sections`: lines (`@@ ...`) that come before it in the file. `line`: where it should begin (from 1), 0 if unknown.
-    `at_end`: it ends the file. `source`: its line in the patch.
+    `sections`: lines (named by `@@ ...`) that come before it in the file; `line`: the line at which it should begin
+    (from 1), 0 if unknown; `is_at_end`: it ends the file; `patch_line`: its own line in the patch.
     """
 
     old: tuple[str, ...]
     new: tuple[str, ...]
     sections: tuple[str, ...] = ()
     line: int = 0
-    at_end: bool = False
-    source: int = 0
+    is_at_end: bool = False
+    patch_line: int = 0
 
 
 def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
-    """Return a text with the hunks applied in order. Raises EditRefused with the hunk that does not fit."""
+    """Apply hunks in order. Raises EditRefused for the first that can't be applied; its message names the hunk."""
     for hunk in hunks:
-        check_new("\n".join(hunk.new))
+        check_surrogates("\n".join(hunk.new))
     end, effort, how = 0, 0, list[str]()
     for number, hunk in enumerate(hunks, 1):
         try:
             result, end = _apply_hunk(content, hunk, end)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
-            where = f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch)"
+            where = f"hunk {number} of {len(hunks)} (line {hunk.patch_line} of the patch)"
             raise EditRefused(f"{where}: {reason}", error.advice.replace("oldString", "the hunk")) from error
         effort += estimate_effort(content, result.how)
-        if effort > MOST_EFFORT and number < len(hunks):
+        if effort > MAX_EFFORT and number < len(hunks):
             raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
         content = result.content
         how += [f"hunk {number} was matched {result.how}"] if result.how else []
@@ -54,7 +56,7 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
 
 
 def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
-    """Apply one hunk after offset `done` of the text; returns the result and the offset after the hunk."""
+    """Apply one hunk after offset `done` of the text; return the result and the offset after the hunk."""
     source = NormalizedText(content)
     text = source.text
     start, after = _find_section(text, hunk, done)
@@ -63,14 +65,15 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     if hunk.old == hunk.new:
         raise EditRefused("it changes nothing")
     old, new = "\n".join(hunk.old), "\n".join(hunk.new)
+    # Lines are removed with their ends.
     if not hunk.new:
         old += "\n"
     how = ""
-    matcher, spans = find(text[start:], old, LINEWISE)
-    if not spans and (plain := strip_numbers(old)) != old:
-        # The number is taken off context and new lines alike, but a new line may have none.
-        old, new = plain, "\n".join(strip_numbers(line) for line in hunk.new)
-        matcher, spans = find(text[start:], old, LINEWISE)
+    matcher, spans = find_spans(text[start:], old, PATCH_MATCHERS)
+    if not spans and (plain := strip_line_numbers(old)) != old:
+        # Numbers are removed from context and new lines alike, but a new line may have none.
+        old, new = plain, "\n".join(strip_line_numbers(line) for line in hunk.new)
+        matcher, spans = find_spans(text[start:], old, PATCH_MATCHERS)
         how = "without its line numbers"
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
@@ -84,7 +87,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
 
 def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     """Choose among spans: the one at the end of the file, else the nearest to the line that the hunk names."""
-    if hunk.at_end:
+    if hunk.is_at_end:
         spans = [span for span in spans if not text[span[1] :].strip("\n")] or spans
     if len(spans) == 1:
         return spans[0]
@@ -92,26 +95,28 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
         return spans[0]
     if not hunk.line:
         raise make_ambiguity_error(text, spans, exactly=True, or_else=" to make it unique or an @@ line")
-    far = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
-    best = min(far)
-    if far.count(best) > 1:
+    distances = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
+    nearest = min(distances)
+    if distances.count(nearest) > 1:
         raise make_ambiguity_error(text, spans, exactly=True)
-    return spans[far.index(best)]
+    return spans[distances.index(nearest)]
 
 
 def _find_section(text: str, hunk: Hunk, end: int) -> Span:
-    """Return the span of the last `@@` line of a hunk, from `end` on; a unified diff's section is only a remark.
+    """Return the span of the last `@@` line of a hunk, from offset `end` on; an empty span if there is none.
 
-    The first of them must be unique; each further one is the first after the one before.
+    The first of them must be unique; each further one is the first occurrence after the one before.
     """
     span = (end, end)
+    # In a unified diff, which has line numbers, the text after `@@` is only a remark.
     if hunk.line:
         return span
     for index, section in enumerate(hunk.sections):
         begin = span[1]
-        matcher, spans = find(text[begin:], section, LINEWISE[:3])
+        # Without the approximate matchers: a similar line may well be another function's.
+        matcher, spans = find_spans(text[begin:], section, PATCH_MATCHERS[:3])
         if matcher is None:
-            spans = list(islice(match_exact(text[begin:], section), 1_000))
+            spans = list(islice(match_exact(text[begin:], section), _MAX_SECTION_PLACES))
         if not spans:
             raise EditRefused(f"the line `@@ {section}` was not found.", quote_nearest(text, section))
         if len(spans) > 1 and index == 0:
@@ -124,7 +129,7 @@ def _find_section(text: str, hunk: Hunk, end: int) -> Span:
 
 
 def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
-    """Insert lines: after the `@@` line, before the line that the hunk names, else at the end of the file."""
+    """Insert lines after the `@@` line, or after the line with the hunk's number, else at the end of the file."""
     text = source.text
     if hunk.sections and not hunk.line:
         end = text.find("\n", start)
@@ -135,7 +140,7 @@ def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditR
             at = text.index("\n", at) + 1
     else:
         at = len(text)
-    ending = source.line_end(max(at - 1, 0), at)
+    ending = source.find_line_end(max(at - 1, 0), at)
     block = "".join(line + ending for line in hunk.new)
     if at and text[at - 1] != "\n":
         block = ending + block.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""Patches as models write them, `*** Begin Patch` and unified diffs, parsed into the same operations. Pure."""
+"""Parses patches as models write them, `*** Begin Patch` and unified diffs, into the same operations. Pure."""
 
 import re
 
@@ -7,56 +7,57 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.edit.patch_apply import Hunk
 
-_RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
-_NO_END = "\\ No newline at end of file"
-
-_MOST_SECTIONS = 20
+_HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+# The start of the line `\ No newline at end of file`, which some tools translate.
+_NO_NEWLINE_MARK = "\\ "
+# The most `@@` lines of one hunk.
+_MAX_SECTIONS = 20
 
 
 class BadPatch(CodeloopError):
     """A patch can't be read; the message names the line (from 1) of the patch."""
 
 
-class Add(Struct, frozen=True):
-    """Make a file."""
+class AddFile(Struct, frozen=True):
+    """The operation of making a file."""
 
     path: str
     content: str
 
 
-class Delete(Struct, frozen=True):
-    """Remove a file."""
+class DeleteFile(Struct, frozen=True):
+    """The operation of removing a file."""
 
     path: str
 
 
-class Update(Struct, frozen=True):
-    """Change a file, and perhaps move it."""
+class UpdateFile(Struct, frozen=True):
+    """The operation of changing a file, and perhaps moving it."""
 
     path: str
     hunks: tuple[Hunk, ...]
     move_to: str | None = None
 
 
-Operation = Add | Delete | Update
+Operation = AddFile | DeleteFile | UpdateFile
 
 
-def parse(text: str) -> list[Operation]:
-    """Read a patch of either format. Raises BadPatch with the line that can't be read."""
-    lines = _unwrap(text.replace("\r\n", "\n").split("\n"))
+def parse_patch(text: str) -> list[Operation]:
+    """Parse a patch of either format. Raises BadPatch with the line that can't be read."""
+    lines = _strip_wrapper(text.replace("\r\n", "\n").split("\n"))
     begin = next((index for index, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None)
     if begin is not None:
-        operations = _Envelope(lines, begin + 1).read_operations()
+        operations = _EnvelopeReader(lines, begin + 1).read_operations()
     elif any(line.startswith("*** ") for line in lines):
         raise BadPatch("line 1: the patch has no `*** Begin Patch` line")
     else:
-        operations = _Unified(lines).read_operations()
+        operations = _UnifiedReader(lines).read_operations()
     if not operations:
         raise BadPatch("the patch names no file; begin it with `*** Begin Patch`, then `*** Update File: path`")
     return operations
 
 
-def _unwrap(lines: list[str]) -> list[str]:
+def _strip_wrapper(lines: list[str]) -> list[str]:
     """Strip a code fence or a shell here-document around a patch; line numbers stay."""
     solid = [index for index, line in enumerate(lines) if line.strip()]
     if len(solid) >= 2:
@@ -68,7 +69,7 @@ def _unwrap(lines: list[str]) -> list[str]:
     return lines
 
 
-def _solid(lines: list[str]) -> list[int]:
+def _find_next_solid(lines: list[str]) -> list[int]:
     """Return, for each line, the index of the next line (itself included) that is not blank, else `len(lines)`."""
     starts = [len(lines)]
     for index in range(len(lines) - 1, -1, -1):
@@ -76,12 +77,12 @@ def _solid(lines: list[str]) -> list[int]:
     return starts[::-1]
 
 
-class _Envelope:
-    """Reads `*** Begin Patch`."""
+class _EnvelopeReader:
+    """Reads a patch between `*** Begin Patch` and `*** End Patch`."""
 
     def __init__(self, lines: list[str], at: int) -> None:
         self._lines = lines
-        self._solid = _solid(lines)
+        self._next_solid = _find_next_solid(lines)
         self._at = at
 
     def read_operations(self) -> list[Operation]:
@@ -106,9 +107,9 @@ class _Envelope:
     def _read_operation(self, kind: str, path: str) -> Operation:
         match kind:
             case "*** Add File":
-                return Add(path, self._read_new_file())
+                return AddFile(path, self._read_new_file())
             case "*** Delete File":
-                return Delete(path)
+                return DeleteFile(path)
             case _:
                 return self._read_update(path)
 
@@ -123,7 +124,7 @@ class _Envelope:
                 raise BadPatch(f"line {self._at}: every line of an added file begins with `+`, found {line[:100]!r}")
         return "".join(lines)
 
-    def _read_update(self, path: str) -> Update:
+    def _read_update(self, path: str) -> UpdateFile:
         move_to = None
         if self._at < len(self._lines) and self._lines[self._at].startswith("*** Move to: "):
             move_to = self._lines[self._at].removeprefix("*** Move to: ").strip()
@@ -134,50 +135,52 @@ class _Envelope:
             line = self._lines[self._at]
             if line.startswith("*** ") and line.rstrip() != "*** End of File":
                 break
-            if not line.strip() and self._ends_here():
+            # Models put blank lines between hunks; a blank line within one is an empty line of the file.
+            if not line.strip() and self._is_hunk_end():
                 self._at += 1
                 continue
             hunks.append(self._read_hunk())
         if not hunks and move_to is None:
             raise BadPatch(f"line {start}: the update of {path} has no hunk")
-        return Update(path, tuple(hunks), move_to)
+        return UpdateFile(path, tuple(hunks), move_to)
 
-    def _ends_here(self) -> bool:
-        at = self._solid[self._at]
+    def _is_hunk_end(self) -> bool:
+        """Return whether the next line with text begins something else, or there is none."""
+        at = self._next_solid[self._at]
         return at == len(self._lines) or self._lines[at].startswith(("*** ", "@@"))
 
     def _read_hunk(self) -> Hunk:
         sections: list[str] = []
-        source = self._at + 1
+        patch_line = self._at + 1
         line_number = 0
         while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
             head = self._lines[self._at]
             self._at += 1
-            match = _RANGE.match(head)
+            match = _HUNK_HEADER.match(head)
             if match:
                 line_number = int(match[1])
                 continue
             section = head[2:].removesuffix("@@").strip()
             if section:
                 sections.append(section)
-            if len(sections) > _MOST_SECTIONS:
+            if len(sections) > _MAX_SECTIONS:
                 raise BadPatch(
-                    f"line {self._at}: more than {_MOST_SECTIONS} `@@` lines before one hunk; give the last few"
+                    f"line {self._at}: more than {_MAX_SECTIONS} `@@` lines before one hunk; give the last few"
                 )
         old, new, changed = list[str](), list[str](), False
         while self._at < len(self._lines):
             line = self._lines[self._at]
-            if line.startswith(("@@", "*** ")) or (not line.strip() and self._ends_here()):
+            if line.startswith(("@@", "*** ")) or (not line.strip() and self._is_hunk_end()):
                 break
             self._at += 1
-            if line.startswith(_NO_END[:2]):
+            if line.startswith(_NO_NEWLINE_MARK):
                 continue
             changed = _add_line(line, old, new, self._at) or changed
-        at_end = self._at < len(self._lines) and self._lines[self._at].rstrip() == "*** End of File"
-        self._at += at_end
+        is_at_end = self._at < len(self._lines) and self._lines[self._at].rstrip() == "*** End of File"
+        self._at += is_at_end
         if not changed:
-            raise BadPatch(f"line {source}: the hunk has no `+` or `-` line")
-        return Hunk(tuple(old), tuple(new), tuple(sections), line_number, at_end, source)
+            raise BadPatch(f"line {patch_line}: the hunk has no `+` or `-` line")
+        return Hunk(tuple(old), tuple(new), tuple(sections), line_number, is_at_end, patch_line)
 
 
 def _add_line(line: str, old: list[str], new: list[str], number: int) -> bool:
@@ -196,13 +199,14 @@ def _add_line(line: str, old: list[str], new: list[str], number: int) -> bool:
     return mark in {"+", "-"}
 
 
-class _Unified:
+class _UnifiedReader:
     """Reads unified diffs, git's included."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
-        self._solid = _solid(lines)
+        self._next_solid = _find_next_solid(lines)
         self._at = 0
+        # The old path of a file that is renamed, until its new one is read.
         self._renames: dict[str, str] = {}
 
     def read_operations(self) -> list[Operation]:
@@ -214,7 +218,9 @@ class _Unified:
             if line.startswith("rename from "):
                 self._renames["from"] = line.removeprefix("rename from ").strip()
             elif line.startswith("rename to "):
-                operations.append(Update(self._renames.pop("from", ""), (), line.removeprefix("rename to ").strip()))
+                operations.append(
+                    UpdateFile(self._renames.pop("from", ""), (), line.removeprefix("rename to ").strip())
+                )
             elif line.startswith("--- ") and self._peek_line().startswith("+++ "):
                 operations.append(self._read_file(operations))
                 continue
@@ -236,39 +242,43 @@ class _Unified:
         if not hunks:
             raise BadPatch(f"line {head}: no `@@ -line,count +line,count @@` after the names of the files")
         if before == "/dev/null":
-            return Add(after, "".join(line + "\n" for hunk in hunks for line in hunk.new))
+            return AddFile(after, "".join(line + "\n" for hunk in hunks for line in hunk.new))
         if after == "/dev/null":
-            return Delete(before)
-        if operations and operations[-1] == Update(before, (), after):
+            return DeleteFile(before)
+        # git names the new path of a renamed file before its hunks, too.
+        if operations and operations[-1] == UpdateFile(before, (), after):
             operations.pop()
-        return Update(before, tuple(hunks), after if after != before else None)
+        return UpdateFile(before, tuple(hunks), after if after != before else None)
 
     def _read_hunk(self) -> Hunk:
         head = self._lines[self._at]
-        match = _RANGE.match(head)
-        source = self._at + 1
+        match = _HUNK_HEADER.match(head)
+        patch_line = self._at + 1
         self._at += 1
         old, new, changed = list[str](), list[str](), False
-        while self._at < len(self._lines) and not self._is_over(match, len(old), len(new)):
+        while self._at < len(self._lines) and not self._is_hunk_complete(match, len(old), len(new)):
             line = self._lines[self._at]
             self._at += 1
-            if not line.startswith(_NO_END[:2]):
+            if not line.startswith(_NO_NEWLINE_MARK):
                 changed = _add_line(line, old, new, self._at) or changed
         if not changed:
-            raise BadPatch(f"line {source}: the hunk has no `+` or `-` line")
-        return Hunk(tuple(old), tuple(new), (), int(match[1]) if match else 0, source=source)
+            raise BadPatch(f"line {patch_line}: the hunk has no `+` or `-` line")
+        return Hunk(tuple(old), tuple(new), (), int(match[1]) if match else 0, patch_line=patch_line)
 
-    def _is_over(self, match: re.Match[str] | None, old: int, new: int) -> bool:
+    def _is_hunk_complete(self, match: re.Match[str] | None, old: int, new: int) -> bool:
+        """Return whether a hunk ends before this line. `old`, `new`: its lines so far; `match`: its header."""
         line = self._lines[self._at]
         if match:
+            # Models miscount: a hunk goes on if its lines do, and may end before it has as many as the header says.
             missing = (int(match[2] or 1) - old, int(match[4] or 1) - new)
             if missing == (0, 0) and not line.startswith("\\"):
-                return not line or line[0] not in " +-" or self._is_head()
+                return not line or line[0] not in " +-" or self._is_file_header()
         if not line:
-            return self._solid[self._at] == len(self._lines) or self._peek_line().startswith("diff --git")
-        return line.startswith(("@@", "diff --git ")) or self._is_head()
+            return self._next_solid[self._at] == len(self._lines) or self._peek_line().startswith("diff --git")
+        return line.startswith(("@@", "diff --git ")) or self._is_file_header()
 
-    def _is_head(self) -> bool:
+    def _is_file_header(self) -> bool:
+        """Return whether the next file begins here; `--- ` alone may also be a removed line."""
         line, at = self._lines[self._at], self._at
         third = self._lines[at + 2] if at + 2 < len(self._lines) else ""
         return line.startswith("--- ") and self._peek_line().startswith("+++ ") and third.startswith("@@")

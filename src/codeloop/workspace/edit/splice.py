@@ -1,4 +1,4 @@
-"""Splicing a new text in place of an old one: unchanged lines keep their bytes, others the file's indentation."""
+"""Splices a new text in place of an old one: unchanged lines keep their bytes, new ones get the file's indentation."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,54 +8,61 @@ from msgspec import Struct
 from codeloop.kit.diff import BoundedMatcher, list_edits
 from codeloop.workspace.files.encoding import NormalizedText
 
-_WORK = 1_000_000  # comparisons of lines
+# The most comparisons of lines in one edit.
+_MAX_COMPARISONS = 1_000_000
 
 
 class LineChange(Struct, frozen=True):
-    """Lines of the old text that a new text replaces, as the model `remembered` them and as they are `there`."""
+    """Lines that a new text replaces, as the model `remembered` them and as they are in the file."""
 
     remembered: tuple[str, ...]
-    there: tuple[str, ...]
+    actual: tuple[str, ...]
 
 
 def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) -> str:
-    """Return the text, with its own line ends, that replaces the span when `old` was found there and `new` is wanted.
+    """Return the text, with the file's line ends, that replaces a span in which `old` was found by `new`.
 
     A line that `old` and `new` share stays as the file has it, also where the model remembers it wrongly.
     """
     start, end = span
     segment = source.text[start:end]
-    line_end = source.line_end(start, end)
+    line_end = source.find_line_end(start, end)
     if segment == old and "\n" not in old:
         return new.replace("\n", line_end) if line_end != "\n" else new
-    have = segment.split("\n")
+    file_lines = segment.split("\n")
     old_lines, new_lines = old.split("\n"), _match_end(segment, old, new).split("\n")
-    if len(have) > 1 and not have[-1] and old_lines[-1] and not new_lines[-1]:
+    # The span holds the last line's end, which `new` replaces but `old` lacks.
+    if len(file_lines) > 1 and not file_lines[-1] and old_lines[-1] and not new_lines[-1]:
         old_lines.append("")
-    edges = _find_edges(old_lines, have)
-    indent = Indentation(_pair_indents(old_lines, have, edges))
-    *body, tail = source.slice(start, end).split("\n")
-    own = [(line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body]
-    own.append((tail, line_end))
+    edges = _find_edges(old_lines, file_lines)
+    indentation = Indentation(_pair_indents(old_lines, file_lines, edges))
+    # Each line of the file with its own line end, since a file may mix them.
+    *body, tail = source.slice_original(start, end).split("\n")
+    original_lines = [(line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body]
+    original_lines.append((tail, line_end))
     pieces: list[tuple[str, str]] = []
     for tag, i1, i2, j1, j2 in list_edits(old_lines, new_lines):
         if tag == "equal":
-            pieces.extend(own[edges[i1] : edges[i2]])
-        else:
-            neighbours = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
-            for line, (was, at) in zip(new_lines[j1:j2], neighbours, strict=False):
-                same = at >= 0 and line.strip() and was.strip() and _indent(line) == _indent(was)
-                indented = _indent(have[at]) + line.lstrip(" \t") if same and at < len(have) else indent.reindent(line)
-                pieces.append((indented, line_end))
+            pieces.extend(original_lines[edges[i1] : edges[i2]])
+            continue
+        # The old lines that new ones replace, each with its index in the file; "" and -1 where there is none.
+        replaced = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
+        for line, (old_line, at) in zip(new_lines[j1:j2], replaced, strict=False):
+            has_text = 0 <= at < len(file_lines) and line.strip() and old_line.strip()
+            if has_text and _get_indent(line) == _get_indent(old_line):
+                indented = _get_indent(file_lines[at]) + line.lstrip(" \t")
+            else:
+                indented = indentation.reindent(line)
+            pieces.append((indented, line_end))
     return "".join(text + ending for text, ending in pieces[:-1]) + (pieces[-1][0] if pieces else "")
 
 
 def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
     """Return the lines that an edit would remove from an approximate match, for a last comparison."""
-    have, old_lines = segment.split("\n"), old.split("\n")
-    edges = _find_edges(old_lines, have)
+    file_lines, old_lines = segment.split("\n"), old.split("\n")
+    edges = _find_edges(old_lines, file_lines)
     return [
-        LineChange(tuple(old_lines[i1:i2]), tuple(have[edges[i1] : edges[i2]]))
+        LineChange(tuple(old_lines[i1:i2]), tuple(file_lines[edges[i1] : edges[i2]]))
         for tag, i1, i2, _, _ in list_edits(old_lines, new.split("\n"))
         if tag in {"replace", "delete"}
     ]
@@ -68,30 +75,31 @@ def _match_end(segment: str, old: str, new: str) -> str:
     return new
 
 
-def _find_edges(old: Sequence[str], have: Sequence[str]) -> list[int]:
-    """Return, for each line of the old text and its end, where in the file's lines it begins."""
-    if len(old) == len(have):
+def _find_edges(old: Sequence[str], file_lines: Sequence[str]) -> list[int]:
+    """Return, for each line of the old text and for its end, the index of the line of the file where it begins."""
+    if len(old) == len(file_lines):
         return list(range(len(old) + 1))
     edges = [0] * (len(old) + 1)
-    matcher = BoundedMatcher([line.strip() for line in old], [line.strip() for line in have], _WORK)
+    matcher = BoundedMatcher([line.strip() for line in old], [line.strip() for line in file_lines], _MAX_COMPARISONS)
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
         for index in range(i1, i2):
             edges[index] = min(j1 + index - i1, j2)
-    edges[0], edges[-1] = 0, len(have)
+    edges[0], edges[-1] = 0, len(file_lines)
     return edges
 
 
-def _pair_indents(old: Sequence[str], have: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
+def _pair_indents(old: Sequence[str], file_lines: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
+    """Return the indent of each old line with that of the one line of the file which it is."""
     pairs: list[tuple[str, str]] = []
     for index, line in enumerate(old):
         if edges[index + 1] - edges[index] == 1:
-            there = have[edges[index]]
-            if line.strip() and there.strip():
-                pairs.append((_indent(line), _indent(there)))
+            file_line = file_lines[edges[index]]
+            if line.strip() and file_line.strip():
+                pairs.append((_get_indent(line), _get_indent(file_line)))
     return pairs
 
 
-def _indent(line: str) -> str:
+def _get_indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
@@ -101,6 +109,7 @@ class Indentation:
     __slots__ = ("_cache", "_step", "_unit")
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        # The model's indent -> the file's.
         self._cache: dict[str, str] = {}
         for model, file in pairs:
             self._cache.setdefault(model, file)
@@ -108,7 +117,7 @@ class Indentation:
 
     def reindent(self, line: str) -> str:
         """Return a new line with the indentation that the file would have there."""
-        lead = _indent(line)
+        lead = _get_indent(line)
         if not self._cache or all(model == file for model, file in self._cache.items()) or not line.strip():
             return line
         return self._convert_lead(lead) + line[len(lead) :]
@@ -116,9 +125,11 @@ class Indentation:
     def _convert_lead(self, lead: str) -> str:
         if lead in self._cache:
             return self._cache[lead]
+        # From the longest known indent that this one begins with, the rest is converted.
         inner = max((model for model in self._cache if lead.startswith(model)), key=len, default=None)
         if inner is not None:
             return self._cache[inner] + self._convert(lead[len(inner) :])
+        # Else from the shortest known one that begins with it, the rest is taken off.
         outer = min((model for model in self._cache if model.startswith(lead)), key=len, default=None)
         if outer is not None:
             extra = self._convert(outer[len(lead) :])

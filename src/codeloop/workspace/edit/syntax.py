@@ -1,50 +1,74 @@
-"""Syntax errors of edited files, found by the installed parsers, without a language server. Pure.
+"""Finds the syntax errors of edited files by the installed parsers, without a language server. Pure.
 
 Each parser is imported when the first file of its kind is edited.
 """
 
+from __future__ import annotations
+
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from codeloop.schema.wire import replace
-from codeloop.workspace.edit.tree_errors import explain_error
 from codeloop.workspace.syntax_tree import LANGUAGES, parse_python, parse_tree
 
-_LARGEST = 1_000_000
-"""Characters; a larger text is not parsed: that takes half a second."""
-_TEMPLATE = ("{{", "{%", "<%")
-"""Signs of a template: the file is valid only after something is filled in."""
-_WITH_COMMENTS = ("tsconfig", "jsconfig", "settings", "launch", "tasks", "extensions", "devcontainer", "api-extractor")
-"""Starts of names of JSON files in which comments and last commas are usual."""
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# A larger text is not parsed, since that takes half a second.
+_MAX_CHARS = 1_000_000
+# Signs of a template: the file is valid only after something is filled in.
+_TEMPLATE_SIGNS = ("{{", "{%", "<%")
+# Starts of names of JSON files in which comments and last commas are usual.
+_COMMENTED_JSON_FILES = (
+    "tsconfig",
+    "jsconfig",
+    "settings",
+    "launch",
+    "tasks",
+    "extensions",
+    "devcontainer",
+    "api-extractor",
+)
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_BRACKETS = {*_CLOSERS, *_CLOSERS.values()}
+# Languages whose valid texts have unpaired brackets: `case` of a shell.
+_LOOSE_BRACKET_LANGUAGES = {"bash"}
+# Languages with macros, where a grammar can't tell what is valid: only brackets count.
+_MACRO_LANGUAGES = {"c", "cpp"}
+# Of an unexpected text that is quoted.
+_MAX_EXCERPT_CHARS = 60
 
 
 class SyntaxProblem(Struct, frozen=True):
-    """Why a text can't be parsed: the line, from 1, and the parser's reason. `is_new`: before the edit it could be."""
+    """An error that keeps a text from being parsed: its line, from 1, and the parser's reason.
+
+    `is_new`: the text before the edit could be parsed.
+    """
 
     line: int
     reason: str
     is_new: bool = True
 
 
-def find_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
+def find_syntax_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
     """Return the syntax error of a file after an edit, or None. Files without a parser have none."""
     suffix = path.suffix.lower()
     check = _CHECKS.get(suffix) or (partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None)
-    if check is None or max(len(before), len(after)) > _LARGEST:
+    if check is None or max(len(before), len(after)) > _MAX_CHARS:
         return None
     # A program that was one before is no template: there braces may be doubled.
-    if (suffix in _CHECKS or not before) and any(each in after for each in _TEMPLATE):
+    if (suffix in _CHECKS or not before) and any(each in after for each in _TEMPLATE_SIGNS):
         return None
-    if path.suffix == ".json" and path.name.startswith(_WITH_COMMENTS):
+    if path.suffix == ".json" and path.name.startswith(_COMMENTED_JSON_FILES):
         return None
     problem = check(after)
-    if problem is None or check(before or _EMPTY.get(path.suffix, "")) is None:
+    if problem is None or check(before or _EMPTY_TEXTS.get(path.suffix, "")) is None:
         return problem
     return replace(problem, is_new=False)
 
@@ -90,7 +114,7 @@ def _check_yaml(text: str) -> SyntaxProblem | None:
 
 def _check_tree(suffix: str, text: str) -> SyntaxProblem | None:
     root = parse_tree(text, suffix)
-    error = None if root is None or not root.has_error else explain_error(root, text, LANGUAGES[suffix[1:]])
+    error = None if root is None or not root.has_error else _explain_error(root, text, LANGUAGES[suffix[1:]])
     return None if error is None else SyntaxProblem(*error)
 
 
@@ -105,6 +129,84 @@ def _check_python(text: str) -> SyntaxProblem | None:
     return None
 
 
+def _explain_error(root: Node, text: str, language: str) -> tuple[int, str] | None:
+    """Return the line (from 1) and the description of a tree's first error; None: the text may be valid after all.
+
+    An unpaired bracket is looked for first: where one is missing, the grammar's error is far from it.
+    """
+    leaves = [each for each in _list_nodes(root) if not each.child_count or each.is_error]
+    if language not in _LOOSE_BRACKET_LANGUAGES and (bracket := _find_bracket(leaves, text.split("\n"))) is not None:
+        return bracket
+    if language in _MACRO_LANGUAGES:
+        return None
+    last = text.removesuffix("\n").count("\n") + 1
+    reader_note = f"(as tree-sitter's grammar of {language} reads it)"
+    missing = next((each for each in leaves if each.is_missing), None)
+    error = next((each for each in leaves if each.is_error), None)
+    if error is None or (missing is not None and missing.start_byte <= error.start_byte):
+        return (
+            None if missing is None else (min(_find_line(missing), last), f"`{missing.type}` is missing {reader_note}")
+        )
+    excerpt = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_MAX_EXCERPT_CHARS]
+    return _find_line(error), f"`{excerpt}` was not expected {reader_note}"
+
+
+def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
+    """Return line and description of the unpaired bracket; of several candidates, the one with odd indentation."""
+    # Brackets that are open, each with the bracket that closes it.
+    open_brackets: list[tuple[Node, str]] = []
+    # The first bracket whose closer is indented less than it, or more: one is missing after it, or before the closer.
+    unclosed: Node | None = None
+    early: Node | None = None
+    for each, bracket in _list_brackets(leaves):
+        if bracket in _CLOSERS:
+            open_brackets.append((each, _CLOSERS[bracket]))
+            continue
+        if not any(closer == bracket for _, closer in open_brackets):
+            wrong = each if open_brackets else early or each
+            return _find_line(wrong), f"`{_quote(wrong)}` closes nothing"
+        opener, closer = open_brackets.pop()
+        if closer != bracket:
+            where = f"before the `{_quote(each)}` of line {_find_line(each)}"
+            return _find_line(opener), f"`{_quote(opener)}` is not closed {where}"
+        indent, outer = _measure_indent(lines, each), _measure_indent(lines, opener)
+        if lines[_find_line(each) - 1].lstrip().startswith(_quote(each)):
+            unclosed = unclosed or (opener if indent < outer else None)
+            early = early or (each if indent > outer else None)
+    if not open_brackets:
+        return None
+    wrong = unclosed or open_brackets[-1][0]
+    return _find_line(wrong), f"`{_quote(wrong)}` is never closed"
+
+
+def _list_brackets(leaves: Sequence[Node]) -> Iterator[tuple[Node, str]]:
+    """Yield each bracket with its token, which may also be `${`, `#[`, `%w[` (its type is `%w(`), `]]` or `[]=`."""
+    for each in leaves:
+        if not each.is_missing and not each.child_count:
+            yield from ((each, char) for char in each.type if char in _BRACKETS)
+
+
+def _quote(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")
+
+
+def _list_nodes(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.children)
+
+
+def _find_line(node: Node) -> int:
+    return node.start_point[0] + 1
+
+
+def _measure_indent(lines: Sequence[str], node: Node) -> int:
+    line = lines[_find_line(node) - 1].expandtabs(4)
+    return len(line) - len(line.lstrip())
+
+
 _CHECKS: dict[str, Callable[[str], SyntaxProblem | None]] = {
     ".json": _check_json,
     ".toml": _check_toml,
@@ -113,5 +215,5 @@ _CHECKS: dict[str, Callable[[str], SyntaxProblem | None]] = {
     ".py": _check_python,
     ".pyi": _check_python,
 }
-_EMPTY = {".json": "null"}
-"""The valid text that stands for a file that did not exist, where an empty text can't be parsed."""
+# The valid text that stands for a file that did not exist, where an empty text can't be parsed.
+_EMPTY_TEXTS = {".json": "null"}

@@ -1,9 +1,10 @@
-"""Atomic replacement of files, all of them or none: each is old or new, never half-written."""
+"""Replaces files atomically, all of them or none: each is old or new, never half-written."""
 
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -11,25 +12,26 @@ from codeloop.kit import fault_injection
 from codeloop.kit.small_files import CREATE_FLAGS, write_all
 from codeloop.workspace.files.safe_open import (
     FileRefused,
+    FileStamp,
     LoadedFile,
-    Stamp,
     check_regular,
-    digest,
-    load,
+    compute_digest,
     open_file,
     open_folder,
+    read_file,
 )
-from codeloop.workspace.files.temp_files import new_name, note_temporary
+from codeloop.workspace.files.temp_files import make_temporary_name, record_temporary_files
 
 
 class FileChanged(FileRefused):
-    """A file is not what it was when it was read; nothing was changed."""
+    """A file has changed since it was read; nothing was written."""
 
 
 class Replacement(Struct, frozen=True):
-    """The planned content of a file. `before`: what it must still be (None: not there). `data`: None deletes it.
+    """The planned content of the file `real`, a resolved path.
 
-    `mode`: that of a new file which takes the place of a moved one.
+    `before`: the content that it must still have (None: there is no file); `data`: the new bytes, None deletes the
+    file; `mode`: of a new file that is a moved one.
     """
 
     real: Path
@@ -38,96 +40,109 @@ class Replacement(Struct, frozen=True):
     mode: int | None = None
 
 
-def replace_file(change: Replacement, notes: Path | None = None) -> Stamp | None:
-    """Make one change of a file, atomically. Returns the new stamp, None for a deletion; raises as `replace_files`."""
-    return replace_files([change], notes)[0]
+class _TemporaryNames(NamedTuple):
+    """Names in the folder of a file: for its new bytes, and for its old ones until all files are replaced."""
+
+    new: str
+    old: str
 
 
-def replace_files(replacements: Sequence[Replacement], notes: Path | None = None) -> list[Stamp | None]:
-    """Make all changes or none: write all new bytes to temporary files, sync, check everything once more, rename.
+def replace_file(replacement: Replacement, notes_folder: Path | None = None) -> FileStamp | None:
+    """Replace one file. Returns the new stamp, None for a deletion; raises as `replace_files`."""
+    return replace_files([replacement], notes_folder)[0]
 
-    `notes`: our folder in which temporary names are noted, for the next run to remove what a kill leaves.
-    Raises FileChanged when a file is no longer `before`, FileRefused for links and the like, OSError (no space, no
-    permission); in each case every file keeps its old bytes. A kill leaves each file old or new, never partial.
+
+def replace_files(replacements: Sequence[Replacement], notes_folder: Path | None = None) -> list[FileStamp | None]:
+    """Replace all files or none: write all new bytes to temporary files, sync, check everything once more, rename.
+
+    `notes_folder`: where temporary names are recorded, for the next run to remove the files that a kill leaves.
+    Returns the new stamps, None for a deletion. Raises FileChanged when a file is no longer `before`, FileRefused for
+    links and the like, OSError (no space, no permission); in each case every file keeps its old bytes.
     """
-    names = [(new_name(), new_name()) for _ in replacements]
-    paths = [change.real.with_name(name) for change, both in zip(replacements, names, strict=True) for name in both]
-    with note_temporary(notes, paths):
+    names = [_TemporaryNames(make_temporary_name(), make_temporary_name()) for _ in replacements]
+    paths = [each.real.with_name(name) for each, both in zip(replacements, names, strict=True) for name in both]
+    with record_temporary_files(notes_folder, paths):
         return _replace_files([*zip(replacements, names, strict=True)])
 
 
-def _replace_files(replacements: Sequence[tuple[Replacement, tuple[str, str]]]) -> list[Stamp | None]:
+def _replace_files(replacements: Sequence[tuple[Replacement, _TemporaryNames]]) -> list[FileStamp | None]:
     pending: list[_PendingReplacement] = []
     try:
-        pending.extend(_PendingReplacement(change, names) for change, names in replacements)
-        for change in pending:
-            change.check()
-        replaced_files: list[_PendingReplacement] = []
+        pending.extend(_PendingReplacement(replacement, names) for replacement, names in replacements)
+        # All are checked before the first is replaced, so that a roll-back is rarely needed.
+        for each in pending:
+            each.check()
+        started: list[_PendingReplacement] = []
         try:
-            for change in pending:
-                replaced_files.append(change)
-                change.commit()
+            for each in pending:
+                started.append(each)
+                each.commit()
         except (OSError, FileRefused):
-            for change in reversed(replaced_files):
-                change.roll_back()
+            for each in reversed(started):
+                each.roll_back()
             raise
-        return [change.stamp for change in pending]
+        return [each.stamp for each in pending]
     finally:
-        for change in pending:
-            change.close()
+        for each in pending:
+            each.close()
 
 
 class _PendingReplacement:
     """One replacement in progress: new bytes in a temporary file, old bytes under a second name."""
 
-    def __init__(self, change: Replacement, names: tuple[str, str]) -> None:
-        self._change = change
+    def __init__(self, replacement: Replacement, names: _TemporaryNames) -> None:
+        self._replacement = replacement
         self._names = names
-        self._name = change.real.name
+        self._name = replacement.real.name
+        # The temporary names that exist now.
         self._new: str | None = None
         self._old: str | None = None
         self._is_committed = False
-        self.stamp: Stamp | None = None
-        with open_folder(change.real.parent, create=change.data is not None) as folder:
+        self.stamp: FileStamp | None = None
+        # Everything below is done by the folder's descriptor: its path may become a link meanwhile.
+        with open_folder(replacement.real.parent, create=replacement.data is not None) as folder:
             self._folder = os.dup(folder)
         try:
-            if change.data is not None:
-                self._write(change.data)
+            if replacement.data is not None:
+                self._write_new(replacement.data)
         except (OSError, FileRefused):
             self.close()
             raise
 
-    def _write(self, data: bytes) -> None:
-        before = self._change.before
-        self._new = self._names[0]
+    def _write_new(self, data: bytes) -> None:
+        before = self._replacement.before
+        self._new = self._names.new
+        # The copy of an existing file is private until it has that file's mode.
         fd = os.open(self._new, CREATE_FLAGS, 0o600 if before else 0o666, dir_fd=self._folder)
         try:
             write_all(fd, data)
             if before is not None:
-                self._take_over(fd, before)
-            elif self._change.mode is not None:
-                os.fchmod(fd, self._change.mode)
+                self._copy_attributes(fd, before)
+            elif self._replacement.mode is not None:
+                os.fchmod(fd, self._replacement.mode)
             os.fsync(fd)
-            self.stamp = Stamp(os.fstat(fd).st_mtime_ns, len(data), digest(data))
+            self.stamp = FileStamp(os.fstat(fd).st_mtime_ns, len(data), compute_digest(data))
         finally:
             os.close(fd)
 
-    def _take_over(self, fd: int, before: LoadedFile) -> None:
+    def _copy_attributes(self, fd: int, before: LoadedFile) -> None:
         """Copy to the new file the owner, mode and extended attributes of the old one, as far as allowed."""
+        # The owner first, since a change of owner clears bits of the mode.
         if before.owner != (os.geteuid(), os.getegid()):
             with suppress(OSError):
                 os.fchown(fd, *before.owner)
         os.fchmod(fd, before.mode)
+        # Python has these functions on Linux only.
         if not hasattr(os, "listxattr"):
             return
-        with suppress(OSError, FileRefused), open_file(self._change.real) as old:
+        with suppress(OSError, FileRefused), open_file(self._replacement.real) as old:
             for name in os.listxattr(old):
                 with suppress(OSError):
                     os.setxattr(fd, name, os.getxattr(old, name))
 
     def check(self) -> None:
-        """Raise FileChanged unless the file is what it was read as."""
-        real, before = self._change.real, self._change.before
+        """Raise FileChanged unless the file still has the content that it was read with."""
+        real, before = self._replacement.real, self._replacement.before
         try:
             info = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -137,24 +152,24 @@ class _PendingReplacement:
         check_regular(real, info.st_mode)
         if before is None:
             raise FileChanged(f"{real} was created in the meantime.", "Read it first.")
-        if not load(real).stamp.same(before.stamp):
+        if not read_file(real).stamp.matches(before.stamp):
             raise FileChanged(
                 f"{real} changed after it was read.", "Read it again, then make the change on its current content."
             )
 
     def commit(self) -> None:
-        """Put the new bytes in place, keeping a second name of the old ones until `close`."""
+        """Give the new bytes the file's name, keeping a second name of the old ones until `close`."""
         self.check()
-        if self._change.before is not None:
-            self._old = self._names[1]
+        if self._replacement.before is not None:
+            self._old = self._names.old
             try:
                 os.link(self._name, self._old, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
-            except OSError:
-                self._copy_old(self._change.before)
+            except OSError:  # a file system without hard links
+                self._copy_old(self._replacement.before)
         fault_injection.point("files.write.before")
         if self._new is None:
             os.unlink(self._name, dir_fd=self._folder)
-        elif self._change.before is None:
+        elif self._replacement.before is None:
             self._link_new()
         else:
             os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -164,8 +179,8 @@ class _PendingReplacement:
         self._sync()
 
     def _link_new(self) -> None:
-        """Name a new file unless the name has been taken."""
-        real = self._change.real
+        """Give a new file its name; a rename would replace a file that was created in the meantime."""
+        real = self._replacement.real
         try:
             os.link(
                 self._new or "", self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False
@@ -182,7 +197,7 @@ class _PendingReplacement:
             file.write(before.data)
 
     def roll_back(self) -> None:
-        """Write the old bytes of the file back."""
+        """Give the old bytes their name back."""
         if not self._is_committed:
             return
         if self._old is None:
@@ -192,7 +207,7 @@ class _PendingReplacement:
             self._old = None
 
     def close(self) -> None:
-        """Remove what is left of the temporary names."""
+        """Remove the temporary names that still exist."""
         for name in (self._new, self._old):
             if name is not None:
                 with suppress(OSError):
@@ -200,6 +215,7 @@ class _PendingReplacement:
         os.close(self._folder)
 
     def _sync(self) -> None:
+        # The new name is an entry of the folder. Some file systems can't sync one; the file itself is on the disk.
         with suppress(OSError):
             fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._folder)
             try:

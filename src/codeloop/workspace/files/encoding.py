@@ -1,4 +1,4 @@
-"""Bytes of a file as text and back, without losing one: encodings, byte-order marks, line ends."""
+"""Decodes files and encodes them again without losing a byte: encodings, byte-order marks, line ends."""
 
 import codecs
 import re
@@ -8,19 +8,28 @@ from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 
-_MARKS = (  # the four-byte marks first: UTF-32 LE begins like UTF-16 LE
+# The four-byte marks come first, since that of UTF-32 LE begins like that of UTF-16 LE.
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_HIGH = re.compile(rb"[\x80-\xff]+")
+_NON_ASCII = re.compile(rb"[\x80-\xff]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SAMPLE = 65536
-_WIDE = 16  # bytes; less is too little to tell UTF-16 from binary data
+_SAMPLE_BYTES = 65536
+# Fewer bytes are too little to tell UTF-16 from binary data.
+_MIN_UTF16_BYTES = 16
+# Control characters that texts hold: tab, line ends, form feed, backspace, escape.
+_USUAL_CONTROLS = b"\t\n\r\f\b\x1b"
+# Shares and counts by which an encoding is guessed.
+_BINARY_CONTROL_SHARE = 0.3
+_UTF16_NUL_SHARE = 0.4
+_GBK_PAIRED_SHARE = 0.8
+_CONVINCING_UTF8_CHARACTERS = 20
 
-
+# What an error advises the model to do with a file that can't be edited as text.
 CHANGE_BY_COMMAND = "Change it with a command instead."
 
 
@@ -36,16 +45,19 @@ class NotText(CodeloopError):
 
 
 class Encoding(Struct, frozen=True):
-    """How a file holds text. `codec`: Python's name. `mark`: its byte-order mark. `lax`: stray bytes survive."""
+    """The encoding of a file.
+
+    `codec`: Python's name; `mark`: its byte-order mark; `keeps_stray_bytes`: bytes that are not valid are kept.
+    """
 
     codec: str = "utf-8"
     mark: bytes = b""
-    lax: bool = False
+    keeps_stray_bytes: bool = False
 
     @property
     def errors(self) -> str:
-        """The error handler that keeps bytes."""
-        return "surrogateescape" if self.lax else "strict"
+        """The name of Python's error handler for this encoding."""
+        return "surrogateescape" if self.keeps_stray_bytes else "strict"
 
 
 UTF8 = Encoding()
@@ -58,12 +70,12 @@ class DecodedText(Struct, frozen=True):
     encoding: Encoding = UTF8
 
 
-def decode(data: bytes) -> DecodedText:
-    """Decode a whole file so that encoding restores the same bytes.
+def decode_text(data: bytes) -> DecodedText:
+    """Decode a whole file so that `encode_text` restores the same bytes.
 
-    Raises NotText for what can't be restored byte for byte: NUL bytes, broken UTF-16.
+    Raises NotText for a file that can't be restored byte for byte: binary data, broken UTF-16.
     """
-    encoding = detect(data)
+    encoding = detect_encoding(data)
     try:
         content = data[len(encoding.mark) :].decode(encoding.codec, encoding.errors)
         if encoding.mark + content.encode(encoding.codec, encoding.errors) == data:
@@ -73,8 +85,8 @@ def decode(data: bytes) -> DecodedText:
     raise NotText(f"decoding it as {encoding.codec} would lose bytes.", CHANGE_BY_COMMAND)
 
 
-def encode(content: str, encoding: Encoding) -> bytes:
-    """Return the bytes of a text that `decode` gave, perhaps edited.
+def encode_text(content: str, encoding: Encoding) -> bytes:
+    """Encode a text with the encoding that `decode_text` found.
 
     Raises NotText for characters that the encoding lacks.
     """
@@ -88,7 +100,7 @@ def encode(content: str, encoding: Encoding) -> bytes:
         ) from error
 
 
-def check_new(text: str) -> None:
+def check_surrogates(text: str) -> None:
     """Raise NotText when a text that a model wrote holds half a surrogate pair, which no file can."""
     match = _SURROGATE.search(text)
     if match:
@@ -97,16 +109,16 @@ def check_new(text: str) -> None:
         )
 
 
-def detect(data: bytes) -> Encoding:
-    """Return the encoding of bytes, from the mark, else from all of them. Raises NotText for NUL bytes."""
-    for mark, codec in _MARKS:
+def detect_encoding(data: bytes) -> Encoding:
+    """Return the encoding of a file by its byte-order mark, else by all its bytes. Raises NotText for binary data."""
+    for mark, codec in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return Encoding(codec, mark, lax=codec == "utf-8")
+            return Encoding(codec, mark, keeps_stray_bytes=codec == "utf-8")
     if b"\0" in data:
-        wide = _detect_utf16(data)
-        if wide is None:
+        utf16 = _detect_utf16(data)
+        if utf16 is None:
             raise NotText("it is a binary file (it contains NUL bytes)")
-        return wide
+        return utf16
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -115,22 +127,27 @@ def detect(data: bytes) -> Encoding:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Return whether the first bytes of a file are binary: NUL bytes, or mostly control characters."""
-    if not sample or any(sample.startswith(mark) for mark, _ in _MARKS):
+    """Return whether the first bytes of a file are binary: NUL bytes, or many control characters."""
+    if not sample or any(sample.startswith(mark) for mark, _ in _BYTE_ORDER_MARKS):
         return False
     if b"\0" in sample:
+        # Cut to whole characters, which take two or four bytes in UTF-16.
         return _detect_utf16(sample[: len(sample) // 4 * 4]) is None
-    odd = sum(sample.count(byte) for byte in range(32) if byte not in b"\t\n\r\f\b\x1b")
-    return odd > len(sample) * 0.3
+    controls = sum(sample.count(byte) for byte in range(32) if byte not in _USUAL_CONTROLS)
+    return controls > len(sample) * _BINARY_CONTROL_SHARE
 
 
 def _detect_utf16(data: bytes) -> Encoding | None:
-    """UTF-16 without a mark: in Latin text every second byte is NUL."""
-    sample = data[:_SAMPLE]
-    even, odd = sample[::2].count(0), sample[1::2].count(0)
-    half = len(sample) // 2
-    codec = "utf-16-le" if odd > half * 0.4 and not even else "utf-16-be" if even > half * 0.4 and not odd else None
-    if codec is None or len(data) % 2 or len(data) < _WIDE:
+    """Return UTF-16 without a mark, or None. In Latin text every second byte is NUL: the first one, or the other."""
+    sample = data[:_SAMPLE_BYTES]
+    even_nuls, odd_nuls = sample[::2].count(0), sample[1::2].count(0)
+    enough_nuls = len(sample) // 2 * _UTF16_NUL_SHARE
+    codec = None
+    if odd_nuls > enough_nuls and not even_nuls:
+        codec = "utf-16-le"
+    elif even_nuls > enough_nuls and not odd_nuls:
+        codec = "utf-16-be"
+    if codec is None or len(data) % 2 or len(data) < _MIN_UTF16_BYTES:
         return None
     try:
         data.decode(codec)
@@ -140,22 +157,26 @@ def _detect_utf16(data: bytes) -> Encoding | None:
 
 
 def _detect_legacy(data: bytes) -> Encoding:
-    """Not UTF-8 as a whole: UTF-8 with stray bytes, GBK, or Latin. Every choice keeps every byte."""
-    guess = data[:_SAMPLE] if len(data) > _SAMPLE and _HIGH.search(data[:_SAMPLE]) else data
-    loose = guess.decode("utf-8", "surrogateescape")
-    stray = sum(1 for char in loose if "\udc80" <= char <= "\udcff")
-    wide = sum(1 for char in loose if char > "\x7f") - stray
-    if wide >= stray or wide > 20:
-        return Encoding("utf-8", lax=True)
-    runs = [len(run) for run in _HIGH.findall(guess)]
+    """Return the encoding of a file that is not UTF-8 as a whole: UTF-8 with stray bytes, GBK, or Latin.
+
+    Whichever it is, `encode_text` restores every byte.
+    """
+    has_sample = len(data) > _SAMPLE_BYTES and _NON_ASCII.search(data[:_SAMPLE_BYTES])
+    sample = data[:_SAMPLE_BYTES] if has_sample else data
+    text = sample.decode("utf-8", "surrogateescape")
+    stray = sum(1 for char in text if "\udc80" <= char <= "\udcff")
+    valid = sum(1 for char in text if char > "\x7f") - stray
+    if valid >= stray or valid > _CONVINCING_UTF8_CHARACTERS:
+        return Encoding("utf-8", keeps_stray_bytes=True)
+    # GBK writes its characters in pairs of such bytes; in Latin text they mostly stand alone.
+    runs = [len(run) for run in _NON_ASCII.findall(sample)]
     paired = sum(size for size in runs if size % 2 == 0)
-    for codec in ("gb18030",) if paired > 0.8 * sum(runs) else ():
-        if _keeps(data, codec):
-            return Encoding(codec)
-    return Encoding("cp1252" if _keeps(data, "cp1252") else "latin-1")
+    if paired > _GBK_PAIRED_SHARE * sum(runs) and _survives_round_trip(data, "gb18030"):
+        return Encoding("gb18030")
+    return Encoding("cp1252" if _survives_round_trip(data, "cp1252") else "latin-1")
 
 
-def _keeps(data: bytes, codec: str) -> bool:
+def _survives_round_trip(data: bytes, codec: str) -> bool:
     try:
         return data.decode(codec).encode(codec) == data
     except UnicodeError:
@@ -165,13 +186,14 @@ def _keeps(data: bytes, codec: str) -> bool:
 class NormalizedText:
     r"""A text with `\n` for every `\r\n`, and the way back to positions in the original.
 
-    `text` is what is searched; `spot(offset)` is the offset in the original, before the `\r` of a line end.
+    Edits search `text`, and then replace the same place in `original`.
     """
 
     __slots__ = ("_returns", "original", "text")
 
     def __init__(self, original: str) -> None:
         self.original = original
+        # The offsets in `text` of the line ends that lost a `\r`, in their order.
         self._returns: list[int] = []
         self.text = original
         if "\r\n" in original:
@@ -179,18 +201,20 @@ class NormalizedText:
             self.text = original.replace("\r\n", "\n")
 
     def to_original(self, offset: int) -> int:
-        """Return the position in the original text of an offset in `text`."""
+        r"""Return the position in the original text of an offset in `text`: before the `\r` of a line end."""
         return offset + bisect_left(self._returns, offset)
 
-    def slice(self, start: int, end: int) -> str:
+    def slice_original(self, start: int, end: int) -> str:
         """Return the original text between two offsets in `text`."""
         return self.original[self.to_original(start) : self.to_original(end)]
 
-    def line_end(self, start: int, end: int) -> str:
-        r"""Return the line end in use at a place: within it, else of its line, else of the line before."""
-        inside = self.text.find("\n", start, end)
-        at = inside if inside >= 0 else self.text.find("\n", end)
-        at = at if at >= 0 else self.text.rfind("\n", 0, start)
+    def find_line_end(self, start: int, end: int) -> str:
+        r"""Return the line end between two offsets; without one there, that of the line, else of the line before."""
+        at = self.text.find("\n", start, end)
+        if at < 0:
+            at = self.text.find("\n", end)
+        if at < 0:
+            at = self.text.rfind("\n", 0, start)
         if at < 0:
             return "\n"
         return "\r\n" if self.original[self.to_original(at)] == "\r" else "\n"

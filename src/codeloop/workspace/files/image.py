@@ -1,4 +1,4 @@
-"""Images prepared for model services: intact, upright, and within their size limits."""
+"""Prepares images for model services: intact, upright, and within the services' size limits."""
 
 import struct
 import zlib
@@ -9,45 +9,20 @@ from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMAGE_DECODE, READ_IMAGE, READ_PIXELS
-from codeloop.workspace.files.media_type import Size, inspect
-
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_FRAME = 12  # bytes of a chunk without its content: length, kind, checksum
-_OPTIONAL = 0x20
-"""The bit in the first letter of a chunk's kind that says that the picture can be shown without it."""
-_TRANSPARENCY = b"tRNS"
-
-
-def drop_optional_chunks(data: bytes) -> bytes | None:
-    """Return an image without its optional chunks; its transparency stays if it is valid.
-
-    None: it is not made of whole chunks.
-    """
-    if not data.startswith(_SIGNATURE):
-        return None
-    chunks = [_SIGNATURE]
-    at = len(_SIGNATURE)
-    while at + _FRAME <= len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        end = at + _FRAME + length
-        if end > len(data):
-            return None
-        kind, body = data[at + 4 : at + 8], data[at + 4 : end - 4]
-        is_sound = struct.unpack_from(">I", data, end - 4)[0] == zlib.crc32(body)
-        if not kind[0] & _OPTIONAL or (kind == _TRANSPARENCY and is_sound):
-            chunks.append(data[at:end])
-        at = end
-        if kind == b"IEND":
-            return b"".join(chunks)
-    return None
-
+from codeloop.workspace.files.media_type import PixelSize, inspect_media
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_ORIENTATION = 0x0112
-_QUALITIES = (85, 70, 50)
-_PLAIN_MODES = {"JPEG": ("RGB", "L"), "PNG": ("RGB", "RGBA", "L", "LA", "P", "1")}
+_ORIENTATION_TAG = 0x0112
+_QUALITY_STEPS = (85, 70, 50)
+_SUPPORTED_MODES = {"JPEG": ("RGB", "L"), "PNG": ("RGB", "RGBA", "L", "LA", "P", "1")}
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# Bytes of a PNG chunk without its content: length, kind, checksum.
+_CHUNK_OVERHEAD = 12
+# A bit in the first letter of a chunk's kind: the picture can be shown without this chunk.
+_OPTIONAL_BIT = 0x20
+_TRANSPARENCY_CHUNK = b"tRNS"
 
 
 class ImageRefused(CodeloopError):
@@ -55,32 +30,32 @@ class ImageRefused(CodeloopError):
 
 
 class FittedImage(Struct, frozen=True):
-    """A picture that can be sent. `size` in pixels; `original`: what it was before, None when it is unchanged."""
+    """A picture that can be sent. `size` in pixels; `original`: its size before, None when it is unchanged."""
 
     mime: str
     data: bytes
-    size: Size
-    original: Size | None = None
+    size: PixelSize
+    original: PixelSize | None = None
 
     @property
     def note(self) -> str:
-        """Describe its size and how it was changed: `800 x 600 pixels, scaled down from 4000 x 3000`."""
+        """Its size and how it was changed: `800 x 600 pixels, scaled down from 4000 x 3000`."""
         width, height = self.size
         text = f"{width} x {height} pixels"
         if self.original is None:
             return text
         before = f"{self.original[0]} x {self.original[1]}"
-        turned = self.size in {self.original, self.original[::-1]}
-        return f"{text}, re-encoded" if turned else f"{text}, scaled down from {before}"
+        is_same_size = self.size in {self.original, self.original[::-1]}  # turned by its EXIF data
+        return f"{text}, re-encoded" if is_same_size else f"{text}, scaled down from {before}"
 
 
 def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE.value) -> FittedImage:
-    """Return a PNG, JPEG, GIF or WebP of at most `side` pixels a side and `size` bytes, rotated as its EXIF data says.
+    """Fit a PNG, JPEG, GIF or WebP into `side` pixels a side and `size` bytes, rotated as its EXIF data says.
 
     An image that fits is returned unchanged. Else the format stays where it can: a GIF becomes a PNG of its first
     frame, and one that is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
     """
-    media = inspect(data)
+    media = inspect_media(data)
     if media is None or not media.is_image:
         raise ImageRefused("it is not a PNG, JPEG, GIF or WebP image")
     if media.size is None:
@@ -89,29 +64,31 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
     try:
         image, original = _decode(data, media.mime, side)
     except ImageRefused:
-        sound = drop_optional_chunks(data) if media.mime == "image/png" else None
-        if sound is None or sound == data:
+        # A broken optional chunk makes Pillow refuse a PNG that viewers show.
+        repaired = drop_optional_chunks(data) if media.mime == "image/png" else None
+        if repaired is None or repaired == data:
             raise
-        return fit_image(sound, side, size)
-    upright = _read_orientation(image) in {0, 1}
-    if upright and max(original) <= side and len(data) <= size:
+        return fit_image(repaired, side, size)
+    is_upright = _read_orientation(image) in {0, 1}
+    if is_upright and max(original) <= side and len(data) <= size:
         return FittedImage(media.mime, data, original)
     try:
         image = _to_eight_bits(image)
         image.thumbnail((side, side), reducing_gap=2.0)
-        if not upright:
+        if not is_upright:
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
         return _fit_size(image, original, media.mime, size)
-    except (OSError, ValueError, KeyError, MemoryError) as error:  # what the library can't do with this kind
+    # Pillow can't do every operation with every kind of pixels.
+    except (OSError, ValueError, KeyError, MemoryError) as error:
         raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
 
 
 def _read_orientation(image: "Image") -> int:
     """Return a picture's EXIF orientation (1 to 8); 1 when the EXIF data is broken, since it is only metadata."""
     try:
-        return int(image.getexif().get(_ORIENTATION, 1))
+        return int(image.getexif().get(_ORIENTATION_TAG, 1))
     except (OSError, ValueError, SyntaxError, LookupError, TypeError, OverflowError, struct.error):
         return 1
 
@@ -122,11 +99,12 @@ def _to_eight_bits(image: "Image") -> "Image":
         return image
     from PIL import Image
 
-    high = image.convert("I").tobytes("raw", "I;16B")[::2]
-    return Image.frombytes("L", image.size, high)
+    # Pillow's own conversion cuts values above 255. Here the high byte of each big-endian value is taken.
+    high_bytes = image.convert("I").tobytes("raw", "I;16B")[::2]
+    return Image.frombytes("L", image.size, high_bytes)
 
 
-def _check_size(size: Size) -> None:
+def _check_size(size: PixelSize) -> None:
     if size[0] * size[1] > IMAGE_DECODE.value:
         raise ImageRefused(
             f"it is {size[0]} x {size[1]} pixels, and at most {IMAGE_DECODE.value:,} in all are unpacked. "
@@ -134,22 +112,23 @@ def _check_size(size: Size) -> None:
         )
 
 
-def _decode(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
+def _decode(data: bytes, mime: str, side: int) -> tuple["Image", PixelSize]:
     """Decode the whole picture, so that a broken one is found here and not by the service. Returns its full size, too.
 
-    A JPEG is decoded at half, a quarter or an eighth when that is still at least `side` a side.
+    A JPEG is decoded at half, a quarter or an eighth of its size when that is still at least `side` a side.
     """
     from PIL import Image
 
-    form = mime.partition("/")[2].upper()
+    image_format = mime.partition("/")[2].upper()
     try:
-        image = Image.open(BytesIO(data), formats=(form,))
+        image = Image.open(BytesIO(data), formats=(image_format,))
         _check_size(image.size)
         size = image.size
         image.draft(None, (side, side))
         image.load()
     except ImageRefused:
         raise
+    # Pillow's decoders raise all of these for broken data.
     except (
         OSError,
         ValueError,
@@ -166,28 +145,29 @@ def _decode(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
     return image, size
 
 
-def _fit_size(image: "Image", original: Size, mime: str, size: int) -> FittedImage:
-    forms = {"image/jpeg": ("JPEG",), "image/webp": ("WEBP", "JPEG")}.get(mime, ("PNG", "JPEG"))
+def _fit_size(image: "Image", original: PixelSize, mime: str, size: int) -> FittedImage:
+    """Encode a picture in at most `size` bytes: with less quality, then as JPEG, then at half the size, and so on."""
+    formats = {"image/jpeg": ("JPEG",), "image/webp": ("WEBP", "JPEG")}.get(mime, ("PNG", "JPEG"))
     while True:
-        for form in forms:
-            for quality in _QUALITIES if form != "PNG" else (0,):
-                data = _encode(image, form, quality)
+        for image_format in formats:
+            for quality in _QUALITY_STEPS if image_format != "PNG" else (0,):
+                data = _encode(image, image_format, quality)
                 if len(data) <= size:
-                    return FittedImage(f"image/{form.lower()}", data, image.size, original)
+                    return FittedImage(f"image/{image_format.lower()}", data, image.size, original)
         if min(image.size) < 2:
             raise ImageRefused(f"it can't be brought below {size:,} bytes")
         image.thumbnail((max(1, image.width // 2), max(1, image.height // 2)))
 
 
-def _encode(image: "Image", form: str, quality: int) -> bytes:
+def _encode(image: "Image", image_format: str, quality: int) -> bytes:
     has_alpha = "A" in image.getbands() or "transparency" in image.info
-    if form == "JPEG" and has_alpha:
+    if image_format == "JPEG" and has_alpha:
         image = _paste_on_white(image)
-    elif form in _PLAIN_MODES and image.mode not in _PLAIN_MODES[form]:
+    elif image_format in _SUPPORTED_MODES and image.mode not in _SUPPORTED_MODES[image_format]:
         image = image.convert("RGBA" if has_alpha else "RGB")
     out = BytesIO()
     options = {"quality": quality} if quality else {"optimize": False}
-    image.save(out, form, exif=b"", **options)
+    image.save(out, image_format, exif=b"", **options)
     return out.getvalue()
 
 
@@ -195,6 +175,30 @@ def _paste_on_white(image: "Image") -> "Image":
     from PIL import Image
 
     layered = image.convert("RGBA")
-    paper = Image.new("RGB", image.size, "white")
-    paper.paste(layered, mask=layered.getchannel("A"))
-    return paper
+    background = Image.new("RGB", image.size, "white")
+    background.paste(layered, mask=layered.getchannel("A"))
+    return background
+
+
+def drop_optional_chunks(data: bytes) -> bytes | None:
+    """Return an image without its optional chunks; its transparency stays if it is valid.
+
+    None: it is not made of whole chunks.
+    """
+    if not data.startswith(_PNG_SIGNATURE):
+        return None
+    chunks = [_PNG_SIGNATURE]
+    at = len(_PNG_SIGNATURE)
+    while at + _CHUNK_OVERHEAD <= len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        end = at + _CHUNK_OVERHEAD + length
+        if end > len(data):
+            return None
+        kind, body = data[at + 4 : at + 8], data[at + 4 : end - 4]
+        is_sound = struct.unpack_from(">I", data, end - 4)[0] == zlib.crc32(body)
+        if not kind[0] & _OPTIONAL_BIT or (kind == _TRANSPARENCY_CHUNK and is_sound):
+            chunks.append(data[at:end])
+        at = end
+        if kind == b"IEND":
+            return b"".join(chunks)
+    return None

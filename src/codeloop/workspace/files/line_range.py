@@ -1,4 +1,4 @@
-"""A range of lines of a file, read as a stream: memory stays flat with a 50 MB line or a 10 GB file."""
+"""Reads a range of lines of a file as a stream: memory stays flat with a line of 50 MB or a file of 10 GB."""
 
 import codecs
 import os
@@ -8,28 +8,28 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.schema.limits import READ_BYTES, READ_COUNTED_BYTES, READ_LINE
-from codeloop.workspace.files.encoding import Encoding, NotText, detect, is_binary
-from codeloop.workspace.files.safe_open import Stamp, open_file
+from codeloop.workspace.files.encoding import Encoding, NotText, detect_encoding, is_binary
+from codeloop.workspace.files.safe_open import FileStamp, open_file
 
-_CHUNK = 256 * 1024
-_SAMPLE = 64 * 1024
+_CHUNK_BYTES = 256 * 1024
+_SAMPLE_BYTES = 64 * 1024
 
 
 class LineRange(Struct, frozen=True):
     """Lines of a file from line `first` (from 1), without their ends.
 
-    `total`: how many lines there are, None when they were not counted to the end. `cut`: what ended the window
-    before the file's end: "lines", "bytes", or "" for neither.
+    `total`: the number of lines in the file, None when they were not counted to its end. `cut`: the limit that ended
+    the range before the file's end, "lines" or "bytes"; "" for neither.
     """
 
     lines: tuple[str, ...]
     first: int
     total: int | None
     cut: str
-    stamp: Stamp
+    stamp: FileStamp
 
 
-def read_head(real: Path, size: int = _SAMPLE) -> bytes:
+def read_head(real: Path, size: int = _SAMPLE_BYTES) -> bytes:
     """Return the first bytes of a file. Raises as `open_file`."""
     with open_file(real) as fd:
         return os.read(fd, size)
@@ -41,55 +41,61 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
 
     with open_file(real) as fd:
         info = os.fstat(fd)
-        sample = os.pread(fd, _SAMPLE, 0)
+        sample = os.pread(fd, _SAMPLE_BYTES, 0)
         if is_binary(sample):
             raise NotText(f"{real} is a binary file.", "Look at it with a command instead.")
         encoding = _detect_encoding(sample)
         digest = blake2b(digest_size=16)
-        chunks = _read_chunks(fd, encoding, digest.update)
-        reader = _Reader(first, limit)
-        for chunk in chunks:
-            reader.feed(chunk)
-        reader.finish()
+        collector = _LineCollector(first, limit)
+        for chunk in _read_chunks(fd, encoding, digest.update):
+            collector.feed(chunk)
+        collector.finish()
         is_complete = os.lseek(fd, 0, os.SEEK_CUR) >= info.st_size
-        stamp = Stamp(info.st_mtime_ns, info.st_size, digest.digest() if is_complete else None)
+        stamp = FileStamp(info.st_mtime_ns, info.st_size, digest.digest() if is_complete else None)
+    # `_read_chunks` gives UTF-16 and UTF-32 as UTF-8.
     codec = encoding.codec if encoding.codec in {"gb18030", "cp1252", "latin-1"} else "utf-8"
-    lines = tuple(_cut_line(line, codec) for line in reader.lines)
-    return LineRange(lines, first, reader.count if is_complete else None, reader.cut, stamp)
+    lines = tuple(_cut_line(line, codec) for line in collector.lines)
+    return LineRange(lines, first, collector.count if is_complete else None, collector.cut, stamp)
 
 
 def _detect_encoding(sample: bytes) -> Encoding:
-    """Return the encoding from the first bytes, which may end within a character."""
-    for size in range(4):
+    """Return the encoding by the first bytes of a file, which may end within a character."""
+    # A character of UTF-8 has at most four bytes, so up to three of them may be at the end.
+    for dropped in range(4):
         try:
-            encoding = detect(sample[: len(sample) - size])
+            encoding = detect_encoding(sample[: len(sample) - dropped])
         except NotText:
             continue
-        if encoding.codec == "utf-8" and not encoding.lax:
+        if encoding.codec == "utf-8" and not encoding.keeps_stray_bytes:
             return encoding
     try:
-        return detect(sample)
+        return detect_encoding(sample)
     except NotText:
-        return Encoding("utf-8", lax=True)
+        return Encoding("utf-8", keeps_stray_bytes=True)
 
 
 def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Return the bytes of the text without the mark, wide encodings as UTF-8, up to the scan limit."""
-    wide = codecs.getincrementaldecoder(encoding.codec)("replace") if encoding.codec.startswith("utf-") else None
-    skip = len(encoding.mark)
+    """Yield the bytes of the text without the byte-order mark, UTF-16 and UTF-32 as UTF-8, up to the scan limit.
+
+    `on_read` is called with the bytes as they are in the file.
+    """
+    # Their line ends have several bytes, which `_LineCollector` does not look for.
+    is_wide = encoding.codec.startswith("utf-") and encoding.codec != "utf-8"
+    decoder = codecs.getincrementaldecoder(encoding.codec)("replace") if is_wide else None
+    mark_size = len(encoding.mark)
     size = 0
     while size < READ_COUNTED_BYTES.value:
-        chunk = os.read(fd, _CHUNK)
+        chunk = os.read(fd, _CHUNK_BYTES)
         if not chunk:
             break
         size += len(chunk)
         on_read(chunk)
-        body = chunk[skip:]
-        skip = 0
-        yield wide.decode(body).encode("utf-8", "replace") if wide and encoding.codec != "utf-8" else body
+        body = chunk[mark_size:]
+        mark_size = 0
+        yield decoder.decode(body).encode("utf-8", "replace") if decoder else body
 
 
-class _Reader:
+class _LineCollector:
     """Collects the wanted lines from chunks; of each line only as many bytes as can be shown are kept."""
 
     def __init__(self, first: int, limit: int) -> None:
@@ -97,10 +103,12 @@ class _Reader:
         self.count = 0
         self.cut = ""
         self._first = first
-        self._last = first + limit
+        self._end = first + limit
+        # A character takes up to four bytes; a few more show that the line is longer.
         self._kept_bytes = READ_LINE.value * 4 + 8
         self._line = b""
-        self._open = False
+        # Whether a line has begun that has no end yet.
+        self._is_line_open = False
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
@@ -112,44 +120,43 @@ class _Reader:
                 continue
             end = chunk.find(b"\n", at)
             stop = end if end >= 0 else len(chunk)
-            self._line += (
-                chunk[at : min(stop, at + self._kept_bytes - len(self._line))]
-                if len(self._line) < self._kept_bytes
-                else b""
-            )
-            self._open = end < 0
+            remaining = max(self._kept_bytes - len(self._line), 0)
+            self._line += chunk[at : min(stop, at + remaining)]
+            self._is_line_open = end < 0
             at = stop + 1
             if end >= 0:
-                self._close()
+                self._end_line()
 
     def finish(self) -> None:
         """Take the last line when no line end follows it."""
-        if self._open:
-            self._close()
+        if self._is_line_open:
+            self._end_line()
 
     def _skip(self, chunk: bytes, at: int) -> int:
-        """Only count, to the end of the chunk or to where the window begins."""
+        """Count lines to the end of the chunk, or to the first wanted line; return the position there."""
         ends = chunk.count(b"\n", at)
         if self.cut or self.count + ends + 1 < self._first:
             self.count += ends
-            self._open = not chunk.endswith(b"\n")
+            self._is_line_open = not chunk.endswith(b"\n")
             return len(chunk)
         for _ in range(self._first - 1 - self.count):
             at = chunk.index(b"\n", at) + 1
         self.count = self._first - 1
-        self._open = False
+        self._is_line_open = False
         return at
 
-    def _close(self) -> None:
+    def _end_line(self) -> None:
         self.count += 1
-        self._open = False
+        self._is_line_open = False
         line, self._line = self._line.removesuffix(b"\r"), b""
         if self.cut:
             return
-        if self.count >= self._last:
+        if self.count >= self._end:
             self.cut = "lines"
             return
+        # Each line is shown with its number, a separator and a line end.
         self._size += min(len(line), READ_LINE.value * 4) + len(str(self.count)) + 3
+        # One line is shown even if it is longer than the limit.
         if self._size > READ_BYTES.value and self.lines:
             self.cut = "bytes"
             return

@@ -1,40 +1,42 @@
-"""The type and size of a picture or document, from the first bytes of its file, without an imaging library."""
+"""Detects the type and size of a picture or PDF by the first bytes of its file, without an imaging library."""
 
 import struct
 from collections.abc import Callable
 
 from msgspec import Struct
 
-_JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-_JPEG_BARE = {0x01, *range(0xD0, 0xD8)}
-Size = tuple[int, int]
+# Markers of frames, which hold the size; three in that range mean something else.
+_JPEG_SIZE_MARKERS = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_JPEG_MARKERS_WITHOUT_LENGTH = {0x01, *range(0xD0, 0xD8)}
+# Width and height in pixels.
+PixelSize = tuple[int, int]
 
 
 class Media(Struct, frozen=True):
     """A picture or a PDF. `mime`: its type; `size`: width and height in pixels, None when unknown."""
 
     mime: str
-    size: Size | None = None
+    size: PixelSize | None = None
 
     @property
     def is_image(self) -> bool:
-        """Return whether it is a picture."""
+        """Whether it is a picture."""
         return self.mime.startswith("image/")
 
 
-def media_type(head: bytes) -> str | None:
-    """Return the type of a file that can be attached (PNG, JPEG, GIF, WebP, PDF) by its first bytes, else None."""
+def detect_media_type(head: bytes) -> str | None:
+    """Return the MIME type of a file that can be attached (PNG, JPEG, GIF, WebP, PDF) by its first bytes, else None."""
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((mime for magic, mime in _MAGIC if head.startswith(magic)), None)
+    return next((mime for magic, mime in _MAGIC_BYTES if head.startswith(magic)), None)
 
 
-def inspect(data: bytes) -> Media | None:
+def inspect_media(data: bytes) -> Media | None:
     """Return type and size of a whole file that can be attached, else None."""
-    mime = media_type(data)
+    mime = detect_media_type(data)
     if mime is None:
         return None
-    reader = _SIZES.get(mime)
+    reader = _SIZE_READERS.get(mime)
     try:
         size = reader(data) if reader else None
     except (struct.error, IndexError):
@@ -42,29 +44,31 @@ def inspect(data: bytes) -> Media | None:
     return Media(mime, size if size and min(size) > 0 else None)
 
 
-def _read_png_size(data: bytes) -> Size | None:
+def _read_png_size(data: bytes) -> PixelSize | None:
+    # Without its last chunk, the file was cut off.
     if data[12:16] != b"IHDR" or b"IEND" not in data[-64:]:
         return None
     width, height = struct.unpack(">II", data[16:24])
     return width, height
 
 
-def _read_gif_size(data: bytes) -> Size:
+def _read_gif_size(data: bytes) -> PixelSize:
     width, height = struct.unpack("<HH", data[6:10])
     return width, height
 
 
-def _read_jpeg_size(data: bytes) -> Size | None:
+def _read_jpeg_size(data: bytes) -> PixelSize | None:
+    # A JPEG is a list of segments: 0xFF, a marker, and for most markers a length with the content.
     at = 2
     while at + 4 <= len(data):
         if data[at] != 0xFF:
             return None
-        kind = data[at + 1]
-        if kind == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF:  # padding
             at += 1
-        elif kind in _JPEG_BARE:
+        elif marker in _JPEG_MARKERS_WITHOUT_LENGTH:
             at += 2
-        elif kind in _JPEG_SIZES:
+        elif marker in _JPEG_SIZE_MARKERS:
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
             return width, height
         else:
@@ -72,7 +76,8 @@ def _read_jpeg_size(data: bytes) -> Size | None:
     return None
 
 
-def _read_webp_size(data: bytes) -> Size | None:
+def _read_webp_size(data: bytes) -> PixelSize | None:
+    # WebP has three formats: extended, lossless and lossy. The first two store the size less one.
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
@@ -85,14 +90,14 @@ def _read_webp_size(data: bytes) -> Size | None:
     return None
 
 
-_MAGIC = (
+_MAGIC_BYTES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
     (b"%PDF-", "application/pdf"),
 )
-_SIZES: dict[str, Callable[[bytes], Size | None]] = {
+_SIZE_READERS: dict[str, Callable[[bytes], PixelSize | None]] = {
     "image/png": _read_png_size,
     "image/jpeg": _read_jpeg_size,
     "image/gif": _read_gif_size,

@@ -1,24 +1,24 @@
-"""Jupyter notebooks as text: each cell with its number, kind and outputs."""
+"""Renders Jupyter notebooks as text for the tool `read`: each cell with its number, kind and outputs."""
 
 from collections.abc import Iterator
-from typing import Annotated
 
 import msgspec
 
-_OUTPUT = 10_000  # characters of one output that are shown
-
-Lines = str | list[str]
+# Of one output; the rest is counted, not shown.
+_MAX_OUTPUT_CHARS = 10_000
+# A notebook stores a text whole, or as a list of its lines.
+MultilineText = str | list[str]
 
 
 class _Data(msgspec.Struct):
-    plain: Lines = msgspec.field(default="", name="text/plain")
-    png: Lines = msgspec.field(default="", name="image/png")
-    jpeg: Lines = msgspec.field(default="", name="image/jpeg")
+    plain: MultilineText = msgspec.field(default="", name="text/plain")
+    png: MultilineText = msgspec.field(default="", name="image/png")
+    jpeg: MultilineText = msgspec.field(default="", name="image/jpeg")
 
 
 class _Output(msgspec.Struct):
     output_type: str = ""
-    text: Lines = ""
+    text: MultilineText = ""
     data: _Data = msgspec.field(default_factory=_Data)
     ename: str = ""
     evalue: str = ""
@@ -26,16 +26,16 @@ class _Output(msgspec.Struct):
 
 class _Cell(msgspec.Struct):
     cell_type: str
-    source: Lines = ""
+    source: MultilineText = ""
     outputs: list[_Output] = []
 
 
 class _Notebook(msgspec.Struct):
-    cells: Annotated[list[_Cell], msgspec.Meta(min_length=0)]
+    cells: list[_Cell]
 
 
-def render(data: bytes) -> str | None:
-    """Return the cells of a notebook file as text, or None when the bytes are no notebook (format 4)."""
+def render_notebook(data: bytes) -> str | None:
+    """Return the cells of a notebook (format 4) as text; None when the bytes are no notebook."""
     try:
         notebook = msgspec.json.decode(data, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -58,12 +58,13 @@ def _format_output(output: _Output) -> str:
     if output.output_type == "error":
         return f"{output.ename}: {output.evalue}"
     text = _join(output.text) or _join(output.data.plain)
-    kinds = [kind for kind, there in (("PNG", output.data.png), ("JPEG", output.data.jpeg)) if there]
-    if kinds:
-        text = f"{text}\n({', '.join(kinds)} picture, not shown)".strip()
+    picture_kinds = [kind for kind, data in (("PNG", output.data.png), ("JPEG", output.data.jpeg)) if data]
+    if picture_kinds:
+        text = f"{text}\n({', '.join(picture_kinds)} picture, not shown)".strip()
     text = text.rstrip("\n")
-    return text if len(text) <= _OUTPUT else f"{text[:_OUTPUT]}\n({len(text) - _OUTPUT} more characters, not shown)"
+    hidden = len(text) - _MAX_OUTPUT_CHARS
+    return text if hidden <= 0 else f"{text[:_MAX_OUTPUT_CHARS]}\n({hidden} more characters, not shown)"
 
 
-def _join(lines: Lines) -> str:
+def _join(lines: MultilineText) -> str:
     return lines if isinstance(lines, str) else "".join(lines)

@@ -1,12 +1,13 @@
-"""Whether folders and files are unchanged, by their change times, which no program can set back."""
+"""Tells whether folders and files are unchanged, by their change times, which no program can set back."""
 
 import os
 import time
 from collections.abc import Iterable
 
-_TICK = 100_000_000
-"""Nanoseconds in which a second change may leave the same time: file systems' clocks tick every few milliseconds."""
+# A second change within this time may leave the same change time: file systems' clocks tick every few milliseconds.
+_CLOCK_TICK_NS = 100_000_000
 
+# Change time in ns, inode, size; None: there is nothing at the path.
 _State = tuple[int, int, int] | None
 
 
@@ -19,10 +20,10 @@ class PathStates:
     def __init__(self, paths: Iterable[str]) -> None:
         self._states: dict[str, _State] | None = {path: _read_state(path) for path in paths}
         newest = max((state[0] for state in self._states.values() if state is not None), default=0)
-        if newest > time.time_ns() - _TICK:
-            self._states = None  # what changes next could leave the same time
+        if newest > time.time_ns() - _CLOCK_TICK_NS:
+            self._states = None  # the next change could leave the same time
 
-    def are_same(self) -> bool:
+    def are_unchanged(self) -> bool:
         """Return whether each path is as it was; False, too, where that can't be known."""
         return self._states is not None and all(_read_state(path) == state for path, state in self._states.items())
 

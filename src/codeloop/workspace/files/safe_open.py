@@ -1,4 +1,4 @@
-"""Opening and reading files without following a link that appeared after permission was given."""
+"""Opens and reads files without following a link that appeared after permission was given."""
 
 import errno
 import os
@@ -12,9 +12,10 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILE_EDIT
 
-_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_KINDS = (
+_FOLDER_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+# Without O_NONBLOCK, opening a named pipe waits for a writer.
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE_KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -32,14 +33,14 @@ class FileRefused(CodeloopError):
         self.advice = advice
 
 
-class Stamp(Struct, frozen=True):
+class FileStamp(Struct, frozen=True):
     """A file as read: modification time in ns, size in bytes, and a hash of its bytes when all of them were read."""
 
     mtime_ns: int
     size: int
     digest: bytes | None = None
 
-    def same(self, other: "Stamp") -> bool:
+    def matches(self, other: "FileStamp") -> bool:
         """Return whether the bytes are the same, by the hashes where both are known."""
         if self.digest is not None and other.digest is not None:
             return self.digest == other.digest
@@ -50,12 +51,12 @@ class LoadedFile(Struct, frozen=True):
     """A whole file: its bytes, its stamp, its mode, owner and group."""
 
     data: bytes
-    stamp: Stamp
+    stamp: FileStamp
     mode: int
     owner: tuple[int, int]
 
 
-def digest(data: bytes) -> bytes:
+def compute_digest(data: bytes) -> bytes:
     """Return the hash that stamps carry."""
     from hashlib import blake2b
 
@@ -64,41 +65,42 @@ def digest(data: bytes) -> bytes:
 
 @contextmanager
 def open_folder(real: Path, *, create: bool = False) -> Generator[int]:
-    """Open a directory by its resolved path, refusing any link on the way; returns its descriptor.
+    """Open a directory by its resolved path, refusing any link on the way; yields its descriptor.
 
-    Raises FileRefused when a component became a link, OSError else. `create` makes what is missing.
+    `create`: missing directories are made. Raises FileRefused when a component became a link, OSError else.
     """
-    here = os.open("/", _DIRECTORY)
+    # O_NOFOLLOW looks at the last name only, so each folder on the way is opened from the one before.
+    descriptor = os.open("/", _FOLDER_FLAGS)
     try:
         for name in real.parts[1:]:
             try:
-                down = os.open(name, _DIRECTORY, dir_fd=here)
+                child = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
             except FileNotFoundError:
                 if not create:
                     raise
                 with suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=here)
-                down = os.open(name, _DIRECTORY, dir_fd=here)
+                    os.mkdir(name, dir_fd=descriptor)
+                child = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
             except OSError as error:
                 if error.errno in {errno.ENOTDIR, errno.ELOOP}:
                     raise FileRefused(f"{real}: {name} on its way is not a directory (perhaps a link now)") from error
                 raise
-            os.close(here)
-            here = down
-        yield here
+            os.close(descriptor)
+            descriptor = child
+        yield descriptor
     finally:
-        os.close(here)
+        os.close(descriptor)
 
 
 @contextmanager
 def open_file(real: Path) -> Generator[int]:
-    """Open a regular file for reading by its resolved path; returns its descriptor.
+    """Open a regular file for reading by its resolved path; yields its descriptor.
 
     Raises FileRefused for links, directories, pipes and devices, OSError else (FileNotFoundError when it is not there).
     """
     with open_folder(real.parent) as folder:
         try:
-            fd = os.open(real.name or ".", _READ, dir_fd=folder)
+            fd = os.open(real.name or ".", _READ_FLAGS, dir_fd=folder)
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.ENXIO}:
                 raise FileRefused(f"{real} is a link now, or a socket; only regular files are read") from error
@@ -110,7 +112,7 @@ def open_file(real: Path) -> Generator[int]:
         os.close(fd)
 
 
-def load(real: Path, cap: int = FILE_EDIT.value) -> LoadedFile:
+def read_file(real: Path, cap: int = FILE_EDIT.value) -> LoadedFile:
     """Read a whole file of at most `cap` bytes. Raises as `open_file`, and FileRefused when it is larger."""
     with open_file(real) as fd:
         info = os.fstat(fd)
@@ -119,18 +121,19 @@ def load(real: Path, cap: int = FILE_EDIT.value) -> LoadedFile:
                 f"{real} has {info.st_size:,} bytes, more than the {cap:,} that can be edited.",
                 "Use a command instead.",
             )
+        # It may have grown since its size was looked at.
         with os.fdopen(os.dup(fd), "rb") as file:
             data = file.read(cap + 1)
         if len(data) > cap:
             raise FileRefused(f"{real} has more than {cap:,} bytes.", "Use a command instead.")
-        stamp = Stamp(info.st_mtime_ns, len(data), digest(data))
+        stamp = FileStamp(info.st_mtime_ns, len(data), compute_digest(data))
         return LoadedFile(data, stamp, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
 
 
-def load_if_there(real: Path) -> LoadedFile | None:
+def read_file_if_exists(real: Path) -> LoadedFile | None:
     """Read a whole file; None when there is no such file."""
     try:
-        return load(real)
+        return read_file(real)
     except FileNotFoundError:
         return None
 
@@ -138,5 +141,5 @@ def load_if_there(real: Path) -> LoadedFile | None:
 def check_regular(real: Path, mode: int) -> None:
     """Raise FileRefused unless the mode is that of a regular file."""
     if not stat.S_ISREG(mode):
-        kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
+        kind = next((name for test, name in _FILE_KINDS if test(mode)), "not a regular file")
         raise FileRefused(f"{real} is {kind}; only regular files are read and written")

@@ -1,4 +1,7 @@
-"""Temporary names of writes in progress, recorded so that a later run removes those that a kill left behind."""
+"""Records the temporary files of writes in progress, so that a later run removes those that a kill left behind.
+
+The record of one write is a *note*: a small file in the project's data folder.
+"""
 
 import os
 import re
@@ -13,22 +16,22 @@ from codeloop.kit.small_files import CREATE_FLAGS, make_private
 from codeloop.schema.limits import WRITE_RECORD_AGE, WRITE_RECORD_BYTES
 from codeloop.workspace.files.safe_open import FileRefused, open_folder
 
-FOLDER = "writes"
-"""The folder of notes within a project's data folder."""
-NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
-"""The name of a note: its writer's process id and start time, and a random part."""
-TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
-"""The names that `new_name` makes."""
+# The folder of notes within a project's data folder.
+NOTES_FOLDER = "writes"
+# The name of a note: its writer's process id and start time, and a random part.
+NOTE_NAME = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
+# The names that `make_temporary_name` makes.
+TEMPORARY_NAME = re.compile(r"\.codeloop-[0-9a-f]{16}")
 
 
-def new_name() -> str:
+def make_temporary_name() -> str:
     """Return a unique name for a temporary file."""
     return f".codeloop-{os.urandom(8).hex()}"
 
 
 @contextmanager
-def note_temporary(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
-    """Record temporary names in `folder` until the end of the block, so that a later run can remove leftovers.
+def record_temporary_files(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
+    """Record temporary paths in a note in `folder` until the end of the block.
 
     Without a folder, or when it can't be written, nothing is recorded: the write itself matters more.
     """
@@ -46,6 +49,7 @@ def note_temporary(folder: Path | None, paths: Sequence[Path]) -> Generator[None
 
 def _write_note(folder: Path, paths: Sequence[Path]) -> Path:
     note = folder / f"{os.getpid()}-{read_start_time(os.getpid())}-{os.urandom(8).hex()}"
+    # A process id means something only as long as the machine runs, and within its container.
     text = b"".join(os.fsencode(each) + b"\0" for each in (read_pid_scope(), *paths))
     try:
         fd = os.open(note, CREATE_FLAGS, 0o600)
@@ -53,24 +57,27 @@ def _write_note(folder: Path, paths: Sequence[Path]) -> Path:
         make_private(folder)
         fd = os.open(note, CREATE_FLAGS, 0o600)
     try:
-        os.write(fd, text)  # one that is cut short names fewer
+        # A note that is cut short names fewer files, which is harmless.
+        os.write(fd, text)
     finally:
         os.close(fd)
     return note
 
 
-def clear(folder: Path) -> list[Path]:
-    """Remove the temporary names that processes noted and could not remove before they died; returns them. Blocks.
+def remove_leftovers(folder: Path) -> list[Path]:
+    """Remove the temporary files that dead processes have recorded; return their paths. Blocks.
 
-    Only names of our own kind that were noted are touched. What can't be reached now is left for another time.
+    Only files with a name of `make_temporary_name` are removed. Those that can't be reached now are left for a later
+    run.
     """
     removed: list[Path] = []
     for note in _list_notes(folder):
         with suppress(OSError):
             with note.open("rb") as file:
-                boot_id, *paths = os.fsdecode(file.read(WRITE_RECORD_BYTES.value)).split("\0")
+                scope, *paths = os.fsdecode(file.read(WRITE_RECORD_BYTES.value)).split("\0")
                 age = time.time() - os.fstat(file.fileno()).st_mtime
-            if _is_dead(note, boot_id, age):
+            if _is_writer_dead(note, scope, age):
+                # After the last NUL nothing follows, or a path that is cut short.
                 removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
                 note.unlink()
     return removed
@@ -78,22 +85,23 @@ def clear(folder: Path) -> list[Path]:
 
 def _list_notes(folder: Path) -> list[Path]:
     try:
-        return [file for file in folder.iterdir() if NOTE.fullmatch(file.name)]
+        return [file for file in folder.iterdir() if NOTE_NAME.fullmatch(file.name)]
     except OSError:
         return []
 
 
-def _is_dead(note: Path, boot_id: str, age: float) -> bool:
-    """Return whether a note's writer has certainly ended: by its process id, else by `age` in seconds."""
-    match = NOTE.fullmatch(note.name)
-    if match is not None and is_own_scope(boot_id):
+def _is_writer_dead(note: Path, scope: str, age: float) -> bool:
+    """Return whether a note's writer has certainly ended: by its process id, else by the note's `age` in seconds."""
+    match = NOTE_NAME.fullmatch(note.name)
+    if match is not None and is_own_scope(scope):
+        # Another process may have the same id by now, but not the same start time.
         return read_start_time(int(match[1])) != match[2]
     return age > WRITE_RECORD_AGE.seconds
 
 
 def _remove(path: Path) -> bool:
-    """Remove a temporary file or link, following no link on the way. Raises OSError unless it is gone."""
-    if not path.is_absolute() or not TEMPORARY.fullmatch(path.name):
+    """Remove a temporary file or link, following no link on the way; return whether there was one. Raises OSError."""
+    if not path.is_absolute() or not TEMPORARY_NAME.fullmatch(path.name):
         return False
     try:
         with open_folder(path.parent) as folder:

@@ -1,4 +1,4 @@
-"""Which formatters a file gets: those that are configured, else one that the project uses."""
+"""Chooses the formatters of a file: those that are configured, else one that the project uses."""
 
 import os
 import re
@@ -12,22 +12,30 @@ from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile
-from codeloop.workspace.format.rows import EDITION, FILE, FIXERS, ROWS, FormatterRow
+from codeloop.workspace.format.formatter_rows import (
+    EDITION_PLACEHOLDER,
+    FILE_PLACEHOLDER,
+    FIXER_PROGRAMS,
+    FORMATTER_ROWS,
+    FormatterRow,
+)
 from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.workspace import Workspace
 
-_NOTHING = FormatterConfig()
+_EMPTY_CONFIG = FormatterConfig()
 _EDITION = re.compile(rb'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
-_OLDEST = "2015"
-_HEAD = 1024 * 1024  # bytes of a project file that are searched for a marker text
+# The edition of Rust without a setting.
+_DEFAULT_EDITION = "2015"
+# Of a project file that is searched for a marker text.
+_MAX_MARKER_BYTES = 1024 * 1024
 
 
 class Formatter(Struct, frozen=True):
     """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
 
-    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `fine`: its exit codes
-    on success. `missing`: the name of the program when it was not found; then it can't be run.
-    `sandbox`: False for none, else what it may do in its own sandbox beyond the default.
+    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
+    codes on success. `missing_program`: the name of the program when it was not found; then it can't be run.
+    `sandbox`: False for none, else its permissions beyond the default ones of a sandbox.
     """
 
     name: str
@@ -35,15 +43,16 @@ class Formatter(Struct, frozen=True):
     folder: Path
     environment: Mapping[str, str]
     is_filter: bool
-    fine: tuple[int, ...] = (0,)
-    missing: str = ""
+    success_codes: tuple[int, ...] = (0,)
+    missing_program: str = ""
     sandbox: bool | ProgramSandboxConfig = True
 
 
 class FormattedFile(Struct, frozen=True):
-    """A file after its formatters. `now`: as it is on the disk; `by`: those that changed it.
+    """A file after its formatters have run.
 
-    `problems`: why others did not, a line each.
+    `now`: the file on the disk; `by`: the names of the formatters that changed it; `problems`: a line for each that
+    failed.
     """
 
     now: LoadedFile
@@ -72,7 +81,7 @@ class Formatters:
         self._is_off = config is False or not trusted
         self._configured = config if isinstance(config, dict) else {}
 
-    def of(self, real: Path) -> list[Formatter]:
+    def find_formatters(self, real: Path) -> list[Formatter]:
         """Return a file's formatters in order: all that are configured, else one that was discovered."""
         name = self._workspace.relative(real)
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
@@ -84,17 +93,17 @@ class Formatters:
         ]
         return formatters or [*self._discover(real)][:1]
 
-    def states(self) -> list[FormatterState]:
+    def list_states(self) -> list[FormatterState]:
         """Return the state of all formatters for a file of the directory, built-in ones first."""
         folder = self._workspace.directory
-        unusable = {row.name: (row, config) for row, config in self._list_configured()}
-        rows = {row.name: (row, _NOTHING) for row in ROWS}
+        configured = {row.name: (row, config) for row, config in self._list_configured()}
+        rows = {row.name: (row, _EMPTY_CONFIG) for row in FORMATTER_ROWS}
         states: list[FormatterState] = []
-        for name, (row, config) in {**rows, **unusable}.items():
+        for name, (row, config) in {**rows, **configured}.items():
             extensions = _choose_extensions(row, config)
             is_on = bool(extensions) and not self._is_off and not config.disabled
-            if is_on and (name in unusable or self._find_marker(row, folder) is not None):
-                is_on = not self._make(row, config, folder / "a", folder).missing
+            if is_on and (name in configured or self._find_marker(row, folder) is not None):
+                is_on = not self._make(row, config, folder / "a", folder).missing_program
             else:
                 is_on = False
             states.append(FormatterState(name, extensions, is_on))
@@ -102,15 +111,18 @@ class Formatters:
 
     def _list_configured(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
         """Yield the configured formatters, each with the row of its name; an unknown name has an empty one."""
-        rows_by_name = {row.name: row for row in ROWS}
+        rows_by_name = {row.name: row for row in FORMATTER_ROWS}
         for name, config in self._configured.items():
             yield rows_by_name.get(name, FormatterRow(name, (), (), ())), config
 
     def _discover(self, real: Path) -> Iterator[Formatter]:
-        for row in ROWS:
+        for row in FORMATTER_ROWS:
             if real.suffix in row.extensions and row.name not in self._configured:
                 folder = self._find_marker(row, real.parent)
-                if folder is not None and not (formatter := self._make(row, _NOTHING, real, folder)).missing:
+                if (
+                    folder is not None
+                    and not (formatter := self._make(row, _EMPTY_CONFIG, real, folder)).missing_program
+                ):
                     yield formatter
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
@@ -129,24 +141,26 @@ class Formatters:
             yield folder
 
     def _make(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
-        values = {EDITION: self._find_edition(real.parent)} if EDITION in row.command else {}
+        values = {EDITION_PLACEHOLDER: self._find_edition(real.parent)} if EDITION_PLACEHOLDER in row.command else {}
         words = tuple(config.command or row.command)
-        fine = (0, 1) if any(Path(word).name in FIXERS for word in words) else (0,)
-        for name, value in (*values.items(), (FILE, str(real))):
+        success_codes = (0, 1) if any(Path(word).name in FIXER_PROGRAMS for word in words) else (0,)
+        for name, value in (*values.items(), (FILE_PLACEHOLDER, str(real))):
             words = tuple(word.replace(name, value) for word in words)
         program = self._find_program(words[0], real.parent) if words else None
         environment = tool_environment(self._workspace.environment, config.environment)
-        missing = "" if program else (words[0] if words else "its command")
+        missing_program = "" if program else (words[0] if words else "its command")
         command = (program or "", *words[1:])
         is_filter = not (config.command or row.in_place)
-        return Formatter(row.name, command, folder, environment, is_filter, fine, missing, config.sandbox)
+        return Formatter(
+            row.name, command, folder, environment, is_filter, success_codes, missing_program, config.sandbox
+        )
 
     def _find_edition(self, start: Path) -> str:
         """Return the Rust edition named by the nearest `Cargo.toml` that has one (a workspace has it at its top)."""
         for folder in self._list_folders_above(start):
             if match := _EDITION.search(_read_head(folder / "Cargo.toml")):
                 return match[1].decode()
-        return _OLDEST
+        return _DEFAULT_EDITION
 
     def _find_program(self, name: str, start: Path) -> str | None:
         """Find a program: in the project's own environments, the nearest first, then on the PATH."""
@@ -166,6 +180,6 @@ def _choose_extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str,
 
 def _read_head(path: Path) -> bytes:
     try:
-        return read_start(path, _HEAD)
+        return read_start(path, _MAX_MARKER_BYTES)
     except OSError:
         return b""

@@ -1,4 +1,7 @@
-"""A work tree as one file, with what is uncommitted and untracked in it, and back again on another machine."""
+"""Packs a work tree into a git bundle, with uncommitted and untracked files, and unpacks it on another machine.
+
+`codeloop move` uses it.
+"""
 
 import os
 import shutil
@@ -7,18 +10,19 @@ from pathlib import Path
 
 from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.schema.wire import Wire
-from codeloop.workspace.git.merge import find_identity
+from codeloop.workspace.git.merge import read_identity_options
 from codeloop.workspace.git.repository import Git, GitOutput
-from codeloop.workspace.git.submodules import list_unsaved_below
+from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import WorktreeRefused, describe_failure, run_unfiltered
 
-_REF = "refs/codeloop/move"
+_REF_PREFIX = "refs/codeloop/move"
 
 
 class PackedWork(Wire):
-    """The contents of a bundle: `head` is the commit that was checked out, `state` a commit on top with all files.
+    """The contents of a bundle.
 
-    `branch`: the one that was checked out.
+    `head`: the commit that was checked out; `state`: a commit on top of it with all files; `branch`: the branch that
+    was checked out, if any.
     """
 
     head: str
@@ -31,53 +35,57 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
 
     Raises WorktreeRefused: there is no commit, or the bundle would lack work of a repository inside. Raises GitFailed.
     """
-    head = await git.commit("HEAD")
+    head = await git.resolve_commit("HEAD")
     if head is None:
         raise WorktreeRefused(f"{git.root} has no commit yet. Commit something first.")
-    if below := await list_unsaved_below(git):
+    if below := await list_unsaved_repositories(git):
         raise WorktreeRefused(
             f"{', '.join(below[:3])} in {git.root} has work that would not be moved. Commit and push that first."
         )
     with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
+        # In an index of its own, so that the user's stays as it is.
         index = Path(folder, "index")
-        own = git.root / _read_line(await git.ask("rev-parse", "--git-path", "index"), "find the index")
-        if own.is_file():
-            shutil.copyfile(own, index)  # with the stats in it git reads only the files that have changed
+        user_index = git.root / _read_line(await git.run("rev-parse", "--git-path", "index"), "find the index")
+        if user_index.is_file():
+            # With the stats in the copy, git reads only the files that have changed.
+            shutil.copyfile(user_index, index)
         _read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
-        tree = _read_line(await git.ask("write-tree", index=index), "store the files")
-    words = (*await find_identity(git), "commit-tree", tree, "-p", head, "-m", "What was uncommitted")
-    state = _read_line(await git.ask(*words), "store the files")
-    ref = f"{_REF}/{state}"  # a bundle holds references, not commits alone
+        tree = _read_line(await git.run("write-tree", index=index), "store the files")
+    arguments = (*await read_identity_options(git), "commit-tree", tree, "-p", head, "-m", "What was uncommitted")
+    state = _read_line(await git.run(*arguments), "store the files")
+    # A bundle needs a reference to hold a commit.
+    ref = f"{_REF_PREFIX}/{state}"
     try:
-        _read_line(await git.ask("update-ref", ref, state), "name the files")
-        words = ("bundle", "create", "--quiet", str(file), ref, "--not", "--remotes")
-        _read_line(await git.ask(*words, seconds=WORKTREE_TIME.seconds), "write the bundle")
+        _read_line(await git.run("update-ref", ref, state), "name the files")
+        arguments = ("bundle", "create", "--quiet", str(file), ref, "--not", "--remotes")
+        _read_line(await git.run(*arguments, seconds=WORKTREE_TIME.seconds), "write the bundle")
     finally:
-        await git.ask("update-ref", "-d", ref)
-    return PackedWork(head=head, state=state, branch=await git.branch())
+        await git.run("update-ref", "-d", ref)
+    return PackedWork(head=head, state=state, branch=await git.read_branch())
 
 
-async def take_bundle(git: Git, file: Path, work: PackedWork) -> None:
-    """Take the commits of a bundle into a repository. Raises WorktreeRefused, also when earlier ones are missing."""
-    output = await git.ask("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
+async def import_bundle(git: Git, file: Path, work: PackedWork) -> None:
+    """Add the commits of a bundle to a repository. Raises WorktreeRefused, also when earlier ones are missing."""
+    output = await git.run("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
     if output.code != 0:
         raise WorktreeRefused(
             f"git can't read the bundle: {describe_failure(output)} "
             "In a clone of the same repository, `git fetch` first."
         )
     for commit in (work.head, work.state):
-        if await git.commit(commit) is None:
+        if await git.resolve_commit(commit) is None:
             raise WorktreeRefused(f"The bundle lacks the commit {commit}.")
 
 
 async def unpack_files(tree: Git, work: PackedWork) -> None:
-    """Write the files as they were into a new work tree at `head`; what was uncommitted is so again."""
+    """Write the packed files into a new work tree at `head`; files that were uncommitted are so again."""
     _read_line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
-    # Without `-u` the files stay, and differ from the index again.
+    # Without `-u`, git resets the index alone, so the files differ from it as before.
     _read_line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
 
 
-def _read_line(output: GitOutput, what: str) -> str:
+def _read_line(output: GitOutput, action: str) -> str:
+    """Return the first line of the output. Raises WorktreeRefused when git failed to do `action`."""
     if output.code != 0:
-        raise WorktreeRefused(f"git can't {what}: {describe_failure(output)}")
+        raise WorktreeRefused(f"git can't {action}: {describe_failure(output)}")
     return os.fsdecode(output.data).partition("\n")[0]

@@ -1,4 +1,7 @@
-"""Which repository git would find from a directory, and which of its settings would run programs."""
+"""Finds the repository that git would use from a directory, and what in it could run a program.
+
+By it, a read-only git command is known to be harmless, and is run without a question.
+"""
 
 import os
 import re
@@ -12,16 +15,19 @@ from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import expand_user_path, read_bounded, read_start
 from codeloop.workspace.git.settings import read_settings
 
-_REDIRECTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+# Variables that make git use other folders or files than those it would find.
+_REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 _CONFIG_BYTES = 256 * 1024
 _INDEX_BYTES = 32 * 1024 * 1024
-_SECTIONS = """
+# Sections whose settings run no program in read-only commands.
+_HARMLESS_SECTION_NAMES = """
 advice am apply author blame branch checkout clean color column commit committer feature fetch format gc gh grep gui
 index init lfs log maintenance merge notes pack pull push rebase receive rerere stash status submodule tag transfer user
 versionsort worktree
 """
-_HARMLESS_SECTIONS = frozenset(_SECTIONS.split())
-_HARMLESS = re.compile(
+_HARMLESS_SECTIONS = frozenset(_HARMLESS_SECTION_NAMES.split())
+# Settings with which git runs no program in read-only commands. Any other setting may run one.
+_HARMLESS_SETTINGS = re.compile(
     r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commentchar|commitgraph|compression|editor|eol|excludesfile"
     r"|filemode|ignorecase|logallrefupdates|longpaths|multipackindex|pager|precomposeunicode|preloadindex|protecthfs"
     r"|protectntfs|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
@@ -32,28 +38,29 @@ _HARMLESS = re.compile(
     r"|diff\..*\.(binary|funcname|wordregex|xfuncname)"
     r"|extensions\.(objectformat|preciousobjects|refstorage|relativeworktrees|worktreeconfig)"
 )
-"""Settings with which git runs no program in read-only commands. Any other setting may run one."""
-_CHECKS_SIGNATURES = frozenset({"log.showsignature", "format.pretty"})
-_HOOK = "post-index-change"
-"""The one hook that read-only commands may run: `git status` writes the index."""
-_SUBMODULE_MODE = b"\0\0\xe0\0"  # 0o160000 as an index holds it
+# Settings of harmless sections that make `git log` start a program to check signatures.
+_SIGNATURE_SETTINGS = frozenset({"log.showsignature", "format.pretty"})
+# The one hook that read-only commands may run: `git status` writes the index.
+_INDEX_HOOK = "post-index-change"
+# 0o160000 as an index holds it.
+_SUBMODULE_MODE = b"\0\0\xe0\0"
 
 
 class RepositoryLookup(Struct, frozen=True):
     """The repository that git finds from a directory.
 
-    `foreign`: why it may not be the project's own; "": it is, or there is none. `runs`: what in it may run programs
-    in read-only commands; "": nothing. `is_below`: the directory is not the top of the work tree.
+    `foreign_reason`: why it may not be the project's own; "": it is, or there is none. `program_reason`: what in it may
+    run programs in read-only commands; "": nothing. `is_below`: the directory is not the top of the work tree.
     """
 
-    foreign: str = ""
-    runs: str = ""
+    foreign_reason: str = ""
+    program_reason: str = ""
     is_below: bool = False
 
 
 def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> RepositoryLookup:
-    """Look for the repository as git does: upwards from where it runs, a work tree or a bare one."""
-    for name in _REDIRECTING:
+    """Look for the repository as git does: upwards from the directory, a work tree or a bare one."""
+    for name in _REDIRECTING_VARIABLES:
         if environment.get(name):
             return RepositoryLookup(f"the environment sets {name}")
     here, top = Path(os.path.realpath(directory)), Path(os.path.realpath(root))
@@ -75,11 +82,11 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
     if top in real.parents and real != top / ".git":
         # Only `.git` is protected: commands and edits may change the configuration of another folder.
         return RepositoryLookup("the repository lies among the project's files")
-    return RepositoryLookup(runs=_find_program_setting(folder, top), is_below=here != top)
+    return RepositoryLookup(program_reason=_find_program_setting(folder, top), is_below=here != top)
 
 
 def _is_bare(folder: Path) -> bool:
-    """Return whether git could take a folder for a bare repository; in doubt, True."""
+    """Return whether git could take a folder for a bare repository; True if in doubt."""
     if not os.path.lexists(folder / "HEAD"):
         return False
     names = [name for name in ("commondir", "objects", "refs") if os.path.lexists(folder / name)]
@@ -87,6 +94,7 @@ def _is_bare(folder: Path) -> bool:
 
 
 def _find_program_setting(folder: Path, top: Path) -> str:
+    """Return what in a repository may run programs, as a clause for the user; "" for nothing."""
     common = find_common_folder(folder)
     hooks = common / "hooks"
     for file in (common / "config", folder / "config.worktree"):
@@ -98,8 +106,9 @@ def _find_program_setting(folder: Path, top: Path) -> str:
         if setting:
             return f"the repository's configuration sets {setting}, which may run programs"
         hooks = top / expand_user_path(own_hooks) if own_hooks else hooks
-    if os.path.lexists(hooks / _HOOK):
-        return f"the repository has a hook, {_HOOK}"
+    if os.path.lexists(hooks / _INDEX_HOOK):
+        return f"the repository has a hook, {_INDEX_HOOK}"
+    # A split index may have its submodules in the shared part, which is not searched.
     if any(folder.glob("sharedindex.*")) or _has_submodules(folder / "index"):
         return "the repository has submodules, whose own configuration git reads too"
     return ""
@@ -110,12 +119,12 @@ def _has_submodules(index: Path) -> bool:
         info = index.stat()
     except OSError:
         return False
-    return _holds_submodules(index, info.st_mtime_ns, info.st_size, info.st_ino)
+    return _search_submodule_mode(index, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 @lru_cache(maxsize=32)
-def _holds_submodules(index: Path, *_stamp: int) -> bool:
-    """Return whether an index may hold a submodule, by the bytes of its kind."""
+def _search_submodule_mode(index: Path, *_stamp: int) -> bool:
+    """Return whether an index may hold a submodule: the bytes of that mode are somewhere in it."""
     try:
         return _SUBMODULE_MODE in read_bounded(index, _INDEX_BYTES)
     except OSError:
@@ -124,7 +133,7 @@ def _holds_submodules(index: Path, *_stamp: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
-    """Return the first setting of a file that may run something, and its folder of hooks."""
+    """Return the first setting of a file that may run a program, and the file's own folder of hooks; "" for none."""
     try:
         text = read_start(file, _CONFIG_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
@@ -134,12 +143,11 @@ def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
         name, value = setting.name, setting.value
         if not name or len(text) >= _CONFIG_BYTES:
             return f"what can't be understood in line {setting.line + 1}", ""
+        is_harmless = name.partition(".")[0] in _HARMLESS_SECTIONS or _HARMLESS_SETTINGS.fullmatch(name) is not None
         if name == "core.hookspath" and re.fullmatch(r"[\w./~-]+", value):
             hooks = value
         elif name == "core.fsmonitor" and value.lower() == "false":
             continue
-        elif name in _CHECKS_SIGNATURES or not (
-            name.partition(".")[0] in _HARMLESS_SECTIONS or _HARMLESS.fullmatch(name)
-        ):
+        elif name in _SIGNATURE_SETTINGS or not is_harmless:
             return name, ""
     return "", hooks

@@ -9,50 +9,52 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.glob import make_regex
-from codeloop.workspace.git.index import read_small
+from codeloop.kit.small_files import read_start_or_empty
 
-_PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` next to other characters is `*`
-_MAGIC = re.compile(r"[*?\[\\]")
-_ENDING = re.compile(r"\*[^*?\[\\/]+")
-_MAX_WILD_CHARS = 8 * 1024
-"""Characters of the patterns with wildcards in one file, without those like `*.end`.
-
-Further ones exclude nothing, since each costs time for every file of a project."""
+# To git, `**` next to other characters is `*`.
+_PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")
+_CONFIG_BYTES = 64 * 1024
+_WILDCARD = re.compile(r"[*?\[\\]")
+_NAME_ENDING = re.compile(r"\*[^*?\[\\/]+")
+# The most characters of patterns with wildcards in one file, without those like `*.end`. Further ones exclude nothing,
+# since each costs time for every file of a project.
+_MAX_WILDCARD_CHARS = 8 * 1024
 
 
 class Pattern(Struct, frozen=True):
-    """One line, which is compared with the name alone, or (`anchored`) with the path relative to the file's folder.
+    """One line, which is compared with the name alone, or (`is_anchored`) with the path relative to the file's folder.
 
     Exactly one is set: `plain`, the whole text; `ending`, the end of a name; `regex`, the slowest.
     """
 
-    anchored: bool
+    is_anchored: bool
     plain: str = ""
     ending: str = ""
     regex: str = ""
-    negated: bool = False
-    folders_only: bool = False
+    is_negated: bool = False
+    matches_folders_only: bool = False
 
 
-class _Run:
+class _PatternRun:
     """Consecutive lines that all exclude or all include. Their order does not matter, so they are matched at once."""
 
-    def __init__(self, negated: bool, lines: Sequence[Pattern]) -> None:
-        self.negated = negated
-        self._names = frozenset(line.plain for line in lines if line.plain and not line.anchored)
-        self._paths = frozenset(line.plain for line in lines if line.plain and line.anchored)
+    # Most lines are plain names or endings: a set and one `endswith` decide these faster than a regular expression.
+    def __init__(self, is_negated: bool, lines: Sequence[Pattern]) -> None:
+        self.is_negated = is_negated
+        self._names = frozenset(line.plain for line in lines if line.plain and not line.is_anchored)
+        self._paths = frozenset(line.plain for line in lines if line.plain and line.is_anchored)
         self._endings = tuple(line.ending for line in lines if line.ending)
-        self._name = _join_regexes([line.regex for line in lines if line.regex and not line.anchored])
-        self._path = _join_regexes([line.regex for line in lines if line.regex and line.anchored])
+        self._name_regex = _join_regexes([line.regex for line in lines if line.regex and not line.is_anchored])
+        self._path_regex = _join_regexes([line.regex for line in lines if line.regex and line.is_anchored])
 
-    def matches(self, inside: str, name: str) -> bool:
-        """Return whether any line matches a path relative to the folder, or its name."""
+    def matches(self, relative_path: str, name: str) -> bool:
+        """Return whether any line matches a path relative to the folder of the file, or its name."""
         return (
             name in self._names
-            or inside in self._paths
+            or relative_path in self._paths
             or name.endswith(self._endings)
-            or (self._name is not None and self._name.fullmatch(name) is not None)
-            or (self._path is not None and self._path.fullmatch(inside) is not None)
+            or (self._name_regex is not None and self._name_regex.fullmatch(name) is not None)
+            or (self._path_regex is not None and self._path_regex.fullmatch(relative_path) is not None)
         )
 
 
@@ -62,104 +64,113 @@ class Patterns(Struct, frozen=True, dict=True):
     base: str
     lines: tuple[Pattern, ...]
 
-    def decides(self, path: str, name: str, *, is_folder: bool) -> bool | None:
+    def decide(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """Return whether the last matching line excludes (True) or includes (False) `path`; None: no line matches."""
-        inside = path[len(self.base) + 1 :] if self.base else path
+        relative_path = path[len(self.base) + 1 :] if self.base else path
         for run in self._for_folders if is_folder else self._for_files:
-            if run.matches(inside, name):
-                return not run.negated
+            if run.matches(relative_path, name):
+                return not run.is_negated
         return None
 
     @cached_property
-    def _for_files(self) -> list[_Run]:
-        return _group_runs([line for line in self.lines if not line.folders_only])
+    def _for_files(self) -> list[_PatternRun]:
+        return _group_runs([line for line in self.lines if not line.matches_folders_only])
 
     @cached_property
-    def _for_folders(self) -> list[_Run]:
+    def _for_folders(self) -> list[_PatternRun]:
         return _group_runs(self.lines)
 
 
-def parse(text: bytes, base: str) -> Patterns:
+def parse_ignore_file(text: bytes, base: str) -> Patterns:
     """Parse a .gitignore. A line that git would not understand is skipped."""
     return Patterns(base, _parse_lines(text.decode("utf-8", "surrogateescape").split("\n")))
 
 
-def parse_attributes(text: bytes, base: str, words: Iterable[str]) -> Patterns:
-    """Read a .gitattributes: only the lines that set one of the attributes `words`."""
-    attributes = tuple(words)
+def read_ignore_file(file: Path, base: str, most: int) -> Patterns:
+    """Parse the first `most` bytes of a .gitignore; no patterns when it can't be read."""
+    return parse_ignore_file(read_start_or_empty(file, most), base)
+
+
+def parse_attributes(text: bytes, base: str, attributes: Sequence[str]) -> Patterns:
+    """Parse a .gitattributes: the patterns of the lines that set one of these attributes."""
     rows = (line.split() or [""] for line in text.decode("utf-8", "surrogateescape").splitlines())
-    names = (row[0] for row in rows if any(word.partition("=")[0] in attributes for word in row[1:]))
-    return Patterns(base, _parse_lines(names))
+    patterns = (row[0] for row in rows if any(setting.partition("=")[0] in attributes for setting in row[1:]))
+    return Patterns(base, _parse_lines(patterns))
 
 
-def _parse_lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
+def _parse_lines(lines: Iterable[str]) -> tuple[Pattern, ...]:
     patterns: list[Pattern] = []
-    room = _MAX_WILD_CHARS
-    for text in texts:
-        pattern = _parse_line(text, room)
+    remaining_chars = _MAX_WILDCARD_CHARS
+    for line in lines:
+        pattern = _parse_line(line, remaining_chars)
         if pattern is not None:
             patterns.append(pattern)
-            room -= len(text) if pattern.regex else 0
+            remaining_chars -= len(line) if pattern.regex else 0
     return tuple(patterns)
 
 
 def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bool) -> bool:
     """Return whether a path is excluded. `chain`: the nearest file first; the caller checks the parent folders."""
     for patterns in chain:
-        if (decided := patterns.decides(path, name, is_folder=is_folder)) is not None:
-            return decided
+        is_excluded = patterns.decide(path, name, is_folder=is_folder)
+        if is_excluded is not None:
+            return is_excluded
     return False
 
 
 def list_user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the user's own file of patterns that git ignores everywhere."""
+    """Return the file of patterns that the user's git ignores in every repository, in a tuple; () without a home."""
     home = environment.get("HOME", "")
     if not home:
         return ()
     folder = Path(environment.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
     path = folder / "ignore"
+    # As in git, a later setting replaces an earlier one.
     for config in (folder / "config", Path(home, ".gitconfig")):
-        text = read_small(config, 64 * 1024).decode("utf-8", "surrogateescape")
+        text = read_start_or_empty(config, _CONFIG_BYTES).decode("utf-8", "surrogateescape")
         for line in re.findall(r"(?im)^[ \t]*excludesfile[ \t]*=([^\n]+)$", text):
             value = line.strip().strip('"')
             path = Path(home + value[1:] if value.startswith("~/") else value)
     return (path,)
 
 
-def _group_runs(lines: Sequence[Pattern]) -> list[_Run]:
-    """Group consecutive lines that all exclude or all include. The last run comes first."""
-    return [_Run(negated, list(group)) for negated, group in groupby(lines, key=lambda line: line.negated)][::-1]
+def _group_runs(lines: Sequence[Pattern]) -> list[_PatternRun]:
+    """Group consecutive lines that all exclude or all include; the last run first, since the last match counts."""
+    return [
+        _PatternRun(is_negated, list(group)) for is_negated, group in groupby(lines, key=lambda line: line.is_negated)
+    ][::-1]
 
 
 def _join_regexes(regexes: list[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL) if regexes else None
 
 
-def _parse_line(line: str, room: int) -> Pattern | None:
+def _parse_line(line: str, max_length: int) -> Pattern | None:
+    """Parse a line; None: it has no pattern, or one with wildcards that is longer than `max_length`."""
     line = line.removesuffix("\r")
     # Blanks at the end don't count, except one after a backslash.
     stripped_line = line.rstrip(" ")
     line = line[: len(stripped_line) + stripped_line.endswith("\\")]
     if not line or line.startswith("#"):
         return None
-    negated = line.startswith("!")
-    line = line[negated:]
-    folders_only = line.endswith("/")
-    line = line[:-1] if folders_only else line
-    anchored = "/" in line  # a slash anywhere but at the end
+    is_negated = line.startswith("!")
+    line = line[is_negated:]
+    matches_folders_only = line.endswith("/")
+    line = line[:-1] if matches_folders_only else line
+    is_anchored = "/" in line  # a slash anywhere but at the end
     text = line.removeprefix("/")
-    if text and not _MAGIC.search(text):
-        return Pattern(anchored, plain=text, negated=negated, folders_only=folders_only)
-    if not anchored and _ENDING.fullmatch(text):
-        return Pattern(anchored, ending=text[1:], negated=negated, folders_only=folders_only)
-    if len(line) > room:
+    if text and not _WILDCARD.search(text):
+        return Pattern(is_anchored, plain=text, is_negated=is_negated, matches_folders_only=matches_folders_only)
+    if not is_anchored and _NAME_ENDING.fullmatch(text):
+        return Pattern(is_anchored, ending=text[1:], is_negated=is_negated, matches_folders_only=matches_folders_only)
+    if len(line) > max_length:
         return None
     try:
         regex = _translate(text)
         re.compile(regex)
     except (ValueError, re.error):
         return None
-    return Pattern(anchored, regex=regex, negated=negated, folders_only=folders_only)
+    return Pattern(is_anchored, regex=regex, is_negated=is_negated, matches_folders_only=matches_folders_only)
 
 
 def _translate(glob: str) -> str:
@@ -168,7 +179,9 @@ def _translate(glob: str) -> str:
         raise ValueError(glob)
     if "/" not in glob:
         return make_regex(_PLAIN_STARS.sub("*", glob))
-    # git compares what comes before the first wildcard by itself, and takes the rest as a pattern of its own
-    at = next((at for at, character in enumerate(glob) if character in "*?[\\"), len(glob))
-    head = glob[: glob.rfind("/", 0, at) + 1] if not glob.startswith("**", at) else glob[:at]
+    # git compares the text before the first wildcard by itself, and takes the rest as a pattern of its own.
+    match = _WILDCARD.search(glob)
+    first_wildcard = match.start() if match else len(glob)
+    is_deep = glob.startswith("**", first_wildcard)
+    head = glob[:first_wildcard] if is_deep else glob[: glob.rfind("/", 0, first_wildcard) + 1]
     return re.escape(head) + make_regex(_PLAIN_STARS.sub("*", glob[len(head) :]))

@@ -1,4 +1,7 @@
-"""Parser of a repository's index: the blob and stat of each tracked file, without running git and without a lock."""
+"""Reads a repository's index: the blob and stat of each tracked file, without running git and without a lock.
+
+Snapshots, the sandbox and the check of what a command touches use it. The format: git's `index-format.txt`.
+"""
 
 import os
 from functools import lru_cache
@@ -10,19 +13,25 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.kit.git import find_common_folder, find_git_folder
-from codeloop.kit.small_files import read_bounded, read_start
+from codeloop.kit.small_files import read_bounded, read_start_or_empty
 
-_ENTRY = Layout(">IIIIIIIIII20sH")
-_SUBMODULE = 0o160000
-_EXTENDED, _STAGE = 0x4000, 0x3000  # bits of an entry's flags
-_INTENT_TO_ADD = 0x2000  # a bit of its extended flags
+# Of an entry: ctime and mtime (seconds, nanoseconds), device, inode, mode, uid, gid, size, blob, flags.
+_ENTRY_LAYOUT = Layout(">IIIIIIIIII20sH")
+_KIND_BITS = 0o170000
+_SUBMODULE_MODE = 0o160000
+# Bits of an entry's flags.
+_EXTENDED_FLAG, _STAGE_BITS = 0x4000, 0x3000
+# A bit of its extended flags.
+_INTENT_TO_ADD_FLAG = 0x2000
+_CHECKSUM_BYTES = 20
 _CONFIG_BYTES = 64 * 1024
 _INDEX_BYTES = 32 * 1024 * 1024
-_SNAPSHOT_INDEX_BYTES = 512 * 1024 * 1024  # an index of five million files
+# An index of some five million files.
+_SNAPSHOT_INDEX_BYTES = 512 * 1024 * 1024
 _LOW_32_BITS = 0xFFFFFFFF
 
 
-class Tracked(NamedTuple):
+class IndexEntry(NamedTuple):
     """One tracked file: its blob (empty after `git add --intent-to-add`), and its stat when git last read it.
 
     Where the stat may belong to earlier content, `mtime_ns` is -1, which no file has.
@@ -36,7 +45,7 @@ class Tracked(NamedTuple):
     size: int
     inode: int
 
-    def same(self, info: os.stat_result) -> bool:
+    def is_unchanged(self, info: os.stat_result) -> bool:
         """Return whether a file is unchanged since git last read it."""
         return (
             self.mtime_ns == info.st_mtime_ns
@@ -46,17 +55,32 @@ class Tracked(NamedTuple):
         )
 
 
-class Repository(Struct, frozen=True):
-    """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one that holds its objects.
+# Folder (relative to the work tree, "" for its top) -> name -> entry.
+TrackedFiles = dict[str, dict[str, IndexEntry]]
 
-    `tracked`: folder (relative to the work tree, "" for its top) -> name -> entry. Empty when the index
-    is of a kind that is not read here (split, sparse, SHA-256). `trees`: folder -> the tree object that git has written
-    for exactly the files that are tracked in it.
+
+class ParsedIndex(NamedTuple):
+    """The contents of an index.
+
+    `trees`: folder -> the id of the tree object that git has written for exactly the files that are tracked in it;
+    `submodules`: their paths.
+    """
+
+    tracked: TrackedFiles
+    trees: dict[str, bytes]
+    submodules: tuple[str, ...] = ()
+
+
+class IndexedRepository(Struct, frozen=True):
+    """A repository with its index. `folder`: its own git directory; `common`: the one that holds its objects.
+
+    `tracked` and `trees` are those of a ParsedIndex. They are empty when the index was not asked for, can't be read, or
+    is of a kind that is not read here (split, sparse, SHA-256).
     """
 
     folder: Path
     common: Path
-    tracked: dict[str, dict[str, Tracked]] = struct_field(default_factory=dict[str, dict[str, Tracked]])
+    tracked: TrackedFiles = struct_field(default_factory=dict[str, dict[str, IndexEntry]])
     trees: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
 
     @property
@@ -65,30 +89,29 @@ class Repository(Struct, frozen=True):
         return self.common / "objects"
 
 
-def open_repository(top: Path, *, with_index: bool) -> Repository | None:
+def open_repository(top: Path, *, with_index: bool) -> IndexedRepository | None:
     """Read the repository whose work tree has its top here; None when it has none, or one that can't be read."""
     folder = find_git_folder(top)
     if folder is None:
         return None
     common = find_common_folder(folder)
-    config = read_small(common / "config", _CONFIG_BYTES)
+    config = read_start_or_empty(common / "config", _CONFIG_BYTES)
     if b"sha256" in config.lower():
         return None
     # git may have converted line ends when it stored a file: the blob then differs from the file on the disk.
-    if not with_index or _converts(config):
-        return Repository(folder, common)
+    if not with_index or _converts_line_ends(config):
+        return IndexedRepository(folder, common)
     try:
         file = folder / "index"
         data = read_bounded(file, _SNAPSHOT_INDEX_BYTES)
-        changed_at = file.stat().st_mtime_ns
-        tracked, trees = parse_index(data, changed_at)
+        index = parse_index(data, file.stat().st_mtime_ns)
     except (OSError, ValueError, IndexError):
-        tracked, trees = {}, {}
-    return Repository(folder, common, tracked, trees)
+        return IndexedRepository(folder, common)
+    return IndexedRepository(folder, common, index.tracked, index.trees)
 
 
-def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
-    """Return the tracked files of the work tree with its top here, by folder and name; {} where it can't be read."""
+def read_tracked_files(top: Path) -> TrackedFiles:
+    """Return the tracked files of the work tree with its top here; {} where its index can't be read."""
     folder = find_git_folder(top)
     try:
         info = (folder / "index").stat() if folder is not None else None
@@ -99,108 +122,110 @@ def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
     return _read_index(folder / "index", info.st_mtime_ns, info.st_size, info.st_ino)
 
 
+# The stamp is only a part of the cache's key: a changed index is parsed again.
 @lru_cache(maxsize=4)
-def _read_index(index: Path, changed_at: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
+def _read_index(index: Path, changed_at_ns: int, *_stamp: int) -> TrackedFiles:
     try:
-        return parse_index(read_bounded(index, _INDEX_BYTES), changed_at)[0]
+        return parse_index(read_bounded(index, _INDEX_BYTES), changed_at_ns).tracked
     except (OSError, ValueError, IndexError):
         return {}
 
 
-def list_submodules(index: Path) -> tuple[str, ...]:
+def list_submodule_paths(index: Path) -> tuple[str, ...]:
     """Return the paths that a repository tracks as other repositories; none where its index can't be read."""
     try:
         info = index.stat()
     except OSError:
         return ()
-    return _list_submodules(index, info.st_mtime_ns, info.st_size, info.st_ino)
+    return _parse_submodule_paths(index, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 @lru_cache(maxsize=16)
-def _list_submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
-    submodules: list[str] = []
+def _parse_submodule_paths(index: Path, *_stamp: int) -> tuple[str, ...]:
     try:
         data = read_bounded(index, _INDEX_BYTES)
-        if _SUBMODULE.to_bytes(4, "big") in data:
-            parse_index(data, 0, submodules)
+        # Most repositories have none, and a search for the bytes is much faster than parsing.
+        return parse_index(data, 0).submodules if _SUBMODULE_MODE.to_bytes(4, "big") in data else ()
     except (OSError, ValueError, IndexError):
         return ()
-    return tuple(submodules)
 
 
-def parse_index(
-    data: bytes, looked_at: int, submodules: list[str] | None = None
-) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
-    """Parse an index of version 2 to 4: `tracked` and `trees` of a Repository.
+def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
+    """Parse an index of version 2 to 4.
 
-    `looked_at`: the modification time of the index in ns. A file that is not older may have changed after git read it.
-    `submodules`: filled with the paths of submodules.
+    `changed_at_ns`: the modification time of the index. A file that is not older may have changed after git read it.
 
-    Raises ValueError for an index of another kind, or a broken one.
+    Raises ValueError and IndexError for an index of another kind, or a broken one.
     """
     if data[:4] != b"DIRC" or len(data) < 32:
         raise ValueError("not an index")
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if version not in {2, 3, 4}:
         raise ValueError(f"index version {version}")
-    tracked_entries: dict[str, dict[str, Tracked]] = {}
+    tracked: TrackedFiles = {}
+    submodules: list[str] = []
     at, path = 12, b""
-    last_folder, names = b"", tracked_entries.setdefault("", {})
-    unpack = _ENTRY.unpack_from
+    last_folder, names = b"", tracked.setdefault("", {})
+    unpack = _ENTRY_LAYOUT.unpack_from
     for _ in range(count):
         if at + 62 > len(data):
             raise ValueError("a short index")
-        cs, cn, ms, mn, _, inode, mode, _, _, size, blob, flags = unpack(data, at)
-        here = at + 62
-        intent = False
-        if flags & _EXTENDED:
-            intent = bool(int.from_bytes(data[here : here + 2], "big") & _INTENT_TO_ADD)
-            here += 2
-        if version == 4:  # a path is written as what differs from the one before
-            drop, here = _read_offset(data, here)
-            end = data.index(0, here)
-            path = path[: len(path) - drop] + data[here:end]
+        ctime_s, ctime_ns, mtime_s, mtime_ns, _, inode, mode, _, _, size, blob, flags = unpack(data, at)
+        path_start = at + 62
+        is_intent_to_add = False
+        if flags & _EXTENDED_FLAG:
+            extended_flags = int.from_bytes(data[path_start : path_start + 2], "big")
+            is_intent_to_add = bool(extended_flags & _INTENT_TO_ADD_FLAG)
+            path_start += 2
+        if version == 4:
+            # The path shares its start with the one before: a count of bytes to drop from that, then the rest.
+            dropped, path_start = _parse_offset(data, path_start)
+            end = data.index(0, path_start)
+            path = path[: len(path) - dropped] + data[path_start:end]
             at = end + 1
         else:
-            end = data.index(0, here)
-            path = data[here:end]
+            end = data.index(0, path_start)
+            path = data[path_start:end]
             at += (end - at + 8) // 8 * 8  # entries are padded with 1 to 8 NULs
-        if mode & 0o170000 == _SUBMODULE and submodules is not None:
+        if mode & _KIND_BITS == _SUBMODULE_MODE:
             submodules.append(os.fsdecode(path))
-        if flags & _STAGE or mode & 0o170000 == _SUBMODULE:
-            continue  # a stage: one side of a conflict in a merge
+            continue
+        if flags & _STAGE_BITS:
+            continue  # one side of a conflict in a merge
         folder, _, name = path.rpartition(b"/")
-        if folder != last_folder:  # entries are sorted, so most are in the folder of the one before
+        # Entries are sorted, so most are in the folder of the one before.
+        if folder != last_folder:
             last_folder = folder
-            names = tracked_entries.setdefault(os.fsdecode(folder), {})
-        mtime = ms * 1_000_000_000 + mn
-        if intent:
+            names = tracked.setdefault(os.fsdecode(folder), {})
+        mtime = mtime_s * 1_000_000_000 + mtime_ns
+        if is_intent_to_add:
             blob = b""
-        if intent or mtime >= looked_at:
+        if is_intent_to_add or mtime >= changed_at_ns:
             mtime = -1
-        names[os.fsdecode(name)] = Tracked(blob, mode, mtime, cs * 1_000_000_000 + cn, size, inode)
-    return tracked_entries, _find_trees(data, at)
+        names[os.fsdecode(name)] = IndexEntry(blob, mode, mtime, ctime_s * 1_000_000_000 + ctime_ns, size, inode)
+    return ParsedIndex(tracked, _parse_extensions(data, at), tuple(submodules))
 
 
-def _find_trees(data: bytes, at: int) -> dict[str, bytes]:
+def _parse_extensions(data: bytes, at: int) -> dict[str, bytes]:
     """Return the trees that the index's extension `TREE` holds.
 
     Raises ValueError for a mandatory extension, whose name is in lower case: without it the index can't be understood.
     """
     trees: dict[str, bytes] = {}
-    while at + 8 <= len(data) - 20:  # the last 20 bytes are a checksum
+    while at + 8 <= len(data) - _CHECKSUM_BYTES:
         if data[at : at + 1].islower():
             raise ValueError(f"an index with the extension {data[at : at + 4]!r}")
         end = at + 8 + int.from_bytes(data[at + 4 : at + 8], "big")
         if data[at : at + 4] == b"TREE":
-            trees = _read_trees(data[at + 8 : end])
+            trees = _parse_tree_extension(data[at + 8 : end])
         at = end
     return trees
 
 
-def _read_trees(rows: bytes) -> dict[str, bytes]:
+def _parse_tree_extension(rows: bytes) -> dict[str, bytes]:
     """Parse the extension's rows: each folder is followed by those in it. A folder that has changed has no tree."""
     trees: dict[str, bytes] = {}
+    # Parent folders, each with the number of its subfolders that are still to come.
     at, above = 0, [("", 1)]
     while at < len(rows):
         line = rows.index(b"\n", at)
@@ -219,8 +244,8 @@ def _read_trees(rows: bytes) -> dict[str, bytes]:
     return trees
 
 
-def _read_offset(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number of variable length as git's index version 4 has it."""
+def _parse_offset(data: bytes, at: int) -> tuple[int, int]:
+    """Parse a number of variable length as index version 4 has it. Return it and the position after it."""
     value = data[at] & 0x7F
     while data[at] & 0x80:
         at += 1
@@ -228,15 +253,7 @@ def _read_offset(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def read_small(file: Path, size: int) -> bytes:
-    """Read the start of a regular file; nothing when it can't be read."""
-    try:
-        return read_start(file, size)
-    except OSError:
-        return b""
-
-
-def _converts(config: bytes) -> bool:
-    """Return whether a configuration makes git change line ends of every text file."""
+def _converts_line_ends(config: bytes) -> bool:
+    """Return whether a configuration may make git change the line ends of every text file."""
     lines = (line.strip().lower().replace(b" ", b"") for line in config.splitlines())
     return any(line.startswith((b"autocrlf", b"eol=crlf")) and not line.endswith(b"=false") for line in lines)

@@ -1,4 +1,4 @@
-"""Merging a work tree's commits into a branch: computed first, so that no work tree holds half a merge."""
+"""BranchMerger a work tree's commits into a branch: computed first, so that no work tree holds half a merge."""
 
 import os
 import tempfile
@@ -9,14 +9,17 @@ from msgspec import Struct
 
 from codeloop.kit import fault_injection
 from codeloop.workspace.git.repository import Git, GitOutput
-from codeloop.workspace.git.submodules import list_unsaved_below
+from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure
 
-_CONFLICT_BYTES = 256 * 1024  # of a file with conflicts that are shown
+# The largest file whose conflicts are shown.
+_CONFLICT_BYTES = 256 * 1024
+# A command line has a limit; that a thousand files have none with a filter is taken for all.
+_MAX_NAMED_FILES = 1000
 _HEADS = "refs/heads/"
 
 
-class MarkedFile(Struct, frozen=True):
+class ConflictedFile(Struct, frozen=True):
     """A file that both sides changed. `text`: its content with the conflicts marked; None: binary or too long."""
 
     file: str
@@ -27,26 +30,27 @@ class MergeResult(Struct, frozen=True):
     """The result of a merge: the branch's new commit, or the conflicts, for which nothing was changed."""
 
     commit: str | None
-    conflicts: tuple[MarkedFile, ...] = ()
+    conflicts: tuple[ConflictedFile, ...] = ()
 
 
-class Merging(Struct, frozen=True):
-    """Merges between branches of one repository."""
+class BranchMerger(Struct, frozen=True):
+    """Merges and rebases branches of the repository of `trees`."""
 
     trees: Worktrees
 
     async def commit_all(self, tree: Git, message: str, *, is_rescue: bool = False) -> list[str]:
-        """Commit everything that is uncommitted in a work tree; return the files. Hooks are not run.
+        """Commit all uncommitted files of a work tree; return their paths. Hooks are not run.
 
-        `is_rescue`: to save it before removal, so files are taken as they are. Raises WorktreeRefused, GitFailed.
+        `is_rescue`: the work is saved before a removal, so files in conflict, or with a filter, are committed as they
+        are. Raises WorktreeRefused, GitFailed.
         """
-        if below := await list_unsaved_below(tree):
+        if below := await list_unsaved_repositories(tree):
             raise WorktreeRefused(
                 f"{', '.join(below[:3])} in {tree.root} is a repository of its own, with changes that a commit here "
                 "would not hold. Commit and push them there, or move it out of the work tree.",
                 is_unsaved=True,
             )
-        files = await self.trees.list_changed(tree)
+        files = await self.trees.list_changed_files(tree)
         if not files:
             return []
         if not is_rescue and (conflicted := await _list_conflicted(tree)):
@@ -59,24 +63,27 @@ class Merging(Struct, frozen=True):
                 "trusted project. Commit it there yourself, or trust the project: codeloop trust"
             )
         await fault_injection.reach("worktree.commit")
-        self._check(await self.trees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
-        words = ("commit", "--quiet", "--no-verify", "--message", message)
-        self._check(await self.trees.run(tree, *await find_identity(tree), *words), f"commit in {tree.root}")
+        self._read_line(await self.trees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
+        arguments = ("commit", "--quiet", "--no-verify", "--message", message)
+        self._read_line(
+            await self.trees.run(tree, *await read_identity_options(tree), *arguments), f"commit in {tree.root}"
+        )
         return files
 
     async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> MergeResult:
-        """Merge a branch into another one, wherever that is checked out. `files`: take over these files alone.
+        """Merge a branch into another one, wherever that is checked out. `files`: take over only these.
 
         Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way. Raises GitFailed.
         """
         git = self.trees.git
         ours, theirs = await self._find_commit(into), await self._find_commit(branch)
-        base = await git.merge_base(ours, theirs)
+        base = await git.find_merge_base(ours, theirs)
         if base == theirs:
             return MergeResult(ours)
         if base == ours and files is None:
             new = theirs  # a fast-forward: no merge commit is needed
         else:
+            # Prints the tree's id, then the files in conflict; the code is 1 if there are any.
             output = await self.trees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
             tree, *names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
             if output.code == 1:
@@ -89,11 +96,14 @@ class Merging(Struct, frozen=True):
                 raise WorktreeRefused(
                     f"git can't merge {branch} into {into}: {describe_failure(output)} (It takes git 2.38.)"
                 )
-            # Of some files it is no merge: the other ones would count as merged and never be offered again.
+            # With some files only, the other branch is no parent: its other files would count as merged, and no later
+            # merge would bring them.
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree = tree if files is None else await self._build_tree(ours, tree, files)
-            words = ("commit-tree", tree, *parents, "-m", message)
-            new = self._check(await self.trees.run(git, *await find_identity(git), *words), "commit the merge")
+            arguments = ("commit-tree", tree, *parents, "-m", message)
+            new = self._read_line(
+                await self.trees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
+            )
         await fault_injection.reach("worktree.merge")
         await self._move_branch(into, ours, new)
         return MergeResult(new)
@@ -104,62 +114,65 @@ class Merging(Struct, frozen=True):
         Raises WorktreeRefused.
         """
         await self._find_commit(onto)
-        changed = await self.trees.list_changed(tree)
+        changed = await self.trees.list_changed_files(tree)
         if changed:
             raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
-        words = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
-        output = await self.trees.run(tree, *await find_identity(tree), *words)
+        arguments = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
+        output = await self.trees.run(tree, *await read_identity_options(tree), *arguments)
         if output.code == 0:
-            return MergeResult(await tree.commit("HEAD"))
-        conflicts = tuple(MarkedFile(name, _read_text(tree.root / name)) for name in await _list_conflicted(tree))
+            return MergeResult(await tree.resolve_commit("HEAD"))
+        conflicts = tuple(ConflictedFile(name, _read_text(tree.root / name)) for name in await _list_conflicted(tree))
         await self.trees.run(tree, "rebase", "--abort")
         if not conflicts:
             raise WorktreeRefused(f"git can't rebase {tree.root}: {describe_failure(output)}")
         return MergeResult(None, conflicts)
 
     async def _find_commit(self, branch: str) -> str:
-        commit = await self.trees.git.commit(_HEADS + branch)
+        """Return the commit of a branch. Raises WorktreeRefused when there is no such branch."""
+        commit = await self.trees.git.resolve_commit(_HEADS + branch)
         if commit is None:
             raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
         return commit
 
-    async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> MarkedFile:
-        """Return a file with conflicts; the labels of the marks, which are commits, are replaced."""
-        data = await self.trees.git.blob(tree, name, _CONFLICT_BYTES)
+    async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> ConflictedFile:
+        """Read a file of the merge's tree; `labels`: the marks that git wrote, with commits -> with branches."""
+        data = await self.trees.git.read_blob(tree, name, _CONFLICT_BYTES)
         if data is None or b"\0" in data:
-            return MarkedFile(name, None)
+            return ConflictedFile(name, None)
         text = data.decode("utf-8", "replace")
         for commit, label in labels.items():
             text = text.replace(commit, label)
-        return MarkedFile(name, text)
+        return ConflictedFile(name, text)
 
     async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
         """Return the tree of commit `ours` with these files taken from another tree."""
         git = self.trees.git
         with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
             index = Path(folder, "index")
-            self._check(await git.ask("read-tree", ours, index=index), "read the branch")
+            self._read_line(await git.run("read-tree", ours, index=index), "read the branch")
             for name in files:
-                row = await git.ask("ls-tree", "-z", merged, "--", name)
-                mode, _, rest = os.fsdecode(row.data).partition(" ")
-                words = ("--add", "--cacheinfo", f"{mode},{rest[5:].partition(chr(9))[0]},{name}")
-                if not row.data:
-                    words = ("--force-remove", "--", name)
-                self._check(await git.ask("update-index", *words, index=index), f"take {name}")
-            return self._check(await git.ask("write-tree", index=index), "write the files")
+                row = os.fsdecode((await git.run("ls-tree", "-z", merged, "--", name)).data)
+                arguments = ("--force-remove", "--", name)
+                if row:
+                    # Before a tab and the name: mode, kind, id.
+                    mode, _, blob = row.partition("\t")[0].split(" ")
+                    arguments = ("--add", "--cacheinfo", f"{mode},{blob},{name}")
+                self._read_line(await git.run("update-index", *arguments, index=index), f"take {name}")
+            return self._read_line(await git.run("write-tree", index=index), "write the files")
 
     async def _move_branch(self, branch: str, old: str, new: str) -> None:
         """Move a branch forward, with the files of the work tree in which it is checked out."""
         folder = await self._find_checkout(branch)
         if folder is None:
             # `old` makes git refuse when the branch has moved since the merge was computed.
-            output = await self.trees.git.ask("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
+            output = await self.trees.git.run("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
         else:
             output = await self.trees.run(Git(folder, self.trees.environment), "merge", "--ff-only", "--quiet", new)
-        self._check(output, f"bring {branch} forward{f' in {folder}' if folder else ''}")
+        self._read_line(output, f"bring {branch} forward{f' in {folder}' if folder else ''}")
 
     async def _find_checkout(self, branch: str) -> Path | None:
-        output = await self.trees.git.ask("worktree", "list", "--porcelain", "-z")
+        """Return the work tree in which a branch is checked out, if any."""
+        output = await self.trees.git.run("worktree", "list", "--porcelain", "-z")
         folder = None
         for row in os.fsdecode(output.data).split("\0"):
             if row.startswith("worktree "):
@@ -168,36 +181,40 @@ class Merging(Struct, frozen=True):
                 return folder
         return None
 
-    def _check(self, output: GitOutput, what: str) -> str:
-        """Return the first line that git printed. Raises WorktreeRefused with git's words when it failed."""
+    def _check(self, output: GitOutput, action: str) -> str:
+        """Return the first line that git printed. Raises WorktreeRefused with git's arguments when it failed."""
         if output.code != 0:
-            raise WorktreeRefused(f"git can't {what}: {describe_failure(output)}")
+            raise WorktreeRefused(f"git can't {action}: {describe_failure(output)}")
         return "".join(output.lines[:1])
 
 
-async def find_identity(git: Git) -> list[str]:
-    """Return the git options with the user's name and email, since the user's configuration is not read here."""
-    words = ["-c", "commit.gpgsign=false"]  # signing would start a program, which may ask for a passphrase
+async def read_identity_options(git: Git) -> list[str]:
+    """Return git options that set the user's name and email: `Git.run` does not read the user's configuration."""
+    # Signing would start a program, which may ask for a passphrase.
+    options = ["-c", "commit.gpgsign=false"]
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
-        output = await git.setting("--get", name)
-        words += ("-c", f"{name}={''.join(output.lines[:1]) or default}")
-    return words
+        output = await git.run_config("--get", name)
+        options += ("-c", f"{name}={''.join(output.lines[:1]) or default}")
+    return options
 
 
 async def _list_conflicted(git: Git) -> list[str]:
     """Return the files of a work tree whose conflicts nobody has solved yet. Raises GitFailed."""
-    output = await git.ask("diff", "--name-only", "--diff-filter=U", "-z")
+    output = await git.run("diff", "--name-only", "--diff-filter=U", "-z")
     return [name for name in os.fsdecode(output.data).split("\0") if name]
 
 
 async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:
-    """Return which of these files git would put through a filter."""
-    output = await git.ask("check-attr", "-z", "filter", "--", *files[:1000])
-    rows = os.fsdecode(output.data).split("\0")
-    return [name for name, value in zip(rows[::3], rows[2::3], strict=False) if value not in {"unspecified", "unset"}]
+    """Return those of these files that git would put through a filter."""
+    output = await git.run("check-attr", "-z", "filter", "--", *files[:_MAX_NAMED_FILES])
+    # Path, attribute, value; again for each file.
+    fields = os.fsdecode(output.data).split("\0")
+    values = zip(fields[::3], fields[2::3], strict=False)
+    return [name for name, value in values if value not in {"unspecified", "unset"}]
 
 
 def _read_text(path: Path) -> str | None:
+    """Return the start of a text file; None: it can't be read, or is binary."""
     try:
         with path.open("rb") as file:
             data = file.read(_CONFLICT_BYTES)

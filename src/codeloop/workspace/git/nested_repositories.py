@@ -1,15 +1,16 @@
-"""The repositories in a work tree: what they track, which objects they share, what they ignore."""
+"""The repositories in a work tree, as a snapshot needs them: tracked files, object directories and ignore patterns."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, parse_attributes
-from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
-from codeloop.workspace.snapshot.stat_cache import CachedFolder, join
+from codeloop.kit.small_files import read_start_or_empty
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse_attributes, read_ignore_file
+from codeloop.workspace.git.index import IndexedRepository, IndexEntry, TrackedFiles, open_repository
+from codeloop.workspace.snapshot.stat_cache import CachedFolder, CachedIgnoreFile, join
 
+# With one of these, git stores other bytes than the file has.
 _CONVERTING_ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "eol")
-"""With one of these, git stores other bytes than the file has."""
 _RULES_BYTES = 256 * 1024
 
 
@@ -20,55 +21,61 @@ class NestedRepositories:
         """`excludes`: the user's own files of patterns. `with_index`: read the index, for the first snapshot."""
         self._root = root
         self._with_index = with_index
-        self._repositories: dict[str, Repository] = {}
+        self._repositories: dict[str, IndexedRepository] = {}
+        # Patterns of `.git/info/exclude`, by the path of the repository.
         self._excludes: dict[str, Patterns] = {}
-        self._global = _drop_empty(*(parse(read_small(path, _RULES_BYTES), "") for path in excludes))
-        self._tracked: dict[str, dict[str, Tracked]] = {}
-        self._above: set[str] = set()
+        self._user_patterns = _drop_empty(*(read_ignore_file(path, "", _RULES_BYTES) for path in excludes))
+        self._tracked: TrackedFiles = {}
+        self._folders_above_tracked: set[str] = set()
 
     @property
     def object_folders(self) -> list[Path]:
-        """Their object directories."""
+        """The object directories of all repositories, whose objects a snapshot need not store again."""
         return [repository.objects for repository in self._repositories.values()]
 
     def add_if_new(self, path: str, folder: CachedFolder) -> bool:
-        """Add the repository whose work tree starts here; True when it is a new one."""
+        """Add the repository whose work tree has its top here; return whether there is one that was not known."""
         if path in self._repositories:
             return False
         repository = open_repository(Path(self._root, path), with_index=self._with_index)
         if repository is None:
             return False
         self._repositories[path] = repository
-        self._excludes[path] = parse(read_small(repository.common / "info" / "exclude", _RULES_BYTES), path)
-        words = read_small(repository.common / "info" / "attributes", _RULES_BYTES)
-        folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING_ATTRIBUTES)), *folder.converted)
+        self._excludes[path] = read_ignore_file(repository.common / "info" / "exclude", path, _RULES_BYTES)
+        text = read_start_or_empty(repository.common / "info" / "attributes", _RULES_BYTES)
+        folder.converting_rules = (
+            *_drop_empty(parse_attributes(text, path, _CONVERTING_ATTRIBUTES)),
+            *folder.converting_rules,
+        )
         for below, names in repository.tracked.items():
-            here = join(path, below) if below else path
-            self._tracked[here] = names
-            while here and here not in self._above:
-                self._above.add(here)
-                here = here.rpartition("/")[0]
+            tracked_folder = join(path, below) if below else path
+            self._tracked[tracked_folder] = names
+            while tracked_folder and tracked_folder not in self._folders_above_tracked:
+                self._folders_above_tracked.add(tracked_folder)
+                tracked_folder = tracked_folder.rpartition("/")[0]
         return True
 
     def drop_index(self) -> None:
-        """Forget the index: after the first snapshot its own table has the same."""
+        """Forget the index: after the first snapshot, the snapshot's own table has the same."""
         self._with_index = False
         self._tracked.clear()
-        self._above.clear()
+        self._folders_above_tracked.clear()
 
     def leads_to_tracked(self, path: str) -> bool:
         """Return whether a folder, even an ignored one, holds tracked files."""
-        return path in self._above
+        return path in self._folders_above_tracked
 
-    def index_entry(self, path: str, name: str) -> Tracked | None:
+    def find_index_entry(self, path: str, name: str) -> IndexEntry | None:
         """Return the index entry of a file that the snapshot does not know yet; None: it is not tracked."""
         return self._tracked.get(path, {}).get(name) if self._tracked else None
 
-    def is_clean(self, tracked: Tracked, folder: CachedFolder, path: str, name: str, info: os.stat_result) -> bool:
+    def is_clean(self, tracked: IndexEntry, folder: CachedFolder, path: str, name: str, info: os.stat_result) -> bool:
         """Return whether the repository has exactly the bytes of a tracked file: unchanged, and not converted."""
-        if not tracked.blob or not tracked.same(info):
+        if not tracked.blob or not tracked.is_unchanged(info):
             return False
-        return not folder.converted or not is_ignored(folder.converted, join(path, name), name, is_folder=False)
+        return not folder.converting_rules or not is_ignored(
+            folder.converting_rules, join(path, name), name, is_folder=False
+        )
 
     def update_rules(
         self, path: str, folder: CachedFolder, above: CachedFolder | None, names: set[str], *, is_complete: bool
@@ -77,37 +84,44 @@ class NestedRepositories:
 
         `above`: the folder it is in; `names`: its entries. Not `is_complete`: only if its .gitignore has changed.
         """
-        stamp, own = None, None
-        if ".gitignore" in names:
-            file = Path(self._root, path, ".gitignore")
-            stamp = _file_state(file)
-            is_known = folder.own is not None and folder.own[0] == stamp
-            own = folder.own[1] if is_known and folder.own else parse(read_small(file, _RULES_BYTES), path)
-        changed = (folder.own[0] if folder.own else None) != stamp
-        folder.own = (stamp, own) if stamp is not None and own is not None else None
+        ignore_file = self._read_ignore_file(path, folder.ignore_file) if ".gitignore" in names else None
+        old_state = folder.ignore_file.state if folder.ignore_file else None
+        changed = old_state != (ignore_file.state if ignore_file else None)
+        folder.ignore_file = ignore_file
         if not is_complete and not changed:
             return False
-        outer = self._global if above is None else above.rules
+        outer = self._user_patterns if above is None else above.ignore_rules
         if path in self._excludes:
             outer = (*_drop_empty(self._excludes[path]), *outer)
-        folder.rules = outer if own is None else (own, *outer)
+        folder.ignore_rules = outer if ignore_file is None else (ignore_file.patterns, *outer)
         if self._tracked:
             if ".gitattributes" in names:
-                words = read_small(Path(self._root, path, ".gitattributes"), _RULES_BYTES)
-                folder.converted = (
-                    *_drop_empty(parse_attributes(words, path, _CONVERTING_ATTRIBUTES)),
-                    *folder.converted,
+                text = read_start_or_empty(Path(self._root, path, ".gitattributes"), _RULES_BYTES)
+                folder.converting_rules = (
+                    *_drop_empty(parse_attributes(text, path, _CONVERTING_ATTRIBUTES)),
+                    *folder.converting_rules,
                 )
-            folder.converted = (*folder.converted, *(above.converted if above is not None else ()))
+            folder.converting_rules = (*folder.converting_rules, *(above.converting_rules if above is not None else ()))
         return changed
+
+    def _read_ignore_file(self, path: str, known: CachedIgnoreFile | None) -> CachedIgnoreFile | None:
+        """Return the .gitignore of a folder, parsed again only if it has changed; None: it is missing."""
+        file = Path(self._root, path, ".gitignore")
+        state = _read_file_state(file)
+        if state is None:
+            return None
+        if known is not None and known.state == state:
+            return known
+        return CachedIgnoreFile(state, read_ignore_file(file, path, _RULES_BYTES))
 
 
 def _drop_empty(*patterns: Patterns) -> tuple[Patterns, ...]:
-    """Return the files of patterns that have a line: each one costs time for every file."""
+    """Return those with at least one pattern: each of them costs time for every file."""
     return tuple(each for each in patterns if each.lines)
 
 
-def _file_state(file: Path) -> tuple[int, int, int] | None:
+def _read_file_state(file: Path) -> tuple[int, int, int] | None:
+    """Return modification time, size and inode, which tell whether a file has changed; None: it is missing."""
     try:
         info = os.lstat(file)
     except OSError:

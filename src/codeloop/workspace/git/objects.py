@@ -1,33 +1,35 @@
-"""Reader of a repository's commits and trees, without running git. Bounded; None: can't be read."""
+"""Reads the commits and trees of a repository, loose or packed, without running git. The sizes read are bounded."""
 
 import os
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.small_files import open_regular
-from codeloop.workspace.git.index import read_small
+from codeloop.kit.small_files import open_regular, read_start_or_empty
 
-_MAX_BYTES = 256 * 1024
-"""The largest object that is read."""
+# The largest object that is read; a tree of this size has thousands of entries.
+_MAX_OBJECT_BYTES = 256 * 1024
 _MAX_PACKS = 8
+# Bytes of a pack's index before its ids: a header, and for each first byte the count of ids up to it.
 _FANOUT_END = 8 + 4 * 256
-"""Bytes of a pack index before its names: a header, and by first byte the count of names up to it."""
-_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
-_DELTA_BY_OFFSET, _DELTA_BY_NAME = 6, 7
-"""Kinds of objects in a pack that are changes of another one, which is named by its offset or its id."""
+_OBJECT_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
+# Kinds of objects in a pack that are changes of another one, which is named by its offset or its id.
+_DELTA_BY_OFFSET, _DELTA_BY_ID = 6, 7
+# The longest chain of deltas that git makes by default.
 _MAX_DELTAS = 50
-"""The longest chain of deltas that git makes by default."""
+_PACKED_REFS_BYTES = 256 * 1024
+_REF_BYTES = 4096
 _REF_PREFIX = "ref: "
+# git follows as many references to references.
+_MAX_SYMBOLIC_REFS = 5
 
 
-class Row(NamedTuple):
-    """An entry of a tree: git's mode, and the object."""
+class GitTreeEntry(NamedTuple):
+    """An entry of a tree: git's mode, and the id of the blob or tree."""
 
     mode: int
-    name: bytes
+    object_id: bytes
 
 
 class GitObjects:
@@ -36,32 +38,34 @@ class GitObjects:
     def __init__(self, common: Path) -> None:
         self._folder = common / "objects"
 
-    def read_tree_name(self, commit: bytes) -> bytes | None:
-        """Return the tree of a commit; None: it can't be read."""
-        kind, data = self._read(commit) or (b"", b"")
+    def read_tree_id(self, commit: bytes) -> bytes | None:
+        """Return the id of a commit's tree; None: it can't be read."""
+        kind, data = self._read_object(commit) or (b"", b"")
         return _parse_hex(data[5:45]) if kind == b"commit" and data.startswith(b"tree ") else None
 
-    def read_rows(self, tree: bytes) -> dict[str, Row] | None:
-        """Return the rows of a tree by name; None: it can't be read."""
-        kind, data = self._read(tree) or (b"", b"")
+    def read_tree(self, tree: bytes) -> dict[str, GitTreeEntry] | None:
+        """Return the entries of a tree by name; None: it can't be read."""
+        kind, data = self._read_object(tree) or (b"", b"")
         if kind != b"tree":
             return None
-        rows: dict[str, Row] = {}
+        entries: dict[str, GitTreeEntry] = {}
         at = 0
+        # Each entry: mode, blank, name, NUL, 20 bytes of the id.
         while at < len(data):
             end = data.find(b"\0", at)
             mode, _, name = data[at:end].partition(b" ")
             if end < 0 or not mode.isdigit():
                 return None
-            rows[os.fsdecode(name)] = Row(int(mode, 8), data[end + 1 : end + 21])
+            entries[os.fsdecode(name)] = GitTreeEntry(int(mode, 8), data[end + 1 : end + 21])
             at = end + 21
-        return rows
+        return entries
 
-    def _read(self, name: bytes) -> tuple[bytes, bytes] | None:
-        digits = name.hex()
-        loose = read_small(self._folder / digits[:2] / digits[2:], _MAX_BYTES)
+    def _read_object(self, object_id: bytes) -> tuple[bytes, bytes] | None:
+        """Return the kind and the content of an object; None: it is missing, too large or broken."""
+        digits = object_id.hex()
+        loose = read_start_or_empty(self._folder / digits[:2] / digits[2:], _MAX_OBJECT_BYTES)
         if loose:
-            head, _, data = _inflate(loose, _MAX_BYTES).partition(b"\0")
+            head, _, data = _inflate(loose, _MAX_OBJECT_BYTES).partition(b"\0")
             kind, _, size = head.partition(b" ")
             return (kind, data) if size == str(len(data)).encode() else None
         try:
@@ -71,7 +75,7 @@ class GitObjects:
         for index in packs:
             try:
                 with open_regular(index) as file:
-                    at = _find_offset(file, name)
+                    at = _find_offset(file, object_id)
                 if at is not None:
                     with open_regular(index.with_suffix(".pack")) as file:
                         return self._read_packed(file, at)
@@ -98,22 +102,22 @@ class GitObjects:
                     here += 1
                     back = ((back + 1) << 7) | (raw[here] & 0x7F)
                 here += 1
-            elif kind == _DELTA_BY_NAME:
-                base = self._read(raw[here : here + 20])
+            elif kind == _DELTA_BY_ID:
+                base = self._read_object(raw[here : here + 20])
                 here += 20
-            if size > _MAX_BYTES:
+            if size > _MAX_OBJECT_BYTES:
                 return None
             # zlib makes data that can't be compressed a little larger, by less than this.
             data = _inflate(os.pread(pack, size + 1024, at + here), size)
-            if kind in _KINDS:
-                base = (_KINDS[kind], data)
+            if kind in _OBJECT_KINDS:
+                base = (_OBJECT_KINDS[kind], data)
             else:
                 changes.append(data)
             if base is not None:
-                content = base[1]
+                base_kind, content = base
                 for change in reversed(changes):
                     content = _apply_delta(content, change)
-                return base[0], content
+                return base_kind, content
             if not back:
                 return None
             at -= back
@@ -121,35 +125,44 @@ class GitObjects:
 
 
 def read_head_commit(folder: Path, common: Path) -> bytes | None:
-    """Return the commit that is checked out; empty: there is none yet; None: unknown."""
-    text = read_small(folder / "HEAD", 4096).decode("utf-8", "replace").strip()
-    for _ in range(5):
+    """Return the id of the commit that is checked out; b"": there is none yet; None: unknown.
+
+    `folder`: the git directory of the work tree; `common`: the one with the branches.
+    """
+    text = read_start_or_empty(folder / "HEAD", _REF_BYTES).decode("utf-8", "replace").strip()
+    for _ in range(_MAX_SYMBOLIC_REFS):
         if not text.startswith(_REF_PREFIX):
             return _parse_hex(text.encode())
         ref = text.removeprefix(_REF_PREFIX)
         if (common / "reftable").exists() or ".." in ref:
             return None  # references are not files there; or the name would lead out of the git directory
-        commit = read_small((common if ref.startswith("refs/") else folder) / ref, 4096).decode("utf-8", "replace")
-        if not commit:
-            return next(_find_packed_ref(common, ref), b"")
-        text = commit.strip()
+        file = (common if ref.startswith("refs/") else folder) / ref
+        content = read_start_or_empty(file, _REF_BYTES)
+        if not content:
+            return _find_packed_ref(common, ref)
+        text = content.decode("utf-8", "replace").strip()
     return None
 
 
-def _find_packed_ref(common: Path, ref: str) -> Iterator[bytes | None]:
-    refs = read_small(common / "packed-refs", _MAX_BYTES)
-    if len(refs) == _MAX_BYTES:
-        yield None  # the file may be longer than what was read
+def _find_packed_ref(common: Path, ref: str) -> bytes | None:
+    """Return the commit of a branch that has no file of its own; b"": it has no commit yet; None: unknown."""
+    refs = read_start_or_empty(common / "packed-refs", _PACKED_REFS_BYTES)
+    if len(refs) == _PACKED_REFS_BYTES:
+        return None  # the file may be longer than what was read
     end = f" {ref}".encode()
-    yield from (_parse_hex(line[:40]) for line in refs.splitlines() if line.endswith(end))
+    for line in refs.splitlines():
+        if line.endswith(end):
+            return _parse_hex(line[:40])
+    return b""
 
 
 def _parse_hex(digits: bytes) -> bytes | None:
+    """Return the id that 40 hexadecimal digits write; None for any other text."""
     try:
-        name = bytes.fromhex(digits.decode())
+        object_id = bytes.fromhex(digits.decode())
     except ValueError:
         return None
-    return name if len(name) == 20 else None
+    return object_id if len(object_id) == 20 else None
 
 
 def _inflate(raw: bytes, size: int) -> bytes:
@@ -159,53 +172,59 @@ def _inflate(raw: bytes, size: int) -> bytes:
         return b""
 
 
-def _find_offset(index: int, name: bytes) -> int | None:
-    """Return where a pack has an object, from the pack's index (version 2); None: it has none of that name."""
+def _find_offset(index: int, object_id: bytes) -> int | None:
+    """Return the offset of an object in a pack, from the pack's index (version 2); None: it is not in this pack."""
     fanout = os.pread(index, _FANOUT_END, 0)
     if fanout[:8] != b"\xfftOc\0\0\0\2" or len(fanout) < _FANOUT_END:
         raise ValueError("an index of another version")
     counts = [int.from_bytes(fanout[at : at + 4], "big") for at in range(8, _FANOUT_END, 4)]
-    first, last = counts[name[0] - 1] if name[0] else 0, counts[name[0]]
+    first, last = counts[object_id[0] - 1] if object_id[0] else 0, counts[object_id[0]]
 
-    def read_name_at(position: int) -> bytes:
+    def read_id_at(position: int) -> bytes:
         return os.pread(index, 20, _FANOUT_END + 20 * position)
 
-    position = bisect_left(range(last), name, first, last, key=read_name_at)
-    if position == last or read_name_at(position) != name:
+    position = bisect_left(range(last), object_id, first, last, key=read_id_at)
+    if position == last or read_id_at(position) != object_id:
         return None
-    at = int.from_bytes(os.pread(index, 4, _FANOUT_END + 24 * counts[-1] + 4 * position), "big")
-    if at & 0x80000000:  # an offset beyond 2 GB: the rest is a row in the table of 64-bit offsets
-        at = int.from_bytes(os.pread(index, 8, _FANOUT_END + 28 * counts[-1] + 8 * (at & 0x7FFFFFFF)), "big")
-    return at
+    # After the ids (20 bytes each) come checksums (4 each), offsets (4 each), and 64-bit offsets (8 each).
+    offset = int.from_bytes(os.pread(index, 4, _FANOUT_END + 24 * counts[-1] + 4 * position), "big")
+    # An offset beyond 2 GB: the other bits are its position in the table of 64-bit offsets.
+    if offset & 0x80000000:
+        offset = int.from_bytes(os.pread(index, 8, _FANOUT_END + 28 * counts[-1] + 8 * (offset & 0x7FFFFFFF)), "big")
+    return offset
 
 
 def _apply_delta(base: bytes, change: bytes) -> bytes:
     """Apply a delta to an object. Raises IndexError and ValueError for a broken one."""
-    _, at = _read_size(change, 0)
-    size, at = _read_size(change, at)
-    if size > _MAX_BYTES:
+    # A delta begins with the size of its base, which is not needed, and that of the result.
+    _, at = _parse_size(change, 0)
+    size, at = _parse_size(change, at)
+    if size > _MAX_OBJECT_BYTES:
         raise ValueError("a large object")
     result = bytearray()
     while at < len(change):
-        order = change[at]
+        instruction = change[at]
         at += 1
-        if order & 0x80:  # copy from the base; each lower bit says whether a byte of offset (4) and size (3) follows
+        if instruction & 0x80:
+            # Copy from the base. Each lower bit says whether a byte of the offset (4) and the size (3) follows.
             numbers = [0] * 7
             for bit in range(7):
-                if order >> bit & 1:
+                if instruction >> bit & 1:
                     numbers[bit] = change[at]
                     at += 1
             start = int.from_bytes(bytes(numbers[:4]), "little")
             result += base[start : start + (int.from_bytes(bytes(numbers[4:]), "little") or 0x10000)]
-        else:  # insert as many bytes as the order says
-            result += change[at : at + order]
-            at += order
-        if len(result) > size or not order:
-            raise ValueError("a broken change")
+        else:
+            # Insert as many bytes as the instruction's value.
+            result += change[at : at + instruction]
+            at += instruction
+        if len(result) > size or not instruction:
+            raise ValueError("a broken delta")
     return bytes(result)
 
 
-def _read_size(change: bytes, at: int) -> tuple[int, int]:
+def _parse_size(change: bytes, at: int) -> tuple[int, int]:
+    """Parse a size of variable length: seven bits a byte, the lowest first. Return it and the position after it."""
     value, shift = 0, 0
     while True:
         value |= (change[at] & 0x7F) << shift

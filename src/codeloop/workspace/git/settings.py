@@ -1,12 +1,12 @@
-"""Parser of git configuration files; knows the settings that can never make git run a program or follow a path."""
+"""Parses git configuration files, and knows the settings that can never make git run a program or follow a path."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
-_PLAIN = re.compile(
+_SECTION_HEAD = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
+_SETTING_LINE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_HARMLESS_NAMES = re.compile(
     r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commitgraph|compression|eol|filemode|ignorecase"
     r"|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath"
     r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime"
@@ -22,9 +22,10 @@ _PLAIN = re.compile(
     r"|log\.(abbrevcommit|date|decorate)|status\.(short|branch|showuntrackedfiles)|lfs\.repositoryformatversion"
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
-_CHARACTERS = re.compile(r"\\.|.")
-_ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
-_BY_VALUE = {
+_CHARACTER = re.compile(r"\\.|.")
+_ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "b": "\b"}
+# Settings that are harmless with some values only. A URL `x::y` makes git run the program `git-remote-x`.
+_HARMLESS_VALUES = {
     re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)"): re.compile(
         r"(?!-|\w+::).*"
     ),
@@ -36,49 +37,51 @@ _BY_VALUE = {
 
 
 class GitSetting(NamedTuple):
-    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`, "" when it can't be parsed."""
+    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`, "" when the line can't be parsed."""
 
     line: int
     name: str
     value: str
 
     @property
-    def is_plain(self) -> bool:
+    def is_harmless(self) -> bool:
         """Whether it can neither name a program nor point git to files elsewhere."""
-        if _PLAIN.fullmatch(self.name):
-            return True
-        return any(name.fullmatch(self.name) and value.fullmatch(self.value) for name, value in _BY_VALUE.items())
+        return _HARMLESS_NAMES.fullmatch(self.name) is not None or any(
+            name.fullmatch(self.name) and value.fullmatch(self.value) for name, value in _HARMLESS_VALUES.items()
+        )
 
 
 def read_settings(text: str) -> Iterator[GitSetting]:
     """Yield the settings of a file, also those that can't be parsed, such as a value on several lines."""
-    section, part = "", ""
+    section, subsection = "", ""
     for number, line in enumerate(text.split("\n")):
-        text_left = line.strip()
-        if match := _SECTION.match(text_left):
-            section, part = match[1].lower(), match[2] or ""
-            text_left = text_left[match.end() :].strip()
-        if not text_left or text_left[0] in "#;":
+        rest = line.strip()
+        # git allows a setting on the line of its section.
+        if match := _SECTION_HEAD.match(rest):
+            section, subsection = match[1].lower(), match[2] or ""
+            rest = rest[match.end() :].strip()
+        if not rest or rest[0] in "#;":
             continue
-        setting = _SETTING.fullmatch(text_left)
+        setting = _SETTING_LINE.fullmatch(rest)
         # A value on several lines is left to the caller, which treats it as one that may do anything.
-        if setting is None or text_left.endswith("\\"):
-            yield GitSetting(number, "", text_left)
+        if setting is None or rest.endswith("\\"):
+            yield GitSetting(number, "", rest)
             continue
-        name = ".".join(filter(None, (section, part, setting[1].lower())))
-        yield GitSetting(number, name, _read_value(setting[2] or ""))
+        name = ".".join(filter(None, (section, subsection, setting[1].lower())))
+        yield GitSetting(number, name, _parse_value(setting[2] or ""))
 
 
-def _read_value(text: str) -> str:
+def _parse_value(text: str) -> str:
     """Return a value as git reads it: without quotes and comments; quoted blanks stay."""
-    values: list[str] = []
+    characters: list[str] = []
     is_quoted = False
-    for match in _CHARACTERS.finditer(text):
-        part: str = match[0]
-        if part == '"':
+    for match in _CHARACTER.finditer(text):
+        character: str = match[0]
+        if character == '"':
             is_quoted = not is_quoted
-        elif part in "#;" and not is_quoted:
+        elif character in "#;" and not is_quoted:
             break
         else:
-            values.append(_ESCAPES.get(part[-1], part[-1]) if len(part) > 1 else part)
-    return "".join(values).strip()
+            is_escaped = len(character) > 1
+            characters.append(_ESCAPED_CHARACTERS.get(character[-1], character[-1]) if is_escaped else character)
+    return "".join(characters).strip()

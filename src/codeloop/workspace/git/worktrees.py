@@ -1,4 +1,4 @@
-"""Linked work trees of a repository: created, and removed or reset only where nothing is lost.
+"""Creates linked work trees of a repository, and removes or resets them only where nothing is lost.
 
 Hooks and filter programs that the repository configures are not run: a file that a filter would convert is checked out
 as it is stored.
@@ -16,14 +16,16 @@ from codeloop.kit.small_files import remove_tree
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.workspace.git.repository import Git, GitOutput
-from codeloop.workspace.git.submodules import list_submodules, list_unsaved_below, prune_submodules
+from codeloop.workspace.git.submodules import list_submodules, list_unsaved_repositories, prune_submodules
 from codeloop.workspace.git.working_diff import list_changes
 
-_FILTERS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
-_OFF = {"required": "false", "driver": "false"}
-"""The command that replaces a program that must not run; a merge driver that fails leaves a conflict."""
+_PROGRAM_SETTINGS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
+# By the last word of a setting, the value that switches its program off; any other is set to nothing. For a merge
+# driver `false` is the program of that name: it fails, which leaves a conflict.
+_REPLACEMENTS = {"required": "false", "driver": "false"}
 _FILES_SHOWN = 3
-_PARALLEL = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
+# Below the threshold, starting processes would cost more than writing in parallel saves.
+_PARALLEL_CHECKOUT = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
 
 class WorktreeRefused(CodeloopError):
@@ -52,10 +54,11 @@ class Worktrees(Struct, frozen=True):
         return self.git.environment
 
     async def list_folders(self) -> list[Path]:
-        """Return the folders of all work trees that are there but the repository's own. Raises GitFailed."""
-        output = await self.git.ask("worktree", "list", "--porcelain", "-z")
+        """Return the existing folders of all work trees but the repository's own. Raises GitFailed."""
+        output = await self.git.run("worktree", "list", "--porcelain", "-z")
         rows = os.fsdecode(output.data).split("\0")
         paths = [Path(row.removeprefix("worktree ")) for row in rows if row.startswith("worktree ")]
+        # git lists the repository's own work tree first.
         return [folder for folder in paths[1:] if folder.is_dir()]
 
     async def add(self, folder: Path, branch: str | None, start: str = "HEAD", sparse: Sequence[str] = ()) -> None:
@@ -63,7 +66,7 @@ class Worktrees(Struct, frozen=True):
 
         Raises WorktreeRefused, GitFailed; nothing is left of one that could not be made.
         """
-        if await self.git.commit(start) is None:
+        if await self.git.resolve_commit(start) is None:
             raise WorktreeRefused(
                 f"{self.git.root} has no commit yet. Commit something, then make a work tree."
                 if start == "HEAD"
@@ -71,22 +74,23 @@ class Worktrees(Struct, frozen=True):
             )
         if os.path.lexists(folder):
             raise WorktreeRefused(f"{folder} exists already. Choose another name.")
-        is_new = branch is None or await self.git.commit(f"refs/heads/{branch}") is None
+        is_new_branch = branch is None or await self.git.resolve_commit(f"refs/heads/{branch}") is None
         branch_options = ("--detach",) if branch is None else ("-b", branch)
         checkout_options = ("--no-checkout",) if sparse else ()
-        words = ("worktree", "add", "--quiet", *checkout_options, *branch_options, "--", str(folder), start)
-        output = await self.run(self.git, *_PARALLEL, *words)
+        arguments = ("worktree", "add", "--quiet", *checkout_options, *branch_options, "--", str(folder), start)
+        output = await self.run(self.git, *_PARALLEL_CHECKOUT, *arguments)
         if output.code == 0 and sparse:
             tree = Git(folder, self.environment)
             output = await self.run(tree, "sparse-checkout", "set", "--cone", "--end-of-options", *sparse)
             if output.code == 0:
-                output = await self.run(tree, *_PARALLEL, "read-tree", "-m", "-u", "HEAD")
+                output = await self.run(tree, *_PARALLEL_CHECKOUT, "read-tree", "-m", "-u", "HEAD")
         if output.code == 0:
             return
+        # A checkout that failed half-way leaves the folder and the branch.
         if folder.is_dir():
             await run_unfiltered(self.git, "worktree", "remove", "--force", "--", str(folder))
-        if branch is not None and is_new:
-            await self.git.ask("branch", "--quiet", "-D", "--", branch)
+        if branch is not None and is_new_branch:
+            await self.git.run("branch", "--quiet", "-D", "--", branch)
         raise WorktreeRefused(f"git can't make the work tree {folder}: {describe_failure(output)}")
 
     async def remove(self, folder: Path, *, force: bool = False) -> None:
@@ -96,58 +100,70 @@ class Worktrees(Struct, frozen=True):
         """
         if not force:
             await self.check_removable(folder)
-        tree = await self.tree(folder)
-        branch = await tree.branch()
+        tree = await self.open_tree(folder)
+        branch = await tree.read_branch()
         submodules = await list_submodules(tree)
-        is_checked = force or bool(submodules)  # git itself removes none that has submodules
-        words = ("worktree", "remove", *(("--force",) if is_checked else ()), "--", str(folder))
-        output = await self.run(self.git, *words)
-        if output.code != 0 and self.is_trusted:  # a filter's program may be missing on this machine
-            output = await run_unfiltered(self.git, *words)
+        # git removes no work tree with submodules unless it is forced; that nothing is lost has been checked above.
+        needs_force = force or bool(submodules)
+        arguments = ("worktree", "remove", *(("--force",) if needs_force else ()), "--", str(folder))
+        output = await self.run(self.git, *arguments)
+        # A filter's program may be missing on this machine.
+        if output.code != 0 and self.is_trusted:
+            output = await run_unfiltered(self.git, *arguments)
         if output.code != 0:
             raise WorktreeRefused(f"git can't remove the work tree {folder}: {describe_failure(output)}")
-        if folder.exists():  # some versions of git leave ignored files behind
+        # Some versions of git leave ignored files behind.
+        if folder.exists():
             await asyncio.to_thread(remove_tree, folder)
         await prune_submodules(self.git, submodules)
         await self.drop_branch(branch)
 
     async def check_removable(self, folder: Path) -> None:
         """Raise WorktreeRefused when removing a work tree would lose something, or it is none. Raises GitFailed."""
-        await self._check_saved(await self.tree(folder), "removed", is_branch_kept=True)
+        await self._check_saved(await self.open_tree(folder), "removed", is_branch_kept=True)
 
     async def drop_branch(self, branch: str | None) -> bool:
         """Delete a branch when its commits are in another one; return whether it is gone. Raises GitFailed."""
-        if branch is None or await self.git.commit(f"refs/heads/{branch}") is None:
+        if branch is None or await self.git.resolve_commit(f"refs/heads/{branch}") is None:
             return True
-        if await count_lone_commits(self.git, f"refs/heads/{branch}"):
+        if await count_unshared_commits(self.git, f"refs/heads/{branch}"):
             return False
-        return (await self.git.ask("branch", "--quiet", "-D", "--", branch)).code == 0
+        return (await self.git.run("branch", "--quiet", "-D", "--", branch)).code == 0
 
     async def run(self, git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
         """Run git for one of the work trees, with filters where they are trusted. Raises GitFailed."""
         if self.is_trusted:
-            return await git.ask_trusting(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
+            return await git.run_trusting(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
         return await run_unfiltered(git, *arguments, index=index)
 
-    async def list_changed(self, tree: Git) -> list[str]:
+    async def list_changed_files(self, tree: Git) -> list[str]:
         """Return the files of a work tree that differ from its last commit, untracked ones too. Raises GitFailed.
 
         Where filters are trusted they are run: without them each file of git-lfs might look changed.
         """
-        words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
-        output = await tree.ask_trusting(*words) if self.is_trusted else None
-        if output is None or output.code != 0 or not output.whole:  # a filter's program may be missing
-            return [each.file for each in await list_changes(tree, await tree.commit("HEAD"), None)]
+        arguments = (
+            "status",
+            "--porcelain",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        )
+        output = await tree.run_trusting(*arguments) if self.is_trusted else None
+        # A filter's program may be missing.
+        if output is None or output.code != 0 or not output.is_complete:
+            return [each.file for each in await list_changes(tree, await tree.resolve_commit("HEAD"), None)]
+        # Each row: two letters of status, a blank, the path. One with a slash at its end is a nested repository.
         rows = os.fsdecode(output.data).split("\0")
-        return [row[3:] for row in rows if row and not row.endswith("/")]  # a slash: a nested repository
+        return [row[3:] for row in rows if row and not row.endswith("/")]
 
     async def reset(self, folder: Path) -> None:
         """Set a work tree's branch and files back to the default branch.
 
         Raises WorktreeRefused: it has what would be lost, is none, or there is no default branch. Raises GitFailed.
         """
-        tree = await self.tree(folder)
-        default = await self.git.default_branch()
+        tree = await self.open_tree(folder)
+        default = await self.git.find_default_branch()
         if default is None:
             raise WorktreeRefused("There is no default branch: no remote's HEAD, no main, no master.")
         await self._check_saved(tree, "reset", is_branch_kept=False)
@@ -155,7 +171,7 @@ class Worktrees(Struct, frozen=True):
         if output.code != 0:
             raise WorktreeRefused(f"git can't reset {folder}: {describe_failure(output)}")
 
-    async def tree(self, folder: Path) -> Git:
+    async def open_tree(self, folder: Path) -> Git:
         """Return the Git of one of the linked work trees. Raises WorktreeRefused: it is not one of this repository."""
         if folder not in await self.list_folders():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
@@ -165,45 +181,50 @@ class Worktrees(Struct, frozen=True):
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         return Git(folder, self.environment)
 
-    async def _check_saved(self, tree: Git, what: str, *, is_branch_kept: bool) -> None:
-        """Raise WorktreeRefused when a work tree has changes, or commits that no other reference holds."""
-        changed = await self.list_changed(tree)
-        changed += [name for name in await list_unsaved_below(tree) if name not in changed]
+    async def _check_saved(self, tree: Git, action: str, *, is_branch_kept: bool) -> None:
+        """Raise WorktreeRefused when a work tree has changes, or commits that no other reference holds.
+
+        `action`: the participle for the message, such as "removed".
+        """
+        changed = await self.list_changed_files(tree)
+        changed += [name for name in await list_unsaved_repositories(tree) if name not in changed]
         if changed:
             more = f" and {len(changed) - _FILES_SHOWN} more" if len(changed) > _FILES_SHOWN else ""
             raise WorktreeRefused(
-                f"{tree.root} is not {what}: {', '.join(changed[:_FILES_SHOWN])}{more} would be lost. "
+                f"{tree.root} is not {action}: {', '.join(changed[:_FILES_SHOWN])}{more} would be lost. "
                 "Commit or discard that first.",
                 is_unsaved=True,
             )
-        branch = await tree.branch()
+        branch = await tree.read_branch()
         if is_branch_kept and branch is not None:
             return
-        count = await count_lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}")
+        count = await count_unshared_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}")
         if count:
             raise WorktreeRefused(
-                f"{tree.root} is not {what}: {count} commits are in no other branch. Merge or branch them first.",
+                f"{tree.root} is not {action}: {count} commits are in no other branch. Merge or branch them first.",
                 is_unsaved=True,
             )
 
 
-async def count_lone_commits(git: Git, ref: str) -> int:
+async def count_unshared_commits(git: Git, ref: str) -> int:
     """Return how many commits are reachable from this reference alone: HEAD, or a branch (`refs/heads/x`)."""
-    others = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)  # as --branches wants it
-    output = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
+    # `--exclude` applies to the `--branches` that follows, and takes a name without `refs/heads/`.
+    excluded = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)
+    output = await git.run("rev-list", "--count", ref, "--not", *excluded, "--branches", "--tags", "--remotes")
     text = "".join(output.lines[:1])
-    return int(text) if output.code == 0 and text.isdecimal() else 1  # unknown counts as some: nothing may be lost
+    # An unknown count is taken for 1, so that nothing is lost.
+    return int(text) if output.code == 0 and text.isdecimal() else 1
 
 
 async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
     """Run git so that it starts none of the filter programs that the repository configures. Raises GitFailed."""
-    output = await git.ask("config", "--null", "--get-regexp", _FILTERS)
+    output = await git.run("config", "--null", "--get-regexp", _PROGRAM_SETTINGS)
     names = [row.partition("\n")[0] for row in os.fsdecode(output.data).split("\0") if row]
-    off = [f"{name}={_OFF.get(name.rpartition('.')[2], '')}" for name in names]
+    off = [f"{name}={_REPLACEMENTS.get(name.rpartition('.')[2], '')}" for name in names]
     options = [word for setting in off for word in ("-c", setting)]
-    return await git.ask(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
+    return await git.run(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
 
 
 def describe_failure(output: GitOutput) -> str:
-    """Return git's error message on one line."""
+    """Return git's error message on one line, or its exit code."""
     return " ".join(output.errors.split()) or f"code {output.code}."

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
-from codeloop.workspace.files.scratch import save
+from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
@@ -149,7 +149,7 @@ class RunningCommand:
         command = self._text
         if len(command) < _LONGEST // 4 or len(command.encode("utf-8", "surrogateescape")) < _LONGEST:
             return command
-        self._file = save(self.capture.folder, command.encode("utf-8", "surrogateescape"))
+        self._file = save_output(self.capture.folder, command.encode("utf-8", "surrogateescape"))
         return f'. "{self._file}"'
 
     def _print(self, chunk: bytes) -> None:

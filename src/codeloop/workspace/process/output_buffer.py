@@ -8,7 +8,7 @@ from codeloop.kit.small_files import write_all
 from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.workspace.files.scratch import create, shorten_output
+from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
 from codeloop.workspace.process.condensed_output import condense
 
 _RECENT = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
@@ -122,7 +122,7 @@ class OutputBuffer:
 
     def _open(self) -> None:
         try:
-            self.path, self._file = create(self.folder)
+            self.path, self._file = create_output_file(self.folder)
         except OSError as error:
             self._failure = str(error)
             return

@@ -313,17 +313,17 @@ class Shells:
             planted_repositories = PlantedRepositories(
                 roots, policy_input.scratch.with_name("set-aside"), policy_input.environment
             )
-            await asyncio.to_thread(planted_repositories.begin)
-            await asyncio.to_thread(planted_repositories.end)
+            await asyncio.to_thread(planted_repositories.begin_command)
+            await asyncio.to_thread(planted_repositories.end_command)
             self._repositories.setdefault(root, planted_repositories)
-        elif not self._repositories[root].count_at_once(0):
-            await asyncio.to_thread(self._repositories[root].note)
+        elif not self._repositories[root].count_if_unchanged(0):
+            await asyncio.to_thread(self._repositories[root].record_state)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
         """Record which repositories exist before a command under a policy; None where they were not scanned."""
         planted_repositories = self._repositories.get(policy.writable[0])
-        if planted_repositories is not None and not planted_repositories.count_at_once(1):
-            await asyncio.to_thread(planted_repositories.begin)
+        if planted_repositories is not None and not planted_repositories.count_if_unchanged(1):
+            await asyncio.to_thread(planted_repositories.begin_command)
         return planted_repositories
 
     def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:

@@ -12,7 +12,12 @@ from msgspec import Struct
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.layout import GIT_LISTS, GIT_NAMES, git_folders, list_foreign_state
+from codeloop.workspace.git.planted.layout import (
+    GIT_FOLDER_ENTRIES,
+    REPLACEABLE_FILES,
+    find_git_folders,
+    list_foreign_files,
+)
 from codeloop.workspace.sandbox.locations import OWN_NAMES, VCS_NAMES
 from codeloop.workspace.sandbox.secrets import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
@@ -156,23 +161,25 @@ class Policies:
             is_usual
             and last_policy is not None
             and last_policy.made_from == made_from
-            and last_policy.states.are_same()
+            and last_policy.states.are_unchanged()
         ):
             return last_policy.policy
-        git = [resolve_links(path) for path in git_folders(self._source.root)]
-        guarded = [folder / name for folder in git for name in GIT_NAMES]
+        git = [resolve_links(path) for path in find_git_folders(self._source.root)]
+        guarded = [folder / name for folder in git for name in GIT_FOLDER_ENTRIES]
         guarded += [root / name for root in self._roots for name in (*OWN_NAMES, *VCS_NAMES)]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *more, *grants.kept]))
         folders = {parent for path in guarded for parent in path.parents if is_below_any(parent, (*self._roots, *git))}
         watched = [folder / name for folder in git for name in ("modules", "worktrees", "objects/pack")]
-        foreign = list_foreign_state(self._source.root)
+        foreign = list_foreign_files(self._source.root)
         states = PathStates(map(str, {*self._roots, *git, *watched, *folders, *guarded, *foreign}))
         writable_git = [folder for folder in git if not is_below_any(folder, foreign)]
         policy = replace(
             self._make(grants, guarded, writable_git, around, secrets.union(grants.unseen)),
             foreign=tuple(_keep_existing(foreign)),
-            git_lists=tuple(folder / name for folder in writable_git[1:] for name in GIT_LISTS) if foreign else (),
+            git_lists=tuple(folder / name for folder in writable_git[1:] for name in REPLACEABLE_FILES)
+            if foreign
+            else (),
         )
         if is_usual:
             self._last_policy = _LastPolicy(made_from, states, policy)

@@ -76,7 +76,7 @@ class ProtectedFiles:
 
     def is_little(self) -> bool:
         """Return whether `restore` will be quick, for example since nothing has changed in the repositories."""
-        if self._repositories is not None and self._repositories.count_at_once(-1):
+        if self._repositories is not None and self._repositories.count_if_unchanged(-1):
             self._repositories = None
         has_same_lists = all(_read_state(path) == before.state for path, before in self._lists.items())
         return self._repositories is None and not self._protected and not self._granted and has_same_lists
@@ -85,7 +85,7 @@ class ProtectedFiles:
         """Restore changed files and move away new ones; return what was done, for the model."""
         notes: list[str] = []
         if self._repositories is not None:
-            warning, self._repositories = self._repositories.end(), None
+            warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
         self.set_aside += [SetAside(path, moved_to) for path in self._list_new() if (moved_to := self._move(path))]
         notes += [note for path, before in self._lists.items() for note in self._restore_list(path, before)]

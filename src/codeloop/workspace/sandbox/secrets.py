@@ -60,7 +60,7 @@ class ProjectSecrets:
             if folder in self._folders:
                 continue
             entry = before.get(folder)
-            if entry is None or not all(states.are_same() for states in entry.states):
+            if entry is None or not all(states.are_unchanged() for states in entry.states):
                 entry = _read_folder(folder)
             self._folders[folder] = entry
             waiting += entry.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]

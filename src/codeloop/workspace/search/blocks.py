@@ -1,88 +1,125 @@
-"""The functions, classes and sections of a text, found by its layout, in any language that is indented. Pure.
+"""Finds the functions, classes and sections of a text by its layout, in any language that is indented. Pure.
 
 A line that defines something begins a block, which ends before the next line that is indented no deeper and does not
 belong to it, such as a closing bracket. Python is read by its own parser where that understands it.
+`list_exact_blocks` corrects the ends by the grammar of the language.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from codeloop.workspace.syntax_tree import parse_python
+from codeloop.schema.wire import replace
+from codeloop.workspace.syntax_tree import parse_python, parse_tree
 
-_LINE = 400
-"""How many characters of a line are read."""
-_LARGEST_PYTHON = 2_000_000
-"""Characters of a Python file that are parsed: a tenth of a second."""
-_CLOSING = re.compile(
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# A longer line is read in part: minified code has lines of a megabyte.
+_MAX_LINE_CHARS = 400
+# A longer Python file is not parsed, which would take more than a tenth of a second.
+_MAX_PYTHON_CHARS = 2_000_000
+# The start of a line that continues a block although it is indented no deeper than its first line.
+_CONTINUATION = re.compile(
     r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
     r"|#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b|\w+:$"
 )
-"""The start of a line that continues a block although it is indented no deeper than its first line."""
 _WORD = r"[A-Za-z_$][\w$]*"
 _MODIFIERS = (
     r"(?:(?:export|default|declare|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async"
     r"|unsafe|extern(?: \"C\")?|const|open|sealed|data|override|virtual|inline|partial|readonly|suspend|local"
     r"|typedef|template<[^>]*>)\s+)*"
 )
-_TYPES = (
+_TYPE_DEFINITION = (
     r"(?:class|interface|enum(?: class)?|struct|union|trait|record|object|protocol|extension|namespace|module|mod"
     rf"|impl(?:<[^>]*>)?|type|defmodule|contract)\s+(?P<name>{_WORD}(?:(?:::|\.){_WORD})*)"
 )
-_FUNCTIONS = (
+_FUNCTION_DEFINITION = (
     rf"(?:def|defp|fn|func|fun|function\*?|sub|proc|macro_rules!)\s+(?P<name>(?:(?:self|{_WORD})[.:])?{_WORD}[?!]?)"
 )
-_NO_NAME = r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
+_NOT_KEYWORD = (
+    r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
+)
 _PARAMETERS = r"(?:<[^()]*>\s*)?\([^()]*(?:\([^()]*\)[^()]*)*\)"
 _ARROW = rf"(?:async\s*)?(?:{_PARAMETERS}\s*(?::[^=]+)?|\b{_WORD}\s*)=>"
+# A call that returns the function it is given, such as React's `memo`.
 _WRAPPER = r"(?:(?:\w+\.)?(?:memo|forwardRef|observer|useCallback|debounce|throttle|asyncHandler)(?:<[^()]*>)?\(\s*)?"
-"""A call that gives back the function it is given, as React's `memo`."""
 _VALUE = rf"{_WRAPPER}(?:(?:async\s+)?function\b|class\b|{_ARROW})"
-_ASSIGNED = rf"(?:(?:const|let|var)\s+)?(?P<name>(?:{_WORD}\.)*#?{_WORD})\s*(?::(?:[^=]|=>)+)?=\s*{_VALUE}"
-_PROPERTY = rf"(?P<name>{_WORD}|'[^'\\]+'|\"[^\"\\]+\")\s*:\s*{_VALUE}.*\{{$"
-_EXPORTED = (
+_ASSIGNED_FUNCTION = rf"(?:(?:const|let|var)\s+)?(?P<name>(?:{_WORD}\.)*#?{_WORD})\s*(?::(?:[^=]|=>)+)?=\s*{_VALUE}"
+_FUNCTION_PROPERTY = rf"(?P<name>{_WORD}|'[^'\\]+'|\"[^\"\\]+\")\s*:\s*{_VALUE}.*\{{$"
+_NAMED_EXPORT = (
     rf"(?:module\.exports\s*=|export\s+default)\s+{_WRAPPER}(?:async\s+)?(?:function\*?|class)\s+"
     rf"(?!extends\b)(?P<name>{_WORD})"
 )
-_DEFAULT = rf"export\s+(?P<name>default)\s+(?:(?:async\s+)?function\s*\*?\s*\(|class\s*(?:extends\b|\{{)|{_ARROW})"
+_DEFAULT_EXPORT = (
+    rf"export\s+(?P<name>default)\s+(?:(?:async\s+)?function\s*\*?\s*\(|class\s*(?:extends\b|\{{)|{_ARROW})"
+)
 _METHOD = (
-    rf"(?:(?:get|set)\s+|\*\s*)?{_NO_NAME}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?"
+    rf"(?:(?:get|set)\s+|\*\s*)?{_NOT_KEYWORD}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?"
     r"\((?![^;]*\bfunction\b)[^;]*\)\s*(?::[^;{]+)?\{$"
 )
-_TESTS = (
+_TEST_CASE = (
     r"(?:describe|context|it|test)(?:\.\w+)*(?:\([^()]*\)|`[^`]*`)?"
     r"\(\s*(?P<quote>['\"`])(?P<name>(?:\\.|(?!(?P=quote))[^\\]){1,200})(?P=quote)"
 )
-_TYPED_FUNCTION = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
-_OF_GO = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
+_TYPED_FUNCTION = (
+    rf"{_NOT_KEYWORD}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
+)
+_GO_METHOD = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 
-_SCRIPTS = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
-_WITH_TYPES = (
+_SCRIPT_SUFFIXES = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
+_TYPED_SUFFIXES = (
     *("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "java", "cs", "kt", "kts", "scala", "swift", "dart", "php", "groovy"),
 )
-_WITHOUT_TYPES = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
+_KEYWORD_SUFFIXES = (
+    "py",
+    "pyi",
+    "rb",
+    "rs",
+    "lua",
+    "ex",
+    "exs",
+    "pl",
+    "pm",
+    "jl",
+    "nim",
+    "zig",
+    "tcl",
+    "go",
+    "ml",
+    "r",
+)
 
 
-_OPENED = re.compile(r"(?:\(\{|\(\[|\(|\[|`)$")
-"""The end of a script's line whose parameters, or table of tests, stand on the lines below it."""
-_CLOSED = re.compile(r"[)\]}`].*(?:\{|=>|=>\s*\()$")
-"""The line after those parameters, where a body follows."""
-_MOST_PARAMETERS = 40
-"""How many lines of parameters are looked through."""
-_ENDS = re.compile(r"[}\])]|end\b")
-"""The start of the last line of a block that is closed."""
-_ENDED = re.compile(r"(?:[}\]);]|\bend),?$")
-"""The end of a block of one line."""
+# The end of a script's line whose parameters, or table of tests, stand on the lines below it.
+_OPEN_LINE_END = re.compile(r"(?:\(\{|\(\[|\(|\[|`)$")
+# The line after those parameters, where a body follows.
+_PARAMETERS_END = re.compile(r"[)\]}`].*(?:\{|=>|=>\s*\()$")
+# The most lines of parameters that are skipped.
+_MAX_PARAMETER_LINES = 40
+# The start of the last line of a block that is closed.
+_BLOCK_END = re.compile(r"[}\])]|end\b")
+# The end of a block of one line.
+_ONE_LINE_BLOCK_END = re.compile(r"(?:[}\]);]|\bend),?$")
 
-_OWNER = re.compile(r"^\(\*?(\w+)\)\s*\.\s*")
-"""The owner of a method as Go's documentation writes it: `(*Rule).Match`."""
+# The owner of a method as Go's documentation writes it: `(*Rule).Match`.
+_GO_OWNER = re.compile(r"^\(\*?(\w+)\)\s*\.\s*")
+# Parts of node types whose text defines nothing, such as strings.
+_TEXT_NODE_TYPES = ("string", "comment", "heredoc", "template")
+# Suffixes of node types that hold definitions, and may begin with the first of them.
+_CONTAINER_SUFFIXES = ("_list", "statements", "body", "body_statement")
+# What C and C++ call a line such as `struct point *corner;`.
+_VARIABLE_NODE_TYPES = {"declaration", "field_declaration"}
 
 
 class CodeBlock(Struct, frozen=True):
-    """A definition or section: its name below others (`Rule.compile`), its lines from 1, how deep it is nested."""
+    """A definition or section: its full name (`Rule.compile`), its first and last line from 1, its depth of nesting."""
 
     name: str
     first: int
@@ -94,13 +131,27 @@ def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(rf"\s*{_MODIFIERS}{pattern}", re.ASCII) for pattern in patterns)
 
 
-_ROWS: dict[str, tuple[re.Pattern[str], ...]] = {
-    **dict.fromkeys(_WITHOUT_TYPES, _compile(_OF_GO, _FUNCTIONS, _TYPES)),
-    **dict.fromkeys(_SCRIPTS, _compile(_EXPORTED, _DEFAULT, _FUNCTIONS, _TYPES, _ASSIGNED, _METHOD, _PROPERTY, _TESTS)),
-    **dict.fromkeys(_WITH_TYPES, _compile(_FUNCTIONS, _TYPES, _TYPED_FUNCTION)),
-    **dict.fromkeys(("sh", "bash", "zsh"), _compile(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTIONS)),
+# Patterns of a line that defines something, by the end of a file's name.
+_DEFINITION_PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
+    **dict.fromkeys(_KEYWORD_SUFFIXES, _compile(_GO_METHOD, _FUNCTION_DEFINITION, _TYPE_DEFINITION)),
+    **dict.fromkeys(
+        _SCRIPT_SUFFIXES,
+        _compile(
+            _NAMED_EXPORT,
+            _DEFAULT_EXPORT,
+            _FUNCTION_DEFINITION,
+            _TYPE_DEFINITION,
+            _ASSIGNED_FUNCTION,
+            _METHOD,
+            _FUNCTION_PROPERTY,
+            _TEST_CASE,
+        ),
+    ),
+    **dict.fromkeys(_TYPED_SUFFIXES, _compile(_FUNCTION_DEFINITION, _TYPE_DEFINITION, _TYPED_FUNCTION)),
+    **dict.fromkeys(
+        ("sh", "bash", "zsh"), _compile(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTION_DEFINITION)
+    ),
 }
-"""By the end of a file's name: what its definitions look like."""
 
 
 def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
@@ -108,9 +159,19 @@ def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
     kind = suffix.removeprefix(".").lower()
     if kind in {"md", "markdown"}:
         return list(_list_sections(split_lines(text)))
-    if kind in {"py", "pyi"} and len(text) <= _LARGEST_PYTHON and (parsed := _parse_python(text)) is not None:
+    if kind in {"py", "pyi"} and len(text) <= _MAX_PYTHON_CHARS and (parsed := _parse_python(text)) is not None:
         return parsed
-    return list(_list_by_layout(split_lines(text), _ROWS.get(kind, ())))
+    return list(_list_by_layout(split_lines(text), _DEFINITION_PATTERNS.get(kind, ())))
+
+
+def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
+    """Return the blocks of a text like `list_blocks`, but ignoring the contents of strings."""
+    blocks = list_blocks(text, suffix)
+    root = parse_tree(text, suffix) if blocks else None
+    if root is None or root.has_error:
+        return blocks
+    lines = split_lines(text)
+    return [exact for each in blocks if (exact := _find_exact_end(each, root, lines)) is not None]
 
 
 def split_lines(text: str) -> list[str]:
@@ -122,7 +183,7 @@ def split_lines(text: str) -> list[str]:
 def has_blocks(suffix: str) -> bool:
     """Return whether definitions or sections are known in files whose names end so (`.py`)."""
     kind = suffix.removeprefix(".").lower()
-    return kind in _ROWS or kind in {"md", "markdown"}
+    return kind in _DEFINITION_PATTERNS or kind in {"md", "markdown"}
 
 
 def choose_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
@@ -131,14 +192,14 @@ def choose_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
 
 
 def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
-    """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too.
+    """Return the blocks of a name: `compile`, `Rule.compile`, also with `::` or `#` for the dot.
 
-    A block of the very name that is given goes first: `#hidden` is a private method, and may be a test's title.
+    Blocks with exactly this name are preferred: `#hidden` is a private method, and may be a test's title.
     """
     name_only = re.sub(
         r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*",
         "",
-        _OWNER.sub(r"\1.", name.strip()),
+        _GO_OWNER.sub(r"\1.", name.strip()),
     )
     target = re.sub(r"::|#|->", ".", name_only).removeprefix(".")
     for wanted in (name.strip(), target):
@@ -162,7 +223,7 @@ def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlo
 
 def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
     matches = partial(_match_any, patterns)
-    is_script = patterns is _ROWS["js"]
+    is_script = patterns is _DEFINITION_PATTERNS["js"]
     starts = [
         (at, _measure_indent(line), match)
         for at, line in enumerate(lines)
@@ -183,13 +244,15 @@ def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -
 def _join_parameters(lines: Sequence[str], at: int) -> str:
     """Return a line whose parameters stand on lines of their own without them: `settle(` and `) {` are `settle() {`."""
     head = lines[at].rstrip()
-    if len(head) > _LINE or not _OPENED.search(head):
+    if len(head) > _MAX_LINE_CHARS or not _OPEN_LINE_END.search(head):
         return ""
     indent = _measure_indent(head)
-    for line in lines[at + 1 : at + 1 + _MOST_PARAMETERS]:
+    for line in lines[at + 1 : at + 1 + _MAX_PARAMETER_LINES]:
         if line.strip() and _measure_indent(line) <= indent:
             closing = line.strip()
-            is_end = _measure_indent(line) == indent and len(closing) <= _LINE and _CLOSED.match(closing)
+            is_end = (
+                _measure_indent(line) == indent and len(closing) <= _MAX_LINE_CHARS and _PARAMETERS_END.match(closing)
+            )
             return head + closing if is_end else ""
     return ""
 
@@ -205,19 +268,19 @@ def _read_name(match: re.Match[str]) -> str:
 
 def _is_closed(lines: Sequence[str], first: int, last: int, indent: int) -> bool:
     """Return whether a block ends with a bracket or `end`; else text of a string at the margin may have cut it."""
-    line = lines[last].strip()[-_LINE:]
+    line = lines[last].strip()[-_MAX_LINE_CHARS:]
     if last == first:
-        return _ENDED.search(line) is not None
-    return _ENDS.match(line) is not None and _measure_indent(lines[last]) == indent
+        return _ONE_LINE_BLOCK_END.search(line) is not None
+    return _BLOCK_END.match(line) is not None and _measure_indent(lines[last]) == indent
 
 
 def _match_any(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
-    line = line[:_LINE].rstrip()
+    line = line[:_MAX_LINE_CHARS].rstrip()
     return next((match for each in patterns if (match := each.match(line))), None)
 
 
 def _measure_indent(line: str) -> int:
-    expanded = line[:_LINE].expandtabs(4)
+    expanded = line[:_MAX_LINE_CHARS].expandtabs(4)
     return len(expanded) - len(expanded.lstrip())
 
 
@@ -229,7 +292,7 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
         if not line.strip():
             continue
         if _measure_indent(line) <= indent and (
-            _measure_indent(line) < indent or not _CLOSING.match(line.lstrip()[:_LINE])
+            _measure_indent(line) < indent or not _CONTINUATION.match(line.lstrip()[:_MAX_LINE_CHARS])
         ):
             break
         last = at
@@ -267,3 +330,16 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
             above, depth = f"{above}{node.name}.", depth + 1
         waiting += [(each, above, depth) for each in reversed(inner)]
     return code_blocks
+
+
+def _find_exact_end(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
+    """Return a block with its exact last line; None when its first line is not code."""
+    row, line = block.first - 1, lines[block.first - 1]
+    start = (row, len(line[: len(line) - len(line.lstrip())].encode(errors="replace")))
+    leaf = root.descendant_for_point_range(start, start)
+    if leaf is None or any(each in leaf.type for each in _TEXT_NODE_TYPES):
+        return None
+    node = root
+    while node != leaf and (node.start_point.row != row or node.type.endswith(_CONTAINER_SUFFIXES) or node == root):
+        node = node.child_with_descendant(leaf) or leaf
+    return None if node.type in _VARIABLE_NODE_TYPES else replace(block, last=node.end_point.row + 1)

@@ -1,4 +1,4 @@
-"""The entries of a folder, and which of them git ignores."""
+"""Lists the entries of a folder, and tells which of them git ignores."""
 
 import os
 import time
@@ -10,24 +10,24 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_ENTRIES, SEARCH_TIME
 from codeloop.workspace.files.safe_open import open_folder
-from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse
-from codeloop.workspace.git.index import open_repository, read_small
-from codeloop.workspace.search.ripgrep import printable
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, read_ignore_file
+from codeloop.workspace.git.index import open_repository
+from codeloop.workspace.search.ripgrep import escape_path
 from codeloop.workspace.snapshot.stat_cache import join
 
-_RULES = 256 * 1024
-_READ = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_RULES_BYTES = 256 * 1024
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class DirectoryEntry(Struct, frozen=True):
-    """An entry of a folder. A link counts as a folder when it leads to one in the work tree, else as a file."""
+    """An entry of a folder. A link counts as a folder if it leads to one in the work tree, else as a file."""
 
     name: str
     is_folder: bool
     ignored: bool
 
 
-def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[DirectoryEntry]:
+def list_directory(root: Path, folder: Path, excludes: Iterable[Path]) -> list[DirectoryEntry]:
     """Return the entries of a folder of the work tree `root` (both resolved), folders first, then by name. Blocks.
 
     `.git` is left out. `excludes`: the user's own files of patterns for git. Raises FileRefused and OSError as
@@ -38,7 +38,8 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
     deadline = time.monotonic() + SEARCH_TIME.seconds
     with open_folder(folder) as parent:
         rules, is_all_ignored = _read_rules(root, path, excludes)
-        fd = os.open(".", _READ, dir_fd=parent)
+        # `open_folder` may give a descriptor that is only a path, which can't be listed.
+        fd = os.open(".", _FOLDER_FLAGS, dir_fd=parent)
         try:
             with os.scandir(fd) as rows:
                 for row in rows:
@@ -46,9 +47,9 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
                         continue
                     if len(directory_entries) >= FILES_ENTRIES.value:
                         most = f"more than {FILES_ENTRIES.value:,} entries"
-                        raise CodeloopError(f"{printable(str(folder))} has {most}. Look for a name with /find/file.")
+                        raise CodeloopError(f"{escape_path(str(folder))} has {most}. Look for a name with /find/file.")
                     if time.monotonic() > deadline:
-                        raise CodeloopError(f"{printable(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
+                        raise CodeloopError(f"{escape_path(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
                     is_folder = _is_folder(root, folder, row)
                     ignored = is_all_ignored or is_ignored(rules, join(path, row.name), row.name, is_folder=is_folder)
                     directory_entries.append(DirectoryEntry(row.name, is_folder, ignored))
@@ -65,17 +66,17 @@ def _is_folder(root: Path, folder: Path, row: "os.DirEntry[str]") -> bool:
 
 
 def _read_rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
-    """Return the patterns that hold in a folder, the nearest first, and whether the folder itself is ignored."""
-    chain = tuple(parse(read_small(file, _RULES), "") for file in excludes)
+    """Return the patterns that apply in a folder, the nearest first, and whether the folder itself is ignored."""
+    chain = tuple(read_ignore_file(file, "", _RULES_BYTES) for file in excludes)
     repository = open_repository(root, with_index=False)
     if repository is not None:
-        chain = (parse(read_small(repository.common / "info" / "exclude", _RULES), ""), *chain)
-    here = ""
+        chain = (read_ignore_file(repository.common / "info" / "exclude", "", _RULES_BYTES), *chain)
+    current = ""
     for name in ("", *(path.split("/") if path else ())):
         if name:
-            here = join(here, name)
-            if is_ignored(chain, here, name, is_folder=True):
+            current = join(current, name)
+            if is_ignored(chain, current, name, is_folder=True):
                 return chain, True
-        own = parse(read_small(root / here / ".gitignore", _RULES), here)
+        own = read_ignore_file(root / current / ".gitignore", current, _RULES_BYTES)
         chain = (own, *chain) if own.lines else chain
     return chain, False

@@ -1,4 +1,4 @@
-"""An index of a project's file and folder names, with fuzzy search."""
+"""Keeps an index of a project's file and folder names, and searches it with gaps between the characters."""
 
 import asyncio
 import re
@@ -13,14 +13,15 @@ from msgspec import Struct
 from codeloop.schema.limits import FILES_AGE, FILES_STALE
 from codeloop.workspace.search.ripgrep import Ripgrep
 
-Kind = Literal["file", "directory"]
-_CLOSEST = 5_000  # how many names with scattered matches are ranked; further ones follow unranked
+NameKind = Literal["file", "directory"]
+# The most names with scattered characters that are ranked; others follow in the order of the index.
+_MAX_RANKED = 5_000
 
 
 class IndexedName(Struct, frozen=True, gc=False):
     """A file or folder. `path`: relative to the project's directory, a folder's with a slash at its end.
 
-    `lower`: the path in small letters; `name`: the last of it, without a slash.
+    `lower`: the path in lower case; `name`: the last part of that, without a slash.
     """
 
     path: str
@@ -35,28 +36,28 @@ class FileIndex:
     def __init__(self) -> None:
         self._names: list[IndexedName] = []
         self._made_at = -FILES_STALE.seconds
-        self._renewal: asyncio.Task[None] | None = None
+        self._rebuild_task: asyncio.Task[None] | None = None
 
-    async def names(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> list[IndexedName]:
+    async def list_names(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> list[IndexedName]:
         """Return all names that no ignore file excludes, hidden ones last, shallow ones first. Raises SearchFailed."""
         age = time.monotonic() - self._made_at
-        if age > FILES_AGE.seconds and (self._renewal is None or self._renewal.done()):
-            self._renewal = asyncio.create_task(self._renew(directory, ripgrep, environment))
-            self._renewal.add_done_callback(_retrieve_error)
-        if age > FILES_STALE.seconds and self._renewal is not None:
-            await asyncio.shield(self._renewal)
+        if age > FILES_AGE.seconds and (self._rebuild_task is None or self._rebuild_task.done()):
+            self._rebuild_task = asyncio.create_task(self._rebuild(directory, ripgrep, environment))
+            self._rebuild_task.add_done_callback(_retrieve_error)
+        if age > FILES_STALE.seconds and self._rebuild_task is not None:
+            await asyncio.shield(self._rebuild_task)
         return self._names
 
-    async def _renew(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> None:
+    async def _rebuild(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> None:
         started = time.monotonic()
-        file_list = await ripgrep.files(directory, None, environment)
+        file_list = await ripgrep.list_files(directory, None, environment)
         start = len(f"{directory}/".replace("//", "/"))
         self._names = await asyncio.to_thread(index_names, [path[start:] for path in file_list.paths])
         self._made_at = started
 
 
 def _retrieve_error(renewal: asyncio.Task[None]) -> None:
-    """Retrieve the error of a renewal that perhaps nobody awaits; the next caller tries again."""
+    """Retrieve the error of a rebuild, since asyncio reports one that nobody retrieves; the next caller tries again."""
     if not renewal.cancelled():
         renewal.exception()
 
@@ -85,11 +86,11 @@ def _make_name(path: str, *, is_folder: bool) -> IndexedName:
     return IndexedName(path + slash, lower + slash, lower.rpartition("/")[2], is_folder)
 
 
-def find_names(names: Iterable[IndexedName], query: str, kind: Kind | None, limit: int) -> list[IndexedName]:
+def find_names(names: Iterable[IndexedName], query: str, kind: NameKind | None, limit: int) -> list[IndexedName]:
     """Return the names that contain the query's characters in order, in any case; the best first.
 
-    Best is the whole name, then its stem, its start, a word of it, a part of it, a part of the path, and then what
-    holds the characters in the fewest pieces; among equals what comes first in `names`. Spaces in a query are dropped.
+    Best is the whole name, then its stem, its start, a word of it, a part of it, a part of the path, and then the name
+    with the characters in the fewest pieces; equal ones stay in the order of `names`. Spaces in a query are dropped.
     """
     if kind is not None:
         names = [name for name in names if name.is_folder == (kind == "directory")]
@@ -103,7 +104,7 @@ def find_names(names: Iterable[IndexedName], query: str, kind: Kind | None, limi
 
 
 def _rank_in_groups(names: list[IndexedName], query_letters: str) -> Iterator[Iterable[IndexedName]]:
-    """Return the names that fit, in groups: each better than the next, and made only when it is asked for."""
+    """Yield the matching names in groups, the best first. A group is computed only if those before are too small."""
     holding = [name for name in names if query_letters in name.lower]
     matching_names = [name for name in holding if query_letters in name.name]
     starts = [name for name in matching_names if name.name.startswith(query_letters)]
@@ -115,19 +116,21 @@ def _rank_in_groups(names: list[IndexedName], query_letters: str) -> Iterator[It
     yield sorted(
         around, key=lambda name: (name.lower.rstrip("/") != query_letters.rstrip("/"), has_word(name.lower) is None)
     )
-    # Possessive: a name that does not fit is left after one look at each of its characters.
-    fits = re.compile("".join(f"[^{re.escape(char)}]*+{re.escape(char)}" for char in query_letters), re.DOTALL).match
-    scattered = [name for name in names if fits(name.lower) and query_letters not in name.lower]
-    in_name = [name for name in scattered if fits(name.name)]
-    yield sorted(in_name[:_CLOSEST], key=lambda name: _count_pieces(name.name, query_letters))
-    yield in_name[_CLOSEST:]
-    in_path = [name for name in scattered if not fits(name.name)]
-    yield sorted(in_path[:_CLOSEST], key=lambda name: _count_pieces(name.lower, query_letters))
-    yield in_path[_CLOSEST:]
+    # Possessive quantifiers: a name that does not match is given up after one look at each of its characters.
+    match_scattered = re.compile(
+        "".join(f"[^{re.escape(char)}]*+{re.escape(char)}" for char in query_letters), re.DOTALL
+    ).match
+    scattered = [name for name in names if match_scattered(name.lower) and query_letters not in name.lower]
+    in_name = [name for name in scattered if match_scattered(name.name)]
+    yield sorted(in_name[:_MAX_RANKED], key=lambda name: _count_pieces(name.name, query_letters))
+    yield in_name[_MAX_RANKED:]
+    in_path = [name for name in scattered if not match_scattered(name.name)]
+    yield sorted(in_path[:_MAX_RANKED], key=lambda name: _count_pieces(name.lower, query_letters))
+    yield in_path[_MAX_RANKED:]
 
 
 def _count_pieces(text: str, query_letters: str) -> tuple[int, int]:
-    """Return in how many pieces a text holds the characters, looked for from its end, and how far they are apart."""
+    """Return the number of pieces in which a text holds the characters, searched from its end, and their distance."""
     pieces, at, end = 0, -1, 0
     for char in reversed(query_letters):
         index = text.rfind(char, 0, at if at >= 0 else None)

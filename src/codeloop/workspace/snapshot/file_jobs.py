@@ -1,4 +1,4 @@
-"""File jobs of snapshots: run on threads that a stuck disk may block, one scan at a time, bounded in time."""
+"""Runs the file jobs of snapshots on threads that a stuck disk may block, one scan at a time, bounded in time."""
 
 import asyncio
 import threading
@@ -15,95 +15,99 @@ from codeloop.workspace.snapshot.object_store import MissingObject
 from codeloop.workspace.snapshot.scanner import ScanRefused
 
 T = TypeVar("T")
-SMALL = 5_000
-"""Files; a work tree of at most so many may be looked at without a thread."""
+# A work tree of at most so many files may be scanned without a thread.
+SMALL_TREE_FILES = 5_000
 
 
-class Failed(msgspec.Struct, frozen=True):
-    """A file job failed; `reason` is a clause for the user."""
+class JobFailure(msgspec.Struct, frozen=True):
+    """The result of a file job that failed; `reason` is a clause for the user."""
 
     reason: str
 
 
 class FileJobs:
-    """Runs the jobs of one work tree. `count` returns how many of its files are known so far."""
+    """Runs the jobs of one work tree. `count_files` returns the number of its files that are known so far."""
 
-    def __init__(self, count: Callable[[], int]) -> None:
-        self._count = count
+    def __init__(self, count_files: Callable[[], int]) -> None:
+        self._count_files = count_files
         self._lock = asyncio.Lock()
-        self._busy: asyncio.Future[None] | None = None
+        self._running_scan: asyncio.Future[None] | None = None
+        # Whether the last scan was so quick that the next one is not worth a thread.
         self._is_quick = False
-        """Whether the last scan was so quick that the next one is not worth a thread."""
 
     @property
     def is_busy(self) -> bool:
         """Whether a scan is running."""
-        return self._busy is not None and not self._busy.done()
+        return self._running_scan is not None and not self._running_scan.done()
 
-    async def work(self, job: Callable[[], T]) -> T | Failed:
-        """Run a job on a thread, after what still runs there; returns Failed when it fails.
+    async def run_scan(self, job: Callable[[], T]) -> T | JobFailure:
+        """Run a job that scans the work tree, on a thread and after the one before; JobFailure when it fails.
 
         A job longer than SNAPSHOT_TIME continues in the background; the next one waits SNAPSHOT_RETRY_TIME for it.
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds
-            if self._busy is not None and self.is_busy:
-                await asyncio.wait([self._busy], timeout=SNAPSHOT_RETRY_TIME.seconds)
+            if self._running_scan is not None and self.is_busy:
+                await asyncio.wait([self._running_scan], timeout=SNAPSHOT_RETRY_TIME.seconds)
                 if self.is_busy:
-                    return Failed(f"the work tree is still being scanned ({self._count():,} files so far)")
-            result: list[T | Failed] = []
+                    return JobFailure(f"the work tree is still being scanned ({self._count_files():,} files so far)")
+            # Empty until the job has ended.
+            result: list[T | JobFailure] = []
             start = time.monotonic()
             if self._is_quick:
-                _do(job, result)
+                _run(job, result)
             else:
-                self._busy = _start_thread(job, result)
-                await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
-            self._is_quick = self._count() <= SMALL and time.monotonic() - start < SNAPSHOT_QUICK_SCAN.seconds
+                self._running_scan = _start_thread(job, result)
+                await asyncio.wait([self._running_scan], timeout=max(deadline - start, 0))
+            self._is_quick = (
+                self._count_files() <= SMALL_TREE_FILES and time.monotonic() - start < SNAPSHOT_QUICK_SCAN.seconds
+            )
             if not result:
-                return Failed(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
+                return JobFailure(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]
 
-    async def run_in_background(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
-        """Run a job on the store and single files, which need not wait for a scan."""
-        result: list[T | Failed] = []
+    async def run_job(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | JobFailure:
+        """Run a job on the store and on single files, which need not wait for a scan."""
+        result: list[T | JobFailure] = []
         if self._is_quick:
-            _do(job, result)
+            _run(job, result)
         else:
             await asyncio.wait([_start_thread(job, result)], timeout=limit.seconds)
-        return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
+        return result[0] if result else JobFailure(f"it takes longer than {limit.seconds:g} s")
 
     async def wait_idle(self) -> None:
         """Wait until a scan in the background has ended, at most SNAPSHOT_SCAN."""
-        if self._busy is not None:
-            await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
+        if self._running_scan is not None:
+            await asyncio.wait([self._running_scan], timeout=SNAPSHOT_SCAN.seconds)
 
 
-def _start_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
-    """Run a blocking job on a thread that a stuck disk may block for ever without blocking the program."""
+def _start_thread(job: Callable[[], T], result: list[T | JobFailure]) -> asyncio.Future[None]:
+    """Run a blocking job on a thread of its own; return a future that is done when the job has ended."""
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[None] = loop.create_future()
 
-    def settle() -> None:
+    def set_finished() -> None:
         if not finished.done():
             finished.set_result(None)
 
-    def body() -> None:
+    def run_and_report() -> None:
         try:
-            _do(job, result)
+            _run(job, result)
         finally:
             with suppress(RuntimeError):  # the loop is closed: nobody is waiting
-                loop.call_soon_threadsafe(settle)
+                loop.call_soon_threadsafe(set_finished)
 
-    threading.Thread(target=body, daemon=True, name="snapshot").start()
+    # A daemon, not `asyncio.to_thread`: a stuck disk may block the thread for ever, and the program still ends.
+    threading.Thread(target=run_and_report, daemon=True, name="snapshot").start()
     return finished
 
 
-def _do(job: Callable[[], T], result: list[T | Failed]) -> None:
+def _run(job: Callable[[], T], result: list[T | JobFailure]) -> None:
     try:
         result.append(job())
     except (ScanRefused, Unreadable) as error:
-        result.append(Failed(str(error)))
+        result.append(JobFailure(str(error)))
     except MissingObject as error:
-        result.append(Failed(f"the contents {error} are no longer kept"))
+        result.append(JobFailure(f"the contents {error} are no longer kept"))
     except OSError as error:
-        result.append(Failed(f"a file of the snapshot failed: {error}"))
+        result.append(JobFailure(f"a file of the snapshot failed: {error}"))

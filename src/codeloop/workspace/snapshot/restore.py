@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import msgspec
 from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
-from codeloop.workspace.files.safe_open import FileRefused, load, open_folder
-from codeloop.workspace.files.temp_files import new_name, note_temporary
-from codeloop.workspace.snapshot.blob import LINK, Unreadable, blob_name, to_git_mode, tree_entry_of
+from codeloop.workspace.files.safe_open import FileRefused, open_folder, read_file
+from codeloop.workspace.files.temp_files import make_temporary_name, record_temporary_files
+from codeloop.workspace.snapshot.blob import LINK_MODE, Unreadable, compute_blob_id, read_tree_entry, to_git_mode
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
@@ -41,10 +41,11 @@ class RestoreResult(msgspec.Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
 
 
-def find_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
-    """Return a file's entry before an agent's changes (oldest first), as far back as the content is the agent's.
+def find_restorable_entry(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
+    """Return the entry that undo may restore: the file before an agent's changes (oldest first).
 
-    It stops at a change whose result somebody else replaced: their version stays.
+    `now`: the present entry. Undo goes back as far as the content is the agent's, and stops at a change whose result
+    somebody else replaced: their version stays.
     """
     for change in reversed(changes):
         if now == change.before:
@@ -55,52 +56,61 @@ def find_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEn
     return now
 
 
-def is_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
-    """Return whether a file is, or can be restored to, what it was before all of these changes."""
-    return find_unwound(now, changes) == (changes[0].before if changes else now)
+def is_fully_restorable(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
+    """Return whether a file has the content from before all of these changes, or can be restored to it."""
+    return find_restorable_entry(now, changes) == (changes[0].before if changes else now)
 
 
-def put_back(
-    objects: ObjectStore, root: Path, moves: Iterable[Restoration], notes: Path | None = None, *, dry_run: bool = False
+def restore_entries(
+    objects: ObjectStore,
+    root: Path,
+    restorations: Iterable[Restoration],
+    notes_folder: Path | None = None,
+    *,
+    dry_run: bool = False,
 ) -> RestoreResult:
-    """Restore the files that still have the expected content. Blocks. `root`: resolved; never raises for one file.
+    """Restore the files that still have the expected content. Blocks; never raises for one file.
 
-    `notes`: as of `replace_files`. `dry_run`: only return what would happen.
+    `root`: the resolved work tree. `notes_folder`: as of `replace_files`. `dry_run`: the result says what would happen,
+    but nothing is written.
     """
     restored: list[str] = []
     unchanged: list[str] = []
     conflicts: list[Conflict] = []
     # Deletions first, the deepest ones before their folders, so that a folder can become a file.
-    for move in sorted(moves, key=lambda move: (move.desired is not None, -move.path.count("/"), move.path)):
+    for restoration in sorted(
+        restorations,
+        key=lambda restoration: (restoration.desired is not None, -restoration.path.count("/"), restoration.path),
+    ):
         try:
-            now = tree_entry_of(f"{root}/{move.path}", SNAPSHOT_TRACKED.value)
-            if now == move.desired and not (now is None and _is_folder(root, move.path)):
-                unchanged.append(move.path)
-            elif now != move.expected:
-                conflicts.append(Conflict(move.path, _describe_difference(now, move)))
+            now = read_tree_entry(f"{root}/{restoration.path}", SNAPSHOT_TRACKED.value)
+            if now == restoration.desired and not (now is None and _is_folder(root, restoration.path)):
+                unchanged.append(restoration.path)
+            elif now != restoration.expected:
+                conflicts.append(Conflict(restoration.path, _describe_difference(now, restoration)))
             else:
                 if not dry_run:
-                    _restore(objects, root, move, notes)
-                elif move.desired is not None and not objects.has(move.desired.blob):
-                    raise MissingObject(move.desired.blob)
-                restored.append(move.path)
+                    _restore(objects, root, restoration, notes_folder)
+                elif restoration.desired is not None and not objects.has(restoration.desired.blob):
+                    raise MissingObject(restoration.desired.blob)
+                restored.append(restoration.path)
         except MissingObject:
-            conflicts.append(Conflict(move.path, "its previous content is no longer kept"))
+            conflicts.append(Conflict(restoration.path, "its previous content is no longer kept"))
         except FileChanged:
-            conflicts.append(Conflict(move.path, "it was changed just now"))
+            conflicts.append(Conflict(restoration.path, "it was changed just now"))
         except (FileRefused, Unreadable) as error:
-            conflicts.append(Conflict(move.path, str(error)))
+            conflicts.append(Conflict(restoration.path, str(error)))
         except OSError as error:
-            conflicts.append(Conflict(move.path, f"it can't be written: {error.strerror}"))
+            conflicts.append(Conflict(restoration.path, f"it can't be written: {error.strerror}"))
     return RestoreResult(tuple(sorted(restored)), tuple(sorted(unchanged)), tuple(conflicts))
 
 
-def _describe_difference(now: TreeEntry | None, move: Restoration) -> str:
+def _describe_difference(now: TreeEntry | None, restoration: Restoration) -> str:
     if now is None:
         return "it is gone"
-    if move.expected is None:
+    if restoration.expected is None:
         return "it was created since"
-    return "it was changed since" if now.blob != move.expected.blob else "its mode was changed since"
+    return "it was changed since" if now.blob != restoration.expected.blob else "its mode was changed since"
 
 
 def _is_folder(root: Path, path: str) -> bool:
@@ -109,24 +119,24 @@ def _is_folder(root: Path, path: str) -> bool:
     return False
 
 
-def _restore(objects: ObjectStore, root: Path, move: Restoration, notes: Path | None) -> None:
-    """Replace one file atomically. Raises MissingObject, FileRefused, FileChanged, OSError."""
-    real = root / move.path
-    desired = move.desired
-    data = None if desired is None else objects.blob(desired.blob)
-    if LINK in {each.mode for each in (move.expected, desired) if each is not None}:
-        _swap(real, move, data, notes)
-    elif move.expected is None:
-        replace_file(Replacement(real, None, data, _choose_mode(desired)), notes)
+def _restore(objects: ObjectStore, root: Path, restoration: Restoration, notes_folder: Path | None) -> None:
+    """Restore one file atomically. Raises MissingObject, FileRefused, FileChanged, OSError."""
+    real = root / restoration.path
+    desired = restoration.desired
+    data = None if desired is None else objects.read_blob(desired.blob)
+    if LINK_MODE in {each.mode for each in (restoration.expected, desired) if each is not None}:
+        _replace_link(real, restoration, data, notes_folder)
+    elif restoration.expected is None:
+        replace_file(Replacement(real, None, data, _choose_mode(desired)), notes_folder)
     else:
-        before = load(real)
-        if TreeEntry(to_git_mode(before.mode), blob_name(before.data)) != move.expected:
+        before = read_file(real)
+        if TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data)) != restoration.expected:
             raise FileChanged(str(real))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))
-        replace_file(Replacement(real, before, data), notes)
+        replace_file(Replacement(real, before, data), notes_folder)
     if desired is None:
-        _remove_empty(root, real.parent)
+        _remove_empty_folders(root, real.parent)
 
 
 def _choose_mode(desired: TreeEntry | None) -> int | None:
@@ -137,7 +147,7 @@ def _choose_mode(desired: TreeEntry | None) -> int | None:
 
 
 def _change_mode(mode: int, desired: TreeEntry) -> int:
-    """Return a mode that becomes what git would call `desired`, with as few bits changed as possible."""
+    """Return a file's mode changed in as few bits as possible, so that `to_git_mode` makes it that of `desired`."""
     if to_git_mode(stat.S_IFREG | mode) == desired.mode:
         return mode
     if not mode & 0o077 or not desired.mode & 0o077:
@@ -145,25 +155,25 @@ def _change_mode(mode: int, desired: TreeEntry) -> int:
     return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
 
 
-def _swap(real: Path, move: Restoration, data: bytes | None, notes: Path | None) -> None:
-    """Replace atomically where a link is involved."""
-    desired = move.desired
-    temporary = new_name()
+def _replace_link(real: Path, restoration: Restoration, data: bytes | None, notes_folder: Path | None) -> None:
+    """Replace a link, or a file by a link, atomically: `replace_file` works on regular files only."""
+    desired = restoration.desired
+    temporary = make_temporary_name()
     with (
-        note_temporary(notes, [real.with_name(temporary)]),
+        record_temporary_files(notes_folder, [real.with_name(temporary)]),
         open_folder(real.parent, create=desired is not None) as folder,
     ):
         destination = _Destination(folder, real.name, temporary)
         if desired is None or data is None:
-            _check(real, move)
+            _check_unchanged(real, restoration)
             os.unlink(destination.name, dir_fd=folder)
             return
-        make: Callable[[_Destination], None] = (
-            _make_linker(data) if desired.mode == LINK else _make_writer(data, desired)
-        )
-        make(destination)
+        if desired.mode == LINK_MODE:
+            os.symlink(data, destination.temporary, dir_fd=folder)
+        else:
+            _write_temporary(destination, data, desired)
         try:
-            _check(real, move)
+            _check_unchanged(real, restoration)
             os.replace(destination.temporary, destination.name, src_dir_fd=folder, dst_dir_fd=folder)
         except (OSError, FileRefused, Unreadable):
             os.unlink(destination.temporary, dir_fd=folder)
@@ -178,29 +188,23 @@ class _Destination(msgspec.Struct, frozen=True):
     temporary: str
 
 
-def _make_linker(target: bytes) -> Callable[[_Destination], None]:
-    return lambda destination: os.symlink(target, destination.temporary, dir_fd=destination.folder)
+def _write_temporary(destination: _Destination, data: bytes, desired: TreeEntry) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    # The umask narrows this mode. A private file is never readable by others, not even for a moment.
+    fd = os.open(destination.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=destination.folder)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+        mode = _choose_mode(desired)
+        if mode is not None:
+            os.fchmod(fd, mode)
 
 
-def _make_writer(data: bytes, desired: TreeEntry) -> Callable[[_Destination], None]:
-    def write(destination: _Destination) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        fd = os.open(destination.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=destination.folder)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            mode = _choose_mode(desired)
-            if mode is not None:
-                os.fchmod(fd, mode)
-
-    return write
-
-
-def _check(real: Path, move: Restoration) -> None:
-    if tree_entry_of(str(real), SNAPSHOT_TRACKED.value) != move.expected or _is_folder(real.parent, real.name):
+def _check_unchanged(real: Path, restoration: Restoration) -> None:
+    if read_tree_entry(str(real), SNAPSHOT_TRACKED.value) != restoration.expected or _is_folder(real.parent, real.name):
         raise FileChanged(str(real))
 
 
-def _remove_empty(root: Path, folder: Path) -> None:
+def _remove_empty_folders(root: Path, folder: Path) -> None:
     """Remove the folders that a deletion left empty, as git does."""
     with suppress(OSError):
         while folder != root and root in folder.parents:

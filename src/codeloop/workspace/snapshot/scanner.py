@@ -22,12 +22,13 @@ from codeloop.schema.limits import (
 from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.git.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
-from codeloop.workspace.snapshot.object_store import FOLDER, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache, join
 from codeloop.workspace.watch.inotify import Watch
 
-_YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
-_UNSUPPORTED = {
+# A file changed this short ago may change again and keep its times: twice the coarsest tick of a kernel's clock.
+_YOUNG_NS = 20_000_000
+_UNSUPPORTED_KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -35,6 +36,7 @@ _UNSUPPORTED = {
 }
 
 _TOO_LONG = f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan"
+# Folders of rebuildable content: snapshots leave them out where git ignores them.
 _REBUILDABLE = frozenset((
     ".angular", ".bundle", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".mypy_cache",
     ".next", ".nox", ".npm", ".nuxt", ".output", ".parcel-cache", ".pnpm-store", ".pytest_cache", ".ruff_cache",
@@ -43,33 +45,36 @@ _REBUILDABLE = frozenset((
     "cmake-build-release", "coverage", "dist", "dist-newstyle", "elm-stuff", "htmlcov", "jspm_packages",
     "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
 ))  # fmt: skip
-"""Folders of rebuildable content: snapshots leave them out where git ignores them."""
+# Folders of generated content: left out, except tracked files, even if no `.gitignore` names them.
 _NEVER_SOURCE = _REBUILDABLE - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
-"""Folders of generated content: left out, except tracked files, even if no `.gitignore` names them."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True):
-    """Further inputs of a scan. `avoid`: folders of our own; `excludes`: the user's own patterns for git."""
+    """Options of a scanner.
 
-    avoid: tuple[Path, ...] = ()
+    `own_folders`: folders of codeloop, which are left out; `excludes`: the user's own files of patterns for git.
+    """
+
+    own_folders: tuple[Path, ...] = ()
     excludes: tuple[Path, ...] = ()
 
 
 class ScanRefused(Exception):
-    """The work tree is too large to scan; the message says so."""
+    """The work tree is too large to scan; the message is a clause for the user."""
 
 
 class _ScanPass(Struct):
-    """The limits and counts of one scan. `force`: read files even when their stat is unchanged.
+    """The limits and counts of one scan.
 
-    `bytes`: read so far; `ignored`: ignored files read so far; `waiting`: folders still to be scanned.
+    `must_read`: ignored files are read too, and those of which only the repository has the content. `read_bytes` and
+    `ignored_files`: read so far; `waiting`: folders still to be scanned.
     """
 
     deadline: float
     include_ignored: bool = False
-    force: bool = False
-    bytes: int = 0
-    ignored: int = 0
+    must_read: bool = False
+    read_bytes: int = 0
+    ignored_files: int = 0
     waiting: list[str] = struct_field(default_factory=list[str])
 
 
@@ -80,20 +85,23 @@ class Scanner:
         """`root`: resolved. `table`: of an earlier run; without one, git's index tells which files are clean."""
         self._root = str(root)
         self._objects = objects
-        self._avoid = {str(path) for path in options.avoid}
+        self._own_folders = {str(path) for path in options.own_folders}
         self.table = table or StatCache()
+        # Whether this process has scanned the whole work tree once.
         self.has_scanned = False
-        """Whether this process has scanned the whole work tree once."""
+        # Folder -> the names in it that are not in the tree -> the reason, a clause for the user.
         self.skipped: dict[str, dict[str, str]] = {}
-        """Folder -> the names in it that are not in the tree -> the reason, a clause for the user."""
+        # Blobs of the repository that a scan found replaced -> their size on the disk.
         self.replaced: dict[str, int] = {}
-        """Blobs of the repository that a scan found replaced -> their size on the disk."""
         self.watch: Watch | None = None
         self._unwatchable = False
         self._repositories = NestedRepositories(self._root, options.excludes, with_index=table is None)
 
-    def update(self, *, include_ignored: bool = False) -> None:
-        """Update the table. `include_ignored`: also by ignored files, up to the limits. Raises ScanRefused, OSError."""
+    def scan(self, *, include_ignored: bool = False) -> None:
+        """Bring the table up to date. Raises ScanRefused, OSError.
+
+        `include_ignored`: also for ignored files, up to the limits.
+        """
         scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored)
         changed_folders = (
             self.watch.take_changed_folders()
@@ -107,7 +115,7 @@ class Scanner:
             changed_folders = None
         else:
             scan_pass.waiting += sorted(changed_folders)
-        self._run(scan_pass, is_complete=changed_folders is None)
+        self._scan_waiting(scan_pass, is_complete=changed_folders is None)
         self.has_scanned = True
         self._repositories.drop_index()
 
@@ -116,24 +124,25 @@ class Scanner:
 
         Paths are relative to the work tree.
         """
-        scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored=True, force=True)
+        scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored=True, must_read=True)
         for path in paths:
             self._read_path(path, scan_pass)
-        self._run(scan_pass, is_complete=True)
+        self._scan_waiting(scan_pass, is_complete=True)
 
-    def tree(self) -> str:
-        """Store the trees that are not up to date; returns the id of the root's tree. Raises OSError."""
+    def store_tree(self) -> str:
+        """Store the trees that are not up to date; return the id of the top's tree. Raises OSError."""
         table = self.table
+        # The deepest first, since a folder's tree holds the ids of those below.
         for path in sorted(table.stale, key=lambda path: (path == "", -path.count("/"))):
             folder = table.folders.get(path)
             if folder is None:
                 continue
-            rows = {name: entry.item for name, entry in folder.entries.items()}
+            entries = {name: file.entry for name, file in folder.entries.items()}
             for name in folder.folders:
-                below = table.folders.get(join(path, name))
-                if below is not None and below.tree:
-                    rows[name] = TreeEntry(FOLDER, below.tree)
-            folder.tree = self._objects.put_tree(rows) if rows or not path else ""
+                subfolder = table.folders.get(join(path, name))
+                if subfolder is not None and subfolder.tree:
+                    entries[name] = TreeEntry(FOLDER_MODE, subfolder.tree)
+            folder.tree = self._objects.put_tree(entries) if entries or not path else ""
         table.stale.clear()
         return table.folders[""].tree
 
@@ -143,7 +152,7 @@ class Scanner:
             self.watch.close()
             self.watch = None
 
-    def _run(self, scan_pass: _ScanPass, *, is_complete: bool) -> None:
+    def _scan_waiting(self, scan_pass: _ScanPass, *, is_complete: bool) -> None:
         while scan_pass.waiting:
             if time.monotonic() > scan_pass.deadline:
                 raise ScanRefused(_TOO_LONG)
@@ -152,7 +161,8 @@ class Scanner:
             if self.watch is None and is_complete and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
                 self._begin_watch()
                 scan_pass.waiting = [""]
-            if self._visit(scan_pass.waiting.pop(), scan_pass, is_complete=is_complete):
+            # Other ignore rules may concern every folder below.
+            if self._scan_folder(scan_pass.waiting.pop(), scan_pass, is_complete=is_complete):
                 is_complete = True
                 scan_pass.waiting = [""]
 
@@ -181,20 +191,20 @@ class Scanner:
         if info is not None and stat.S_ISDIR(info.st_mode):
             if _is_omitted_build(path, self.table) and not self._repositories.leads_to_tracked(path):
                 return
-            self._enter(path)
+            self._add_folder(path)
             scan_pass.waiting.append(path)
             return
         if path in self.table.folders and path:
             self._forget_folder(path)
         if info is None:
-            self._drop(folder, name)
+            self._drop_file(folder, name)
             return
-        self._enter(folder)
+        self._add_folder(folder)
         self._scan_file(folder, name, info, scan_pass)
 
-    def _enter(self, path: str) -> CachedFolder:
-        """Return a folder's cache, made if it is new; the folder is watched if the scanner watches."""
-        folder = self.table.make(path)
+    def _add_folder(self, path: str) -> CachedFolder:
+        """Return a folder's entry in the table, added if it is new; the folder is watched if the scanner watches."""
+        folder = self.table.add_folder(path)
         if self.watch is not None and not self.watch.has(path):
             try:
                 self.watch.add(path, self._full_path(path))
@@ -202,15 +212,15 @@ class Scanner:
                 self._stop_watch()
         return folder
 
-    def _visit(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
+    def _scan_folder(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
         """Scan a folder, and return whether its ignore rules changed. `is_complete`: also known folders below it."""
         if path not in self.table.folders:
             return False
-        folder = self._enter(path)
+        folder = self._add_folder(path)
         self.skipped.pop(path, None)
         try:
-            with os.scandir(self._full_path(path)) as directory_entries:
-                items = list(directory_entries)
+            with os.scandir(self._full_path(path)) as iterator:
+                entries = list(iterator)
         except (FileNotFoundError, NotADirectoryError):
             if path:
                 self._forget_folder(path)
@@ -218,137 +228,141 @@ class Scanner:
         except OSError as error:
             self._skip(path, "", f"can't be read: {error.strerror}")
             return False
-        names = {item.name for item in items}
+        names = {entry.name for entry in entries}
         if ".git" in names and self._repositories.add_if_new(path, folder):
-            self._objects.share(self._repositories.object_folders)
+            self._objects.share_objects(self._repositories.object_folders)
         above = self.table.folders[path.rpartition("/")[0]] if path else None
         changed = self._repositories.update_rules(path, folder, above, names, is_complete=is_complete)
-        below: set[str] = set()
+        folder_names: set[str] = set()
         file_names: set[str] = set()
-        for item in items:
-            name = item.name
+        for entry in entries:
+            name = entry.name
             if name == ".git":
                 continue
             if time.monotonic() > scan_pass.deadline:
                 raise ScanRefused(_TOO_LONG)
-            if item.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
                 if self._queue_subfolder(path, name, folder, scan_pass, is_complete=is_complete):
-                    below.add(name)
+                    folder_names.add(name)
                 continue
             try:
-                info = item.stat(follow_symlinks=False)
+                info = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
             file_names.add(name)
             self._scan_file(path, name, info, scan_pass)
         for name in [name for name in folder.entries if name not in file_names]:
-            self._drop(path, name)
-        for name in folder.folders - below:
+            self._drop_file(path, name)
+        for name in folder.folders - folder_names:
             self._forget_folder(join(path, name))
         return changed and not is_complete
 
     def _queue_subfolder(
         self, path: str, name: str, folder: CachedFolder, scan_pass: _ScanPass, *, is_complete: bool
     ) -> bool:
-        """Decide whether and when a subfolder is scanned."""
-        here = join(path, name)
-        if self._avoid and self._full_path(here) in self._avoid:
+        """Queue a subfolder if it must be scanned; return whether the snapshot has it."""
+        subpath = join(path, name)
+        if self._own_folders and self._full_path(subpath) in self._own_folders:
             return False
-        cached_folder = self.table.folders.get(here)
+        cached_folder = self.table.folders.get(subpath)
         if cached_folder is not None and not is_complete:
             return True
-        ignored = folder.ignored or name in _NEVER_SOURCE or is_ignored(folder.rules, here, name, is_folder=True)
-        is_omitted = not scan_pass.include_ignored or is_rebuildable(here)
-        if cached_folder is None and ignored and is_omitted and not self._repositories.leads_to_tracked(here):
+        ignored = (
+            folder.is_ignored or name in _NEVER_SOURCE or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
+        )
+        is_omitted = not scan_pass.include_ignored or is_rebuildable(subpath)
+        if cached_folder is None and ignored and is_omitted and not self._repositories.leads_to_tracked(subpath):
             return False
-        entered = self._enter(here)
-        entered.ignored = ignored
-        scan_pass.waiting.append(here)
+        subfolder = self._add_folder(subpath)
+        subfolder.is_ignored = ignored
+        scan_pass.waiting.append(subpath)
         return True
 
     def _scan_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass) -> None:
-        """Update one file's entry: unchanged, clean by git's index, ignored, or read anew."""
+        """Update one file's entry: it is unchanged, clean by git's index, ignored, or read again."""
         folder = self.table.folders[path]
         old = folder.entries.get(name)
-        if old is not None and not (scan_pass.force and old.borrowed) and old.same(info):
+        if old is not None and not (scan_pass.must_read and old.borrowed) and old.is_unchanged(info):
             return
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
-            self._drop(path, name)
-            self._skip(path, name, _UNSUPPORTED.get(kind, "not a regular file"))
+            self._drop_file(path, name)
+            self._skip(path, name, _UNSUPPORTED_KINDS.get(kind, "not a regular file"))
             return
-        index_entry = self._repositories.index_entry(path, name) if old is None else None
+        index_entry = self._repositories.find_index_entry(path, name) if old is None else None
         if (
             index_entry is not None
-            and not scan_pass.force
+            and not scan_pass.must_read
             and self._repositories.is_clean(index_entry, folder, path, name, info)
         ):
-            item = TreeEntry(to_git_mode(info.st_mode), index_entry.blob.hex())
+            # The repository has the content, so the file need not even be read.
+            entry = TreeEntry(to_git_mode(info.st_mode), index_entry.blob.hex())
             stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-            self.table.put(path, name, CachedFile(item, info.st_mode, *stamp, borrowed=True))
+            self.table.put_file(path, name, CachedFile(entry, info.st_mode, *stamp, borrowed=True))
             return
         tracked = old is not None or index_entry is not None
         if not tracked and self._is_omitted(folder, path, name, scan_pass):
             return
-        self._read(path, name, info, scan_pass, tracked=tracked)
+        self._read_file(path, name, info, scan_pass, tracked=tracked)
 
     def _is_omitted(self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass) -> bool:
-        if scan_pass.force:
+        if scan_pass.must_read:
             return False
-        ignored = folder.ignored or is_ignored(folder.rules, join(path, name), name, is_folder=False)
+        ignored = folder.is_ignored or is_ignored(folder.ignore_rules, join(path, name), name, is_folder=False)
         if not ignored or not scan_pass.include_ignored or is_rebuildable(path):
             return ignored
-        scan_pass.ignored += 1
-        if scan_pass.ignored > SNAPSHOT_IGNORED.value:
+        scan_pass.ignored_files += 1
+        if scan_pass.ignored_files > SNAPSHOT_IGNORED.value:
             self._skip(path, name, f"more than {SNAPSHOT_IGNORED.value:,} files that git ignores")
-        return scan_pass.ignored > SNAPSHOT_IGNORED.value
+        return scan_pass.ignored_files > SNAPSHOT_IGNORED.value
 
-    def _read(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, tracked: bool) -> None:
-        cap = SNAPSHOT_TRACKED.value if tracked or scan_pass.force else SNAPSHOT_FILE.value
+    def _read_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, tracked: bool) -> None:
+        cap = SNAPSHOT_TRACKED.value if tracked or scan_pass.must_read else SNAPSHOT_FILE.value
         try:
             if info.st_size > cap:
                 raise Unreadable(f"larger than {cap:,} bytes")
-            if scan_pass.bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
+            if scan_pass.read_bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
             data, info = read_contents(f"{self._full_path(path)}/{name}", cap)
         except (Unreadable, OSError) as error:
-            self._drop(path, name)
+            self._drop_file(path, name)
             if not isinstance(error, FileNotFoundError):
                 self._skip(
                     path, name, str(error) if isinstance(error, Unreadable) else f"can't be read: {error.strerror}"
                 )
             return
-        scan_pass.bytes += len(data)
+        scan_pass.read_bytes += len(data)
         self._record_replaced(path, name)
-        young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
-        item = TreeEntry(to_git_mode(info.st_mode), self._objects.put_blob(data))
-        stamp = (-1 if young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-        self.table.put(path, name, CachedFile(item, info.st_mode, *stamp))
+        is_young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
+        entry = TreeEntry(to_git_mode(info.st_mode), self._objects.put_blob(data))
+        stamp = (-1 if is_young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+        self.table.put_file(path, name, CachedFile(entry, info.st_mode, *stamp))
 
     def _record_replaced(self, path: str, name: str) -> None:
+        """Keep the size of a file whose content only the user's repository has, for `ObjectStore.copy_shared`."""
         old = self.table.folders[path].entries.get(name)
         if old is not None and old.borrowed:
-            self.replaced[old.item.blob] = old.size
+            self.replaced[old.entry.blob] = old.size
 
-    def _drop(self, path: str, name: str) -> None:
+    def _drop_file(self, path: str, name: str) -> None:
         if path in self.table.folders:
             self._record_replaced(path, name)
-            self.table.drop(path, name)
+            self.table.drop_file(path, name)
 
     def _forget_folder(self, path: str) -> None:
         waiting = [path]
         while waiting:
-            here = waiting.pop()
-            folder = self.table.folders.get(here)
+            subpath = waiting.pop()
+            folder = self.table.folders.get(subpath)
             if folder is None:
                 continue
             for name in folder.entries:
-                self._record_replaced(here, name)
-            waiting += (join(here, name) for name in folder.folders)
-        for path_dropped in self.table.drop_folder(path):
-            self.skipped.pop(path_dropped, None)
+                self._record_replaced(subpath, name)
+            waiting += (join(subpath, name) for name in folder.folders)
+        for dropped in self.table.drop_folder(path):
+            self.skipped.pop(dropped, None)
             if self.watch is not None:
-                self.watch.remove(path_dropped)
+                self.watch.remove(dropped)
 
     def _skip(self, path: str, name: str, reason: str) -> None:
         self.skipped.setdefault(path, {})[name] = reason
@@ -360,12 +374,12 @@ def _is_omitted_build(path: str, table: StatCache) -> bool:
         return False
     if not _NEVER_SOURCE.isdisjoint(path.split("/")):
         return True
-    above = ""
+    parent = ""
     for name in path.split("/"):
-        here, folder = join(above, name), table.folders.get(above)
-        if folder is None or folder.ignored or is_ignored(folder.rules, here, name, is_folder=True):
+        subpath, folder = join(parent, name), table.folders.get(parent)
+        if folder is None or folder.is_ignored or is_ignored(folder.ignore_rules, subpath, name, is_folder=True):
             return True
-        above = here
+        parent = subpath
     return False
 
 

@@ -1,4 +1,4 @@
-"""Snapshots of a work tree in a shadow git directory: bounded in time, separate from the user's repository."""
+"""Takes snapshots of a work tree for undo: bounded in time, stored apart from the user's repository."""
 
 import os
 import time
@@ -15,40 +15,41 @@ from codeloop.schema.limits import (
     SNAPSHOT_SIZE,
     SNAPSHOT_TRACKED,
 )
-from codeloop.workspace.files.temp_files import FOLDER
+from codeloop.workspace.files.temp_files import NOTES_FOLDER
 from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
-from codeloop.workspace.snapshot.file_jobs import Failed, FileJobs
+from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions, ScanRefused
 from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
 
-class Omitted(msgspec.Struct, frozen=True):
-    """A path (relative to the work tree) that a snapshot does not hold, and why."""
+class OmittedPath(msgspec.Struct, frozen=True):
+    """A path (relative to the work tree) that a snapshot does not hold; `reason` is a clause for the user."""
 
     path: str
     reason: str
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A state of the work tree: the name of its tree, 40 hex digits, and what is not in it."""
+    """A state of the work tree: the id of its tree, 40 hex digits, and the paths that are not in it."""
 
     tree: str
-    omitted: tuple[Omitted, ...] = ()
+    omitted: tuple[OmittedPath, ...] = ()
 
 
-class Skipped(msgspec.Struct, frozen=True):
-    """No snapshot was taken; `reason` is a clause for the user. `is_new`: this reason was not reported before."""
+class SkippedSnapshot(msgspec.Struct, frozen=True):
+    """The result when no snapshot was taken. `reason`: a clause for the user; `is_new`: it was not reported before."""
 
     reason: str
     is_new: bool
 
 
 class SnapshotStats(msgspec.Struct, frozen=True):
-    """Figures for `codeloop debug snapshot`. `files`: in the work tree, as far as scanned; `objects`, `bytes`: stored.
+    """Figures for `codeloop debug snapshot`.
 
-    `disabled_reason`: why this work tree has no snapshots; None when it may have some.
+    `files`: in the work tree, as far as it was scanned; `objects`, `bytes`: in the store; `disabled_reason`: why this
+    work tree has no snapshots, None if it may have some.
     """
 
     folder: Path
@@ -56,34 +57,35 @@ class SnapshotStats(msgspec.Struct, frozen=True):
     objects: int
     bytes: int
     watched: bool
-    omitted: tuple[Omitted, ...]
+    omitted: tuple[OmittedPath, ...]
     disabled_reason: str | None
 
 
 class Snapshots:
-    """Snapshots of a work tree. `take` returns Skipped instead of raising. `jobs` runs the jobs that read files."""
+    """The snapshots of a work tree. `jobs` runs the jobs that read files."""
 
     def __init__(
         self, root: Path, folder: Path, environment: Mapping[str, str], excluded: Collection[Path] = ()
     ) -> None:
-        """`folder`: where snapshots are stored. `excluded`: folders of codeloop, which no snapshot holds."""
+        """`folder`: where snapshots are stored; `excluded`: folders of codeloop, which no snapshot holds."""
         self.root = Path(os.path.realpath(root))
         self.environment = environment
-        self.undo_folder = folder.with_name(FOLDER)
-        """The folder in which undo records its writes in progress."""
+        # The folder in which undo records its writes in progress.
+        self.undo_folder = folder.with_name(NOTES_FOLDER)
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
         self._excluded = tuple(Path(os.path.realpath(path)) for path in (*excluded, folder))
         self._disabled_reason = _find_disabled_reason(self.root, environment)
-        self._scan: Scanner | None = None
+        self._scanner: Scanner | None = None
         self._last: Snapshot | None = None
-        self._changed = True
+        self._may_have_changed = True
+        # Reasons for which no snapshot was taken, without their figures.
         self._reported: set[str] = set()
 
     def mark_changed(self) -> None:
         """Record that the work tree may have changed, so that the next `take` scans it."""
-        self._changed = True
+        self._may_have_changed = True
 
     @property
     def last(self) -> Snapshot | None:
@@ -92,31 +94,31 @@ class Snapshots:
 
     async def take(
         self, paths: Collection[str] = (), *, fresh: bool = False, include_ignored: bool = False
-    ) -> Snapshot | Skipped:
-        """Return a snapshot of the present state; the last one when no change was marked since, except with `fresh`.
+    ) -> Snapshot | SkippedSnapshot:
+        """Take a snapshot of the present state, or return the last one if no change was marked since.
 
-        `paths` (relative to the work tree) are read even if git ignores them, folders with all below them.
-        `include_ignored`: all ignored files are read, up to the limits. Takes at most SNAPSHOT_TIME; a scan that takes
-        longer continues in the background.
+        `fresh`: take a new one in any case. `paths` (relative to the work tree) are read even if git ignores them,
+        folders with all below them. `include_ignored`: all ignored files are read, up to the limits. Takes at most
+        SNAPSHOT_TIME; a longer scan continues in the background.
         """
         if self._disabled_reason is not None:
             return self._skip(self._disabled_reason)
-        if self._last is not None and not (self._changed or fresh or paths or include_ignored):
+        if self._last is not None and not (self._may_have_changed or fresh or paths or include_ignored):
             return self._last
-        self._changed = False
-        snapshot = await self.jobs.work(lambda: self._scan_tree(tuple(paths), include_ignored=include_ignored))
-        if isinstance(snapshot, Failed):
-            self._changed = True
+        self._may_have_changed = False
+        snapshot = await self.jobs.run_scan(lambda: self._scan_tree(tuple(paths), include_ignored=include_ignored))
+        if isinstance(snapshot, JobFailure):
+            self._may_have_changed = True
             return self._skip(snapshot.reason)
         self._last = snapshot
         return snapshot
 
     def store_entry(self, path: str) -> TreeEntry | None:
-        """Store the file or link at a path, and return its entry; None: nothing is there, or a folder.
+        """Store the file or link at a path, and return its entry; None: there is nothing, or a folder.
 
         Blocks. Raises Unreadable, OSError.
         """
-        self.objects.ensure()
+        self.objects.create_if_missing()
         full_path = f"{self.root}/{path}"
         try:
             data, info = read_contents(full_path, SNAPSHOT_TRACKED.value)
@@ -128,72 +130,75 @@ class Snapshots:
             raise
         return TreeEntry(to_git_mode(info.st_mode), self.objects.put_blob(data))
 
-    def size_of(self, blob: str) -> int | None:
-        """Return the size on the disk that a file had whose blob was only in the user's repository; None: not known."""
-        return self._scan.replaced.get(blob) if self._scan is not None else None
+    def find_size(self, blob: str) -> int | None:
+        """Return the size on the disk of the file of a blob that only the user's repository has; None: unknown."""
+        return self._scanner.replaced.get(blob) if self._scanner is not None else None
 
-    def relative(self, path: Path) -> str | None:
+    def make_relative(self, path: Path) -> str | None:
         """Return an absolute path relative to the work tree; None when it is outside of the work tree."""
+        # Only the folder is resolved: the path itself may be a link, which a snapshot stores as a link.
         folder = Path(os.path.realpath(path.parent))
         if folder != self.root and self.root not in folder.parents:
             return None
         return str((folder / path.name).relative_to(self.root))
 
     async def close(self) -> None:
-        """Save the stat cache for the next run. Each SNAPSHOT_PRUNE, prune old contents."""
-        if self._scan is not None and not self.jobs.is_busy:
-            await self.jobs.work(self._save_and_prune)
+        """Save the stat cache for the next run; once per SNAPSHOT_PRUNE, also remove old contents."""
+        if self._scanner is not None and not self.jobs.is_busy:
+            await self.jobs.run_scan(self._save_and_prune)
 
     def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
         """Remove objects unused for `age_ms`, and the oldest beyond `size` bytes; returns their number. Blocks.
 
         Objects of the work tree's present state are kept.
         """
-        table = self._scan.table if self._scan is not None else self._cache_file.load()
+        table = self._scanner.table if self._scanner is not None else self._cache_file.load()
         keep: set[str] = set()
         if table is not None:
-            keep = {entry.item.blob for entry in table.entries()} | {folder.tree for folder in table.folders.values()}
+            keep = {entry.entry.blob for entry in table.iterate_files()} | {
+                folder.tree for folder in table.folders.values()
+            }
         return self.objects.prune(keep, time.time() - age_ms / 1000, size)
 
-    def stats(self) -> SnapshotStats:
+    def read_stats(self) -> SnapshotStats:
         """Return figures for the user. Blocks: reads the store's folder."""
-        objects_stored = list(self.objects.iterate_objects())
-        table = self._scan.table if self._scan is not None else self._cache_file.load()
+        stored_objects = list(self.objects.list_objects())
+        table = self._scanner.table if self._scanner is not None else self._cache_file.load()
         return SnapshotStats(
             folder=self.objects.folder,
             files=table.files if table is not None else 0,
-            objects=len(objects_stored),
-            bytes=sum(row[1] for row in objects_stored),
-            watched=self._scan is not None and self._scan.watch is not None,
-            omitted=_list_omitted(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
+            objects=len(stored_objects),
+            bytes=sum(each.size for each in stored_objects),
+            watched=self._scanner is not None and self._scanner.watch is not None,
+            omitted=_list_omitted(self._scanner) if self._scanner is not None and not self.jobs.is_busy else (),
             disabled_reason=self._disabled_reason,
         )
 
     def _scan_tree(self, paths: tuple[str, ...], *, include_ignored: bool) -> Snapshot:
         fault_injection.point("snapshot")
-        self.objects.ensure()
-        if self._scan is None:
+        self.objects.create_if_missing()
+        if self._scanner is None:
             options = ScanOptions(self._excluded, list_user_excludes(self.environment))
-            self._scan = Scanner(self.root, self.objects, self._cache_file.load(), options)
-        scan = self._scan
+            self._scanner = Scanner(self.root, self.objects, self._cache_file.load(), options)
+        scanner = self._scanner
         try:
-            scan.update(include_ignored=include_ignored)
+            scanner.scan(include_ignored=include_ignored)
             if paths:
-                scan.read_paths(paths)
+                scanner.read_paths(paths)
         except ScanRefused as error:
             self._disabled_reason = f"{error}; there are no snapshots of it"
             raise
-        self._cache_file.note(scan.table)
-        tree = scan.tree()
-        self._cache_file.save_soon(scan.table)
-        return Snapshot(tree, _list_omitted(scan))
+        self._cache_file.record_changes(scanner.table)
+        tree = scanner.store_tree()
+        self._cache_file.save_soon(scanner.table)
+        return Snapshot(tree, _list_omitted(scanner))
 
     def _save_and_prune(self) -> None:
-        scan = self._scan
-        if scan is None:
+        scanner = self._scanner
+        if scanner is None:
             return
-        self._cache_file.save(scan.table)
-        scan.close()
+        self._cache_file.save(scanner.table)
+        scanner.close()
         prune_stamp = self.objects.folder / "pruned"
         if not prune_stamp.exists():
             prune_stamp.touch()
@@ -202,25 +207,27 @@ class Snapshots:
             self.prune()
 
     def _count_files(self) -> int:
-        return self._scan.table.files if self._scan is not None else 0
+        return self._scanner.table.files if self._scanner is not None else 0
 
-    def _skip(self, reason: str) -> Skipped:
+    def _skip(self, reason: str) -> SkippedSnapshot:
+        # A reason may end with a count in brackets, which differs each time.
         without_figures = reason.partition("(")[0]
         is_new = without_figures not in self._reported
         self._reported.add(without_figures)
-        return Skipped(reason, is_new)
+        return SkippedSnapshot(reason, is_new)
 
 
-def _list_omitted(scan: Scanner) -> tuple[Omitted, ...]:
+def _list_omitted(scanner: Scanner) -> tuple[OmittedPath, ...]:
     omissions = [
-        Omitted(f"{folder}/{name}".strip("/"), reason)
-        for folder, names in scan.skipped.items()
+        OmittedPath(f"{folder}/{name}".strip("/"), reason)
+        for folder, names in scanner.skipped.items()
         for name, reason in names.items()
     ]
     return tuple(sorted(omissions, key=lambda each: each.path))
 
 
 def _find_disabled_reason(root: Path, environment: Mapping[str, str]) -> str | None:
+    """Return why a work tree has no snapshots, as a clause for the user; None if it may have some."""
     home = environment.get("HOME", "")
     if root == Path(root.anchor):
         return f"there are no snapshots of {root}; start in a project's own folder to be able to undo"

@@ -1,4 +1,7 @@
-"""The cache of a work tree's files and stats from the last scan; kept between runs."""
+"""Caches a work tree's files and stats from the last scan, in memory and between runs.
+
+By it a scan finds the files that have changed without reading the others.
+"""
 
 import os
 import time
@@ -15,18 +18,20 @@ from codeloop.kit.small_files import write_atomically
 from codeloop.workspace.git.ignore_patterns import Patterns
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
+# Of the stored table; one of another version is not read.
 _VERSION = 1
-_SMALL = 5_000
-_SAVE_EVERY = 5.0
+# A table of at most so many files is saved after scans; to write a larger one takes too long for that.
+_SMALL_TREE_FILES = 5_000
+_SAVE_INTERVAL_SECONDS = 5.0
 
 
 class CachedFile(NamedTuple):
-    """One file: its tree row and its stat. `borrowed`: the blob is the repository's, not in our own store.
+    """One file: its entry in a tree and its stat. `borrowed`: the blob is the repository's, not in our own store.
 
     `mtime_ns` is -1 for a file so young that a change of it might leave the same stat: it is read again.
     """
 
-    item: TreeEntry
+    entry: TreeEntry
     mode: int
     mtime_ns: int
     ctime_ns: int
@@ -34,8 +39,8 @@ class CachedFile(NamedTuple):
     inode: int
     borrowed: bool = False
 
-    def same(self, info: os.stat_result) -> bool:
-        """Return whether the file is still what was read."""
+    def is_unchanged(self, info: os.stat_result) -> bool:
+        """Return whether the file has not changed since it was read."""
         return (
             self.mtime_ns == info.st_mtime_ns
             and self.ctime_ns == info.st_ctime_ns
@@ -45,85 +50,96 @@ class CachedFile(NamedTuple):
         )
 
 
-class CachedFolder(Struct):
-    """One folder. `tree`: its tree's name when it is up to date, "" when nothing below it is kept.
+class CachedIgnoreFile(NamedTuple):
+    """A folder's own .gitignore. `state`: modification time, size and inode, which tell whether it has changed."""
 
-    `ignored`: git ignores what is new in it. `rules` and `converted`: the patterns that hold in it, nearest first.
+    state: tuple[int, int, int]
+    patterns: Patterns
+
+
+class CachedFolder(Struct):
+    """One folder. `tree`: its tree's id when it is up to date, "" when nothing below it is kept.
+
+    `is_ignored`: git ignores new files in it. `ignore_rules`: the patterns of ignored files that apply in it, nearest
+    first; `converting_rules`: those of files that git converts.
     """
 
     entries: dict[str, CachedFile] = struct_field(default_factory=dict[str, CachedFile])
     folders: set[str] = struct_field(default_factory=set[str])
     tree: str = ""
-    ignored: bool = False
-    rules: tuple[Patterns, ...] = ()
-    converted: tuple[Patterns, ...] = ()
-    own: tuple[tuple[int, int, int], Patterns] | None = None
+    is_ignored: bool = False
+    ignore_rules: tuple[Patterns, ...] = ()
+    converting_rules: tuple[Patterns, ...] = ()
+    ignore_file: CachedIgnoreFile | None = None
 
 
 class StatCache(Struct):
-    """All folders by their path relative to the work tree ("" is its top), and those whose tree must be rebuilt."""
+    """All folders by their path relative to the work tree ("" is its top).
+
+    `stale`: the folders whose tree must be rebuilt; `files`: the number of files.
+    """
 
     folders: dict[str, CachedFolder] = struct_field(default_factory=lambda: {"": CachedFolder()})
     stale: set[str] = struct_field(default_factory=lambda: {""})
     files: int = 0
 
-    def mark(self, folder: str) -> None:
-        """Note that a folder's tree, and so those above it, must be rebuilt."""
+    def mark_stale(self, folder: str) -> None:
+        """Record that a folder's tree, and so those above it, must be rebuilt."""
         while folder not in self.stale:
             self.stale.add(folder)
             if not folder:
                 return
             folder = folder.rpartition("/")[0]
 
-    def put(self, folder: str, name: str, entry: CachedFile) -> None:
-        """Note a file."""
+    def put_file(self, folder: str, name: str, file: CachedFile) -> None:
+        """Add or replace a file."""
         entries = self.folders[folder].entries
         old = entries.get(name)
-        entries[name] = entry
+        entries[name] = file
         self.files += old is None
-        if folder not in self.stale and (old is None or old.item != entry.item):
-            self.mark(folder)
+        if folder not in self.stale and (old is None or old.entry != file.entry):
+            self.mark_stale(folder)
 
-    def drop(self, folder: str, name: str) -> None:
-        """Note that a file is gone."""
+    def drop_file(self, folder: str, name: str) -> None:
+        """Remove a file, if it is known."""
         if self.folders[folder].entries.pop(name, None) is not None:
             self.files -= 1
-            self.mark(folder)
+            self.mark_stale(folder)
 
     def drop_folder(self, folder: str) -> list[str]:
-        """Note that a folder is gone with all below it; returns the folders that are."""
-        paths_dropped: list[str] = []
+        """Remove a folder with all below it; return the paths of the removed folders."""
+        dropped: list[str] = []
         waiting = [folder]
         while waiting:
-            here = waiting.pop()
-            cached_folder = self.folders.pop(here, None)
+            path = waiting.pop()
+            cached_folder = self.folders.pop(path, None)
             if cached_folder is None:
                 continue
-            paths_dropped.append(here)
+            dropped.append(path)
             self.files -= len(cached_folder.entries)
-            waiting += (join(here, name) for name in cached_folder.folders)
+            waiting += (join(path, name) for name in cached_folder.folders)
         parent, _, name = folder.rpartition("/")
         if parent in self.folders:
             self.folders[parent].folders.discard(name)
-            self.mark(parent)
-        self.stale -= set(paths_dropped)
-        return paths_dropped
+            self.mark_stale(parent)
+        self.stale -= set(dropped)
+        return dropped
 
-    def make(self, folder: str) -> CachedFolder:
-        """Return a folder, making it and those above it known."""
+    def add_folder(self, folder: str) -> CachedFolder:
+        """Return a folder; if it is not known, it and those above it are added."""
         cached_folder = self.folders.get(folder)
         if cached_folder is None:
             parent, _, name = folder.rpartition("/")
-            above = self.make(parent)
+            above = self.add_folder(parent)
             above.folders.add(name)
             cached_folder = self.folders[folder] = CachedFolder(
-                ignored=above.ignored, rules=above.rules, converted=above.converted
+                is_ignored=above.is_ignored, ignore_rules=above.ignore_rules, converting_rules=above.converting_rules
             )
-            self.mark(folder)
+            self.mark_stale(folder)
         return cached_folder
 
-    def entries(self) -> Iterator[CachedFile]:
-        """Return every file."""
+    def iterate_files(self) -> Iterator[CachedFile]:
+        """Yield every file."""
         for folder in self.folders.values():
             yield from folder.entries.values()
 
@@ -133,6 +149,7 @@ def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
+# Name, git's mode, blob, and the fields of a CachedFile after its entry.
 _Row = tuple[bytes, int, str, int, int, int, int, int, bool]
 
 
@@ -143,21 +160,21 @@ class _StoredTable(msgspec.Struct, array_like=True):
 
 
 class StatCacheFile:
-    """Where a work tree's table is kept from one run to the next. It only saves time."""
+    """Stores a work tree's table from one run to the next. A lost table costs time only."""
 
     def __init__(self, root: Path, file: Path) -> None:
         self._root = root
         self._file = file
         self._is_saved = True
-        self._saved_at = -_SAVE_EVERY
+        self._saved_at = -_SAVE_INTERVAL_SECONDS
 
-    def note(self, table: StatCache) -> None:
-        """Note whether the table has changed; call it before its trees are rebuilt."""
+    def record_changes(self, table: StatCache) -> None:
+        """Record whether the table has changed. Call it before its trees are rebuilt."""
         self._is_saved = self._is_saved and not table.stale
 
     def save_soon(self, table: StatCache) -> None:
         """Save a small table that has changed, now and then; a larger one is saved when the project closes."""
-        if table.files <= _SMALL and time.monotonic() - self._saved_at > _SAVE_EVERY:
+        if table.files <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
             self.save(table)
 
     def save(self, table: StatCache) -> None:
@@ -167,10 +184,10 @@ class StatCacheFile:
         folders: list[tuple[bytes, bool, str, list[_Row]]] = []
         for path, folder in table.folders.items():
             rows = [
-                (os.fsencode(name), entry.item.mode, entry.item.blob, *entry[1:])
-                for name, entry in folder.entries.items()
+                (os.fsencode(name), file.entry.mode, file.entry.blob, *file[1:])
+                for name, file in folder.entries.items()
             ]
-            folders.append((os.fsencode(path), folder.ignored, "" if path in table.stale else folder.tree, rows))
+            folders.append((os.fsencode(path), folder.is_ignored, "" if path in table.stale else folder.tree, rows))
         with suppress(OSError):
             write_atomically(
                 self._file, msgspec.msgpack.encode(_StoredTable(_VERSION, os.fsencode(self._root), folders))
@@ -181,15 +198,15 @@ class StatCacheFile:
     def load(self) -> StatCache | None:
         """Return the table of the last run; None when this work tree has no table."""
         try:
-            table_stored = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredTable)
+            stored_table = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredTable)
         except (OSError, msgspec.DecodeError):
             return None
-        if table_stored.version != _VERSION or table_stored.root != os.fsencode(self._root):
+        if stored_table.version != _VERSION or stored_table.root != os.fsencode(self._root):
             return None
         table = StatCache()
-        for path, ignored, tree, rows in table_stored.folders:
-            folder = table.make(os.fsdecode(path))
-            folder.ignored, folder.tree = ignored, tree
+        for path, is_ignored, tree, rows in stored_table.folders:
+            folder = table.add_folder(os.fsdecode(path))
+            folder.is_ignored, folder.tree = is_ignored, tree
             for name, mode, blob, kind, mtime, ctime, size, inode, is_borrowed in rows:
                 folder.entries[os.fsdecode(name)] = CachedFile(
                     TreeEntry(mode, blob), kind, mtime, ctime, size, inode, is_borrowed

@@ -1,4 +1,4 @@
-"""Records what one step changes: the states before its first and after its last change, and the files that differ."""
+"""Records the changes of one step: the states before its first and after its last change, and the files that differ."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -7,13 +7,13 @@ import msgspec
 
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_SHARED
 from codeloop.workspace.snapshot.blob import Unreadable
-from codeloop.workspace.snapshot.file_jobs import Failed
+from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
-from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, list_differences, store_overlaid
+from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
+from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, list_differences, store_changed_tree
 
+# OmittedPath files that a note names; it counts the others.
 _MAX_NAMED = 5
-"""Omitted files that a note names; it counts the others."""
 
 
 class StepChanges(msgspec.Struct, frozen=True):
@@ -29,19 +29,23 @@ class StepChanges(msgspec.Struct, frozen=True):
 
 
 class StepRecorder:
-    """Records the changes of one step. Concurrent steps in a work tree also record each other's shell changes."""
+    """Records the changes of one step. Concurrent steps in a work tree also record each other's shell changes.
+
+    For a tool that names the files it writes, only those are stored. A shell command may change any file, so the whole
+    work tree is scanned before the first one.
+    """
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
+        # By relative path: each file that a call named, as it was before the step; None: it did not exist.
         self._entries: dict[str, TreeEntry | None] = {}
-        """By relative path: each file that a call named, as it was before the step; None: it did not exist."""
+        # The tree before the step's first shell command; None: the step has run none, or no snapshot was taken.
         self._base: str | None = None
-        """The tree before the step's first shell command; None: the step has run none, or no snapshot was taken."""
+        # Relative paths that a snapshot omitted: changes of these files are not recorded.
         self._unrecorded: set[str] = set()
-        """Relative paths that a snapshot omitted: changes of these files are not recorded."""
         self._notes: list[str] = []
+        # Whether a snapshot of the whole work tree was attempted.
         self._has_tried_base = False
-        """Whether a snapshot of the whole work tree was attempted."""
         self._has_begun = False
 
     async def record_before(self, paths: Collection[Path] | None = None, *, include_ignored: bool = False) -> None:
@@ -52,11 +56,11 @@ class StepRecorder:
         """
         self._has_begun = True
         if paths is None:
-            await self._before_anything(include_ignored=include_ignored)
+            await self._record_tree_before(include_ignored=include_ignored)
             return
-        names = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
-        outcome = await self._snapshots.jobs.run_in_background(lambda: self._store_entries_before(names))
-        if isinstance(outcome, Failed):
+        names = {name for path in paths if (name := self._snapshots.make_relative(path)) is not None}
+        outcome = await self._snapshots.jobs.run_job(lambda: self._store_entries_before(names))
+        if isinstance(outcome, JobFailure):
             self._notes.append(f"What this step writes can't be undone: {outcome.reason}.")
 
     async def finish(self) -> StepChanges | None:
@@ -72,8 +76,8 @@ class StepRecorder:
                 self._unrecorded |= {each.path for each in snapshot.omitted}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {snapshot.reason}.")
-        diffs = await self._snapshots.jobs.run_in_background(lambda: self._compare(after), SNAPSHOT_COMPARE)
-        if isinstance(diffs, Failed):
+        diffs = await self._snapshots.jobs.run_job(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        if isinstance(diffs, JobFailure):
             self._notes.append(f"This step can't be undone: {diffs.reason}.")
             return None
         return diffs
@@ -83,13 +87,13 @@ class StepRecorder:
         """Lines for the user: which changes so far can't be undone, and why."""
         return tuple(self._notes)
 
-    async def _before_anything(self, *, include_ignored: bool) -> None:
+    async def _record_tree_before(self, *, include_ignored: bool) -> None:
         if self._has_tried_base and not include_ignored:
             return
         snapshot = await self._snapshots.take(fresh=True)
         is_first = not self._has_tried_base
         self._has_tried_base = True
-        if isinstance(snapshot, Skipped):
+        if isinstance(snapshot, SkippedSnapshot):
             if snapshot.is_new:
                 self._notes.append(f"What the shell changes can't be undone: {snapshot.reason}.")
             return
@@ -98,13 +102,13 @@ class StepRecorder:
             self._unrecorded |= {each.path for each in snapshot.omitted}
             self._note_omissions(snapshot)
         if include_ignored and self._base is not None:
-            await self._before_destruction(snapshot)
+            await self._add_ignored_files(snapshot)
 
-    async def _before_destruction(self, without_ignored: Snapshot) -> None:
-        """Add the files that git ignores to the base: those that a full scan finds beyond `without_ignored`."""
+    async def _add_ignored_files(self, without_ignored: Snapshot) -> None:
+        """Add the files that git ignores to the base: those that a full scan finds in addition to `without_ignored`."""
         snapshot = await self._snapshots.take(include_ignored=True)
         base = self._base
-        if isinstance(snapshot, Skipped) or base is None:
+        if isinstance(snapshot, SkippedSnapshot) or base is None:
             self._notes.append("The files that git ignores are not in the snapshot.")
             return
         objects = self._snapshots.objects
@@ -115,10 +119,10 @@ class StepRecorder:
                 for each in list_differences(objects, without_ignored.tree, snapshot.tree)
                 if not each.before
             }
-            return store_overlaid(objects, base, ignored_files)
+            return store_changed_tree(objects, base, ignored_files)
 
-        joined_tree = await self._snapshots.jobs.run_in_background(join_trees)
-        self._base = base if isinstance(joined_tree, Failed) else joined_tree
+        joined_tree = await self._snapshots.jobs.run_job(join_trees)
+        self._base = base if isinstance(joined_tree, JobFailure) else joined_tree
         self._unrecorded |= {each.path for each in snapshot.omitted}
         self._note_omissions(snapshot)
 
@@ -145,18 +149,19 @@ class StepRecorder:
     def _compare(self, after: Snapshot | None) -> StepChanges:
         """Return the step's changes. `after`: the snapshot at its end; None: compare only files that calls named."""
         objects = self._snapshots.objects
-        objects.ensure()
+        objects.create_if_missing()
         last = self._snapshots.last
         base_tree = self._base or (last.tree if last is not None else EMPTY_TREE)
-        before_tree = store_overlaid(objects, base_tree, self._entries)
+        before_tree = store_changed_tree(objects, base_tree, self._entries)
         after_tree = (
-            after.tree if after is not None else store_overlaid(objects, before_tree, self._store_entries_now())
+            after.tree if after is not None else store_changed_tree(objects, before_tree, self._store_entries_now())
         )
         changes = [
             change
             for change in list_differences(objects, before_tree, after_tree)
             if change.path not in self._unrecorded
         ]
+        # Without a snapshot the trees are built on an old one, which may differ in files that this step did not write.
         if after is None:
             changes = [change for change in changes if change.path in self._entries]
         self._copy_contents(changes)
@@ -179,7 +184,7 @@ class StepRecorder:
         objects = self._snapshots.objects
         blobs = [change.before.blob for change in changes if change.before is not None]
         shared = [blob for blob in dict.fromkeys(blobs) if not objects.has(blob)]
-        objects.fetch(shared[: SNAPSHOT_SHARED.value], self._snapshots.environment, self._snapshots.size_of)
+        objects.copy_shared(shared[: SNAPSHOT_SHARED.value], self._snapshots.environment, self._snapshots.find_size)
         missing = sum(not objects.has(blob) for blob in shared)
         if missing:
             self._notes.append(f"{missing:,} files could not be backed up; undo can't restore them.")

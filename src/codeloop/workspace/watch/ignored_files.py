@@ -3,8 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, parse
-from codeloop.workspace.git.index import read_small
+from codeloop.workspace.git.ignore_patterns import (
+    Patterns,
+    is_ignored,
+    list_user_excludes,
+    parse_ignore_file,
+    read_ignore_file,
+)
 
 _NEVER = frozenset(
     (
@@ -25,14 +30,14 @@ class IgnoredFiles:
         files = list_user_excludes(environment)
         if git is not None:
             files = (git / "info" / "exclude", *files)
-        self._outside = tuple(parse(read_small(file, _BYTES), "") for file in files)
-        self._first = (parse("\n".join(more).encode(), ""),)
+        self._outside = tuple(read_ignore_file(file, "", _BYTES) for file in files)
+        self._first = (parse_ignore_file("\n".join(more).encode(), ""),)
         self._chains: dict[str, tuple[Patterns, ...]] = {}
 
     def enter(self, folder: str, names: Iterable[str]) -> None:
         """Read the ignore patterns of a folder, after its parent's. `names`: of its files."""
         above = self._chains.get(folder.rpartition("/")[0], ()) if folder else self._outside
-        own = (parse(read_small(self._root / folder / ".gitignore", _BYTES), folder),) if ".gitignore" in names else ()
+        own = (read_ignore_file(self._root / folder / ".gitignore", folder, _BYTES),) if ".gitignore" in names else ()
         self._chains[folder] = (*own, *above) if own else above
 
     def has(self, folder: str, name: str, *, is_folder: bool) -> bool:

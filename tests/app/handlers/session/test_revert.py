@@ -35,7 +35,7 @@ from codeloop.schema.operation import (
 from codeloop.schema.part import PatchPart, StepFinishPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
-from codeloop.workspace.snapshot.restore import RestoreResult, put_back
+from codeloop.workspace.snapshot.restore import RestoreResult, restore_entries
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 from tests.support.project import Rig, both_clients, rig
 from tests.workspace.snapshot.trees_on_disk import snapshots_of, visible, write
@@ -227,12 +227,12 @@ async def test_an_undo_that_failed_half_way_is_finished_by_the_next(
     def half(
         objects: Any, root: Path, moves: Any, notes: Path | None = None, *, dry_run: bool = False
     ) -> RestoreResult:
-        put_back(objects, root, list(moves)[:3], dry_run=dry_run)
+        restore_entries(objects, root, list(moves)[:3], dry_run=dry_run)
         raise OSError(28, "No space left on device")
 
     for undo in (True, False):
         with monkeypatch.context() as patched:
-            patched.setattr(revert, "put_back", half)
+            patched.setattr(revert, "restore_entries", half)
             operation: AnyOperation = SESSION_REVERT if undo else SESSION_UNREVERT
             more = {"message_id": place.users[0]} if undo else {}
             args = operation.takes(session_id=place.rig.session_id, **more)

@@ -26,7 +26,7 @@ from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 from codeloop.workspace.files.atomic_write import Replacement, replace_file
-from codeloop.workspace.files.safe_open import load_if_there
+from codeloop.workspace.files.safe_open import read_file_if_exists
 
 
 @handles(operation.CONFIG_GET)
@@ -62,7 +62,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     """
     check_settings(args.config)
     file = _choose_file(project.settings.project_root.root)
-    async with project.workspace.read_log.lock(file):
+    async with project.workspace.read_log.get_lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
         change = find_changed_settings(args.config, _redact_full(project, before))
         if not change:
@@ -117,7 +117,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
     if not settings.trusted:
         _check_effect(settings, file, change)
     try:
-        before = load_if_there(file)
+        before = read_file_if_exists(file)
         text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")

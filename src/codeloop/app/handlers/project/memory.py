@@ -70,12 +70,12 @@ async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
 async def _find_change(git: Git, note: Note) -> str:
     """Return the changes of a note's files since its commit, as text; "" when there are none."""
     try:
-        commit = await git.commit(note.commit)
+        commit = await git.resolve_commit(note.commit)
         if commit is None:
             return f"its commit {note.commit[:12]} is not in this repository"
         changed: list[str] = []
         for path in note.about[: MEMORY_NOTE_FILES.value]:
-            before = await git.blob(commit, path, MEMORY_NOTE_FILE_BYTES.value)
+            before = await git.read_blob(commit, path, MEMORY_NOTE_FILE_BYTES.value)
             now = await asyncio.to_thread(_read_if_there, git.root / path)
             if before != now:
                 changed.append(f"{path} is gone" if now is None else f"{path} has changed")

@@ -22,7 +22,7 @@ from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 from codeloop.workspace.files.atomic_write import Replacement, replace_file
-from codeloop.workspace.files.safe_open import load_if_there
+from codeloop.workspace.files.safe_open import read_file_if_exists
 
 
 @handles(operation.GLOBAL_CONFIG_GET)
@@ -40,7 +40,7 @@ async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
     check_settings(args.config)
     settings = project.settings
     file = _choose_file(settings.paths.config)
-    async with project.workspace.read_log.lock(file):
+    async with project.workspace.read_log.get_lock(file):
         before = await asyncio.to_thread(_load, settings)
         change = find_changed_settings(args.config, redact_full_config(before, ""))
         if change:
@@ -73,7 +73,7 @@ def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
     """Change the user's file, if the configuration is valid with the change. Blocks. Raises CodeloopError."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        before = load_if_there(file)
+        before = read_file_if_exists(file)
         text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")

@@ -22,7 +22,7 @@ async def make_patch(project: Project, _args: NoArguments) -> str:
     git = open_git(project)
     if git is None:
         return ""
-    changes = await list_changes(git, await git.commit("HEAD"), CONTEXT)
+    changes = await list_changes(git, await git.resolve_commit("HEAD"), CONTEXT)
     missing = [each.file for each in changes if each.patch is None]
     if missing:
         raise GitFailed(
@@ -42,7 +42,7 @@ async def apply(project: Project, args: ApplyPatch) -> AppliedPatch:
     with tempfile.TemporaryDirectory(prefix="codeloop-patch-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "patch"
         await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
-        output = await git.ask("apply", "--whitespace=nowarn", str(file))
+        output = await git.run("apply", "--whitespace=nowarn", str(file))
     if output.code != 0:
         why = replace_undecodable(" ".join(output.errors.split()).replace(str(file), "the patch"))
         raise OperationError(

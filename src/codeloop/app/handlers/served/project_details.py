@@ -45,7 +45,7 @@ async def init(project: Project, _args: NoArguments) -> ProjectInfo:
     project_root = project.settings.project_root
     if project_root.vcs is None:
         directory = project_root.directory
-        output = await Git(directory, project.workspace.environment).ask("init", "--quiet", "--template=")
+        output = await Git(directory, project.workspace.environment).run("init", "--quiet", "--template=")
         if output.code != 0:
             raise GitFailed(f"git can't make a repository in {directory}: {' '.join(output.errors.split())}")
         if project.renew is not None:

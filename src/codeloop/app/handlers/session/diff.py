@@ -11,7 +11,7 @@ from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, SnapshotFileDiff
 from codeloop.store.conversation import Entry
-from codeloop.workspace.snapshot.file_jobs import Failed
+from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 
 @handles(operation.SESSION_DIFF)
@@ -45,6 +45,6 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
 
 async def _diff_turn(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
     diffs = await compare_turn(project.snapshots, entries)
-    if isinstance(diffs, Failed):
+    if isinstance(diffs, JobFailure):
         raise OperationError("UnknownError", f"What was changed can't be told: {diffs.reason}.")
     return list(diffs)

@@ -36,12 +36,18 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
-from codeloop.workspace.snapshot.file_diffs import make_file_diffs
-from codeloop.workspace.snapshot.file_jobs import Failed
+from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, find_unwound, is_unwound, put_back
+from codeloop.workspace.snapshot.restore import (
+    Conflict,
+    Restoration,
+    RestoreResult,
+    find_restorable_entry,
+    is_fully_restorable,
+    restore_entries,
+)
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, store_overlaid
+from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, make_file_diffs, store_changed_tree
 
 
 class _Plan(Struct, frozen=True):
@@ -128,8 +134,8 @@ async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileD
         return ()
     snapshots = project.snapshots
     positions = list_positions(project.store, view)
-    plan = await snapshots.jobs.run_in_background(lambda: _make_plan(snapshots, view, positions, start), UNDO_TIME)
-    return () if isinstance(plan, Failed) else plan.diffs
+    plan = await snapshots.jobs.run_job(lambda: _make_plan(snapshots, view, positions, start), UNDO_TIME)
+    return () if isinstance(plan, JobFailure) else plan.diffs
 
 
 async def _move(
@@ -142,8 +148,8 @@ async def _move(
     """
     session, snapshots = view.session, project.snapshots
     positions = list_positions(project.store, view)
-    plan = await snapshots.jobs.run_in_background(lambda: _make_plan(snapshots, view, positions, target), UNDO_TIME)
-    if isinstance(plan, Failed):
+    plan = await snapshots.jobs.run_job(lambda: _make_plan(snapshots, view, positions, target), UNDO_TIME)
+    if isinstance(plan, JobFailure):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
     if target is not None:
@@ -164,11 +170,12 @@ async def _move(
 
 async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
     """Restore files; with `dry_run` only return what would happen. Raises OperationError; the same call continues."""
-    outcome = await snapshots.jobs.run_in_background(
-        lambda: put_back(snapshots.objects, snapshots.root, moves, snapshots.undo_folder, dry_run=dry_run), UNDO_TIME
+    outcome = await snapshots.jobs.run_job(
+        lambda: restore_entries(snapshots.objects, snapshots.root, moves, snapshots.undo_folder, dry_run=dry_run),
+        UNDO_TIME,
     )
     snapshots.mark_changed()
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, JobFailure):
         raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
     return outcome
 
@@ -196,7 +203,7 @@ def _make_plan(
 ) -> _Plan:
     """Return the plan of an undo or redo. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
-    objects.ensure()
+    objects.create_if_missing()
     old = view.session.revert
     here = find_undo_start(view, old.message_id, old.part_id) if old is not None else None
     points = [point for point in (here, target) if point is not None]
@@ -242,7 +249,7 @@ def _keep_entries(
         tree_entries[path] = find_entry(objects, start, path) if path in before else snapshots.store_entry(path)
     if start == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
         start = snapshots.last.tree
-    return tree_entries, store_overlaid(
+    return tree_entries, store_changed_tree(
         objects, start, {path: item for path, item in tree_entries.items() if path not in before}
     )
 
@@ -254,7 +261,7 @@ def _find_entry_at(
     if point is None:
         return stored_entry, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
-    return find_unwound(stored_entry, changes), is_unwound(stored_entry, changes)
+    return find_restorable_entry(stored_entry, changes), is_fully_restorable(stored_entry, changes)
 
 
 def require_idle(project: Project, session_id: str) -> tuple[Session, Conversation]:

@@ -22,9 +22,9 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.store.conversation import Conversation, Entry
-from codeloop.workspace.snapshot.file_jobs import Failed
+from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_unwound, is_unwound
+from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
@@ -52,10 +52,10 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     positions = list_positions(project.store, view)
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
-        plan = await snapshots.jobs.run_in_background(
+        plan = await snapshots.jobs.run_job(
             lambda: _make_plan(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
         )
-        if isinstance(plan, Failed):
+        if isinstance(plan, JobFailure):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
     outcome_now = describe_outcome(add_conflicts(outcome, plan.conflicts), plan.moves)
@@ -80,7 +80,7 @@ def _make_plan(
     redo: bool,
 ) -> _Plan:
     """Choose the turn, and return the changes to make. Blocks. Raises MissingObject, OSError."""
-    snapshots.objects.ensure()
+    snapshots.objects.create_if_missing()
     turns = _list_turns(snapshots, view, positions)
     paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
     now = {path: snapshots.store_entry(path) for path in paths}
@@ -95,10 +95,10 @@ def _make_plan(
     prompt, changes = turns[at]
     moves: list[Restoration] = []
     for path in (path for path, each in points.items() if each == at):
-        desired = changes[path][-1].after if redo else find_unwound(now[path], changes[path])
+        desired = changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
         if desired != now[path]:
             moves.append(Restoration(path, now[path], desired))
-        if not redo and not is_unwound(now[path], changes[path]):
+        if not redo and not is_fully_restorable(now[path], changes[path]):
             conflicts.append(Conflict(path, "it was changed since"))
     others = (path for path, each in points.items() if each != at and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
@@ -132,7 +132,7 @@ def _find_undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None
     """
     changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at][1]]
     for at in changed:
-        if find_unwound(now, turns[at][1][path]) != now:
+        if find_restorable_entry(now, turns[at][1][path]) != now:
             return at
     return None if any(now == turns[at][1][path][0].before for at in changed) else changed[0]
 

@@ -20,13 +20,13 @@ from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from codeloop.tool.file_access import replace_undecodable
-from codeloop.workspace.files.encoding import NotText, decode, is_binary
-from codeloop.workspace.files.media_type import media_type
-from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.files.encoding import NotText, decode_text, is_binary
+from codeloop.workspace.files.media_type import detect_media_type
+from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
-from codeloop.workspace.search.directory import entries
+from codeloop.workspace.search.directory import list_directory
 
 _SAMPLE_BYTES = 8_192
 _HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
@@ -47,7 +47,9 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     def read() -> list[FileNode]:
         target = _resolve_inside(project, args.path)
         try:
-            directory_entries = entries(target.root, target.real, list_user_excludes(project.settings.environment))
+            directory_entries = list_directory(
+                target.root, target.real, list_user_excludes(project.settings.environment)
+            )
         except FileNotFoundError as error:
             raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
         except FileRefused as error:
@@ -81,7 +83,7 @@ async def read(project: Project, args: FileQuery) -> FileContent:
         return FileContent(type="text", content="")
     text = _decode_text(data)
     if text is None:
-        mime = media_type(data) or mimetypes.guess_type(target.named.name)[0] or "application/octet-stream"
+        mime = detect_media_type(data) or mimetypes.guess_type(target.named.name)[0] or "application/octet-stream"
         content = await asyncio.to_thread(base64.b64encode, data)
         return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
     file_content = FileContent(type="text", content=text.rstrip())
@@ -105,7 +107,7 @@ async def list_changed(project: Project, _args: NoArguments) -> list[File]:
             removed=each.deletions,
             status=each.status,
         )
-        for each in await list_changes(git, await git.commit("HEAD"), None)
+        for each in await list_changes(git, await git.resolve_commit("HEAD"), None)
     ]
 
 
@@ -127,7 +129,7 @@ def load_file(project: Project, path: str) -> tuple[_PathInside, bytes | None]:
     """Return a file's path and bytes (None: it is missing). Blocks. Raises OperationError as `read` does."""
     target = _resolve_inside(project, path)
     try:
-        return target, load(target.real, FILES_CONTENT.value).data
+        return target, read_file(target.real, FILES_CONTENT.value).data
     except FileNotFoundError:
         return target, None
     except FileRefused as error:
@@ -142,10 +144,10 @@ def _make_read_error(path: str, error: OSError) -> OperationError:
 
 def _decode_text(data: bytes) -> str | None:
     """Return the text of a file; None if it is binary."""
-    if media_type(data) is not None or is_binary(data[:_SAMPLE_BYTES]):
+    if detect_media_type(data) is not None or is_binary(data[:_SAMPLE_BYTES]):
         return None
     try:
-        return replace_undecodable(decode(data).content)
+        return replace_undecodable(decode_text(data).content)
     except NotText:
         return None
 
@@ -156,7 +158,7 @@ async def _read_committed(project: Project, target: _PathInside) -> str | None:
     if git is None:
         return None
     try:
-        data = await git.blob("HEAD", str(target.real.relative_to(target.root)), SNAPSHOT_DIFF.value)
+        data = await git.read_blob("HEAD", str(target.real.relative_to(target.root)), SNAPSHOT_DIFF.value)
     except GitFailed:
         return None
     return None if data is None else _decode_text(data)

@@ -11,8 +11,8 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMES, FILES_QUERY
 from codeloop.schema.operation import NoArguments
 from codeloop.tool.file_access import replace_undecodable
-from codeloop.workspace.search.file_index import IndexedName, Kind, find_names
-from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.file_index import IndexedName, NameKind, find_names
+from codeloop.workspace.search.rg_output import SearchFailed
 
 _DEFAULT_FILES = 100
 _DEFAULT_COMPLETIONS = 20
@@ -26,7 +26,7 @@ async def find_text(project: Project, args: FindText) -> list[FoundLine]:
     """
     workspace = project.workspace
     try:
-        return await workspace.ripgrep.lines(workspace.directory, args.pattern, workspace.environment)
+        return await workspace.ripgrep.find_lines(workspace.directory, args.pattern, workspace.environment)
     except SearchFailed as error:
         raise OperationError("BadRequest", f"The files can't be searched: {replace_undecodable(str(error))}") from error
 
@@ -34,7 +34,7 @@ async def find_text(project: Project, args: FindText) -> list[FoundLine]:
 @handles(operation.FIND_FILES)
 async def find_files(project: Project, args: FindFiles) -> list[str]:
     """Return the paths of files and folders whose path holds the query's characters, the best first."""
-    kind: Kind | None = args.type or ("file" if args.dirs is False else None)
+    kind: NameKind | None = args.type or ("file" if args.dirs is False else None)
     return [replace_undecodable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_FILES)]
 
 
@@ -49,7 +49,7 @@ async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
     return FoundFiles(location=await get_location(project, NoArguments()), data=data)
 
 
-async def _find_names(project: Project, args: FindFiles, kind: Kind | None, usual: int) -> list[IndexedName]:
+async def _find_names(project: Project, args: FindFiles, kind: NameKind | None, usual: int) -> list[IndexedName]:
     limit = usual if args.limit is None else args.limit
     if not 1 <= limit <= FILES_NAMES.value:
         raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMES.value}.")
@@ -57,7 +57,7 @@ async def _find_names(project: Project, args: FindFiles, kind: Kind | None, usua
         raise OperationError("BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less.")
     workspace = project.workspace
     try:
-        names = await workspace.file_index.names(workspace.directory, workspace.ripgrep, workspace.environment)
+        names = await workspace.file_index.list_names(workspace.directory, workspace.ripgrep, workspace.environment)
     except SearchFailed as error:
         raise OperationError("BadRequest", f"The files can't be listed: {replace_undecodable(str(error))}") from error
     return await asyncio.to_thread(find_names, names, args.query, kind, limit)

@@ -27,7 +27,7 @@ async def get(project: Project, _args: NoArguments) -> VcsInfo:
     if git is None:
         return VcsInfo()
     try:
-        branch, default = await asyncio.gather(git.branch(), git.default_branch())
+        branch, default = await asyncio.gather(git.read_branch(), git.find_default_branch())
     except GitFailed:
         return VcsInfo()
     return VcsInfo(
@@ -46,7 +46,7 @@ async def list_changed(project: Project, _args: NoArguments) -> list[VcsFileStat
         VcsFileStatus(
             file=replace_undecodable(each.file), additions=each.additions, deletions=each.deletions, status=each.status
         )
-        for each in await list_changes(git, await git.commit("HEAD"), None)
+        for each in await list_changes(git, await git.resolve_commit("HEAD"), None)
     ]
 
 
@@ -62,7 +62,7 @@ async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
     git = open_git(project)
     if git is None:
         return []
-    head = await git.commit("HEAD")
+    head = await git.resolve_commit("HEAD")
     base = head if args.mode == "git" or head is None else await _find_branch_point(git, head)
     return await list_file_diffs(git, base, context)
 
@@ -103,13 +103,13 @@ def open_git(project: Project) -> Git | None:
 
 async def _find_branch_point(git: Git, head: str) -> str:
     """Return the last common commit of this branch and the default one. Raises OperationError when there is none."""
-    default = await git.default_branch()
+    default = await git.find_default_branch()
     if default is None:
         raise OperationError(
             "BadRequest",
             "There is no default branch to compare with: no remote's HEAD, no main, no master. Use mode=git.",
         )
-    base = await git.merge_base(head, default.ref)
+    base = await git.find_merge_base(head, default.ref)
     if base is None:
         raise OperationError("BadRequest", f"This branch and {default.name} have no commit in common. Use mode=git.")
     return base

@@ -162,9 +162,9 @@ async def _begin_record(trees: Worktrees, name: str, base: str | None) -> Worktr
 
     Raises WorktreeRefused, GitFailed.
     """
-    branch = await trees.git.branch() if base is None else base
-    is_branch = branch is not None and await trees.git.commit(f"refs/heads/{branch}") is not None
-    start = await trees.git.commit(f"refs/heads/{branch}" if is_branch else base or "HEAD")
+    branch = await trees.git.read_branch() if base is None else base
+    is_branch = branch is not None and await trees.git.resolve_commit(f"refs/heads/{branch}") is not None
+    start = await trees.git.resolve_commit(f"refs/heads/{branch}" if is_branch else base or "HEAD")
     if start is None:
         raise WorktreeRefused(
             f"{trees.git.root} has no commit yet. Commit something, then make a work tree."
@@ -226,7 +226,7 @@ async def _choose_tree_name(trees: Worktrees, home: Path, wanted: str | None) ->
     for _ in range(_MAX_TRIES):
         is_taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
         try:
-            if not is_taken and await trees.git.commit(f"refs/heads/codeloop/{name}") is None:
+            if not is_taken and await trees.git.resolve_commit(f"refs/heads/codeloop/{name}") is None:
                 return name
         except GitFailed as error:
             raise OperationError("WorktreeCreateFailedError", str(error)) from error

@@ -22,8 +22,8 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import Git, GitFailed
-from codeloop.workspace.git.submodules import list_unsaved_below
-from codeloop.workspace.git.worktrees import count_lone_commits
+from codeloop.workspace.git.submodules import list_unsaved_repositories
+from codeloop.workspace.git.worktrees import count_unshared_commits
 
 _UNFINISHED_MARKS = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 """Files in a work tree's git folder while a merge, rebase or cherry-pick is unfinished."""
@@ -61,10 +61,10 @@ async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
 
 async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
     """Return the last commit that a work tree has in common with its base. Raises OperationError, GitFailed."""
-    head = await tree.commit("HEAD")
+    head = await tree.resolve_commit("HEAD")
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
-    base_commit = await tree.commit(base) if base is not None else None
-    commit = await tree.merge_base(head, base_commit) if head is not None and base_commit is not None else None
+    base_commit = await tree.resolve_commit(base) if base is not None else None
+    commit = await tree.find_merge_base(head, base_commit) if head is not None and base_commit is not None else None
     if (commit or record.start or head) is None:
         raise OperationError("BadRequest", f"{record.name} has no commit to compare with.")
     return commit or record.start or head or ""
@@ -89,16 +89,16 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
     mark = next(marks, None)
     tree = Git(folder, project.workspace.environment)
     try:
-        changed = await open_worktrees(project, "BadRequest").list_changed(tree)
-        branch = await tree.branch()
+        changed = await open_worktrees(project, "BadRequest").list_changed_files(tree)
+        branch = await tree.read_branch()
         ahead, behind = await _count_commits(tree, record)
         return replace(
             row,
             branch=branch or row.branch,
-            changed=[replace_undecodable(name) for name in (*changed, *await list_unsaved_below(tree))],
+            changed=[replace_undecodable(name) for name in (*changed, *await list_unsaved_repositories(tree))],
             ahead=ahead,
             behind=behind,
-            unmerged=await count_lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
+            unmerged=await count_unshared_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
             error=None if mark is None else f"{mark}: something is half done there; see `git status`.",
         )
     except GitFailed as error:
@@ -110,6 +110,6 @@ async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     if base is None:
         return 0, 0
-    output = await tree.ask("rev-list", "--left-right", "--count", f"HEAD...{base}")
+    output = await tree.run("rev-list", "--left-right", "--count", f"HEAD...{base}")
     counts = "".join(output.lines[:1]).split()
     return (int(counts[0]), int(counts[1])) if output.code == 0 and len(counts) == 2 else (0, 0)

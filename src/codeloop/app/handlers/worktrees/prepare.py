@@ -14,7 +14,7 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.repository import Git
-from codeloop.workspace.git.submodules import fill_submodules
+from codeloop.workspace.git.submodules import check_out_submodules
 from codeloop.workspace.process.sandboxed_program import enter_sandbox, make_policy
 from codeloop.workspace.process.shells import ShellCommand, ShellContext
 from codeloop.workspace.workspace import Workspace
@@ -29,7 +29,7 @@ async def prepare(project: Project, git: Git, tree: Git) -> tuple[list[str], lis
     """Copy ignored files, and fill submodules; return the files to ask about, and notes. Raises GitFailed."""
     allowed, asks = await find_files_to_copy(project, git)
     await asyncio.to_thread(copy_files, git.root, tree.root, allowed)
-    missing = await fill_submodules(tree)
+    missing = await check_out_submodules(tree)
     notes = [f"The submodule {path} could not be checked out." for path in missing]
     return asks, notes
 
@@ -38,7 +38,7 @@ async def find_files_to_copy(project: Project, git: Git) -> tuple[list[str], lis
     """Return the ignored files and folders that rules allow to be copied, and those to ask about. Raises GitFailed."""
     rules = _DEFAULT_RULES | project.settings.config.worktree.copy
     arguments = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    output = await git.ask(*arguments, cap=_MAX_LIST_BYTES)
+    output = await git.run(*arguments, cap=_MAX_LIST_BYTES)
     by_action: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for name in os.fsdecode(output.data).split("\0"):
         path = name.rstrip("/")

@@ -29,7 +29,7 @@ from codeloop.schema.api.worktrees import (
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import replace
 from codeloop.tool.file_access import replace_undecodable
-from codeloop.workspace.git.merge import MergeResult, Merging
+from codeloop.workspace.git.merge import BranchMerger, MergeResult
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
@@ -76,19 +76,19 @@ async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
             "BadRequest",
             f"{record.name} was made from a commit, not from a branch. Name the branch to merge into, with --into.",
         )
-    branch = await tree.branch()  # the one that its sessions made, if they did
+    branch = await tree.read_branch()  # the one that its sessions made, if they did
     if branch is None:
         raise OperationError(
             "BadRequest",
             f"No branch is checked out in {tree.root}. Finish or abort what is under way there (`git status`), or "
             f"`git switch {record.branch}`.",
         )
-    merging = Merging(open_worktrees(project, "WorktreeNotGitError"))
+    merger = BranchMerger(open_worktrees(project, "WorktreeNotGitError"))
     message = args.message or f"Changes of {record.name}"
     try:
-        committed = await merging.commit_all(tree, message)
+        committed = await merger.commit_all(tree, message)
         what = message if args.files is None else f"{message}: {', '.join(args.files)}"[:200]
-        merged = await merging.merge(branch, into, what, args.files)
+        merged = await merger.merge(branch, into, what, args.files)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
     return _describe_merge(into, merged, committed)
@@ -101,7 +101,7 @@ async def rebase(project: Project, args: WorktreeName) -> WorktreeMerge:
     if record.base is None or not record.is_branch:
         raise OperationError("BadRequest", f"{record.name} was made from a commit, which does not move.")
     try:
-        merged = await Merging(open_worktrees(project, "WorktreeNotGitError")).rebase(tree, record.base)
+        merged = await BranchMerger(open_worktrees(project, "WorktreeNotGitError")).rebase(tree, record.base)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
     return _describe_merge(record.base, merged, [])
@@ -144,8 +144,8 @@ async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *,
         await trees.remove(folder, force=True)
     else:
         if force:
-            tree = await trees.tree(folder)
-            await Merging(trees).commit_all(tree, f"What was uncommitted in {record.name}", is_rescue=True)
+            tree = await trees.open_tree(folder)
+            await BranchMerger(trees).commit_all(tree, f"What was uncommitted in {record.name}", is_rescue=True)
         else:
             await trees.check_removable(folder)
         await asyncio.to_thread(write_record, project, replace(record, state="removing"))
@@ -163,10 +163,10 @@ async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *,
 async def _remove_remains(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
     """Remove the remains of a work tree without files; its branch stays if it has commits of its own."""
     await asyncio.to_thread(remove_tree, folder)
-    await trees.git.ask("worktree", "prune")
+    await trees.git.run("worktree", "prune")
     await trees.drop_branch(record.branch)
 
 
 async def _holds_nothing_new(tree: Git) -> bool:
     """Return whether a work tree, whose removal was cut off, differs from its commit only by deleted files."""
-    return all(each.status == "deleted" for each in await list_changes(tree, await tree.commit("HEAD"), None))
+    return all(each.status == "deleted" for each in await list_changes(tree, await tree.resolve_commit("HEAD"), None))

@@ -29,7 +29,7 @@ from codeloop.kit.terminal_text import escape_controls, escape_json_controls
 from codeloop.schema.bounds.all_limits import list_limits
 from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
-from codeloop.workspace.snapshot.snapshots import Skipped
+from codeloop.workspace.snapshot.snapshots import SkippedSnapshot
 
 
 @click.group(cls=CommandGroup)
@@ -108,11 +108,11 @@ def show_snapshot(*, prune: bool) -> None:
 
     async def command(client: LocalClient) -> None:
         snapshots = client.project.snapshots
-        if isinstance(await snapshots.take(), Skipped):
+        if isinstance(await snapshots.take(), SkippedSnapshot):
             # The snapshot was skipped because it takes long; an explicit request may wait for it.
             await snapshots.jobs.wait_idle()
         removed_count = snapshots.prune() if prune else 0
-        stats = snapshots.stats()
+        stats = snapshots.read_stats()
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
         rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed_count:,}")]
         rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.omitted]

@@ -32,7 +32,7 @@ from codeloop.schema.message import MOVED_KEY, Session, describe_move
 from codeloop.schema.operation import ABORT, SESSION_IMPORT, SESSION_OVERVIEW, SESSION_UPDATE
 from codeloop.schema.server_operation import WORKTREE_CREATE
 from codeloop.schema.wire import JSON
-from codeloop.workspace.git.bundle import PackedWork, pack_work, take_bundle, unpack_files
+from codeloop.workspace.git.bundle import PackedWork, import_bundle, pack_work, unpack_files
 from codeloop.workspace.git.repository import Git
 
 WORK_ENTRY, SESSION_ENTRY, BUNDLE_ENTRY = "work.json", "session.json", "work.bundle"
@@ -161,7 +161,7 @@ async def _import_session(source: Path) -> None:
                 )
             _check_new(project.store.find_session(str(_get_info(document).get("id"))))
             git = Git(project_root.root, project.workspace.environment)
-            await take_bundle(git, bundle, work)
+            await import_bundle(git, bundle, work)
             name = one_line(str(_get_info(document).get("slug") or "moved"), 40)
             tree = await LocalClient(project).call(WORKTREE_CREATE, CreateWorktree(name=name, base=work.head))
             await unpack_files(Git(Path(tree.directory), git.environment), work)

@@ -20,7 +20,7 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.tool.truncate import truncate_output
 from codeloop.workspace.files.image import ImageRefused, fit_image
-from codeloop.workspace.files.scratch import save, shorten_output
+from codeloop.workspace.files.saved_outputs import save_output, shorten_output
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -99,7 +99,7 @@ def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], 
         if not mime.startswith("audio/"):
             return
     try:
-        file = save(ctx.workspace.scratch, raw)
+        file = save_output(ctx.workspace.scratch, raw)
     except OSError as error:
         texts.append(f"[{mime or 'data'} of {len(raw):,} bytes could not be saved: {error.strerror}]")
         return

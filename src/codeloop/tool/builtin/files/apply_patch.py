@@ -37,11 +37,11 @@ from codeloop.tool.file_access import (
     resolve_path,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks
-from codeloop.workspace.edit.patch_parser import Add, Delete, Operation, Update, parse
-from codeloop.workspace.edit.refusals import EditRefused
-from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_new, decode, encode
-from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
+from codeloop.workspace.edit.patch_parser import AddFile, DeleteFile, Operation, UpdateFile, parse_patch
+from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_surrogates, decode_text, encode_text
+from codeloop.workspace.files.safe_open import LoadedFile, read_file_if_exists
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -72,7 +72,7 @@ class _PatchedFile:
 
     def make_change(self) -> FileChange | None:
         """Return the change to write; None: the file stays as it is."""
-        after = None if self.text is None else encode(self.text, self.encoding)
+        after = None if self.text is None else encode_text(self.text, self.encoding)
         if after == (self.before.data if self.before else None):
             return None
         return FileChange(self.target, self.before, after, self.original, self.text or "", self.mode)
@@ -82,7 +82,7 @@ class _PatchedFile:
 async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
     with convert_errors(ctx.workspace):
-        operations = await asyncio.to_thread(parse, params.patch_text)
+        operations = await asyncio.to_thread(parse_patch, params.patch_text)
     targets = {path: resolve_path(ctx.workspace, path) for path in _list_paths(operations)}
     await check_edit(ctx, list(targets.values()))
     async with AsyncExitStack() as stack:
@@ -105,7 +105,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         await ask_edit(ctx, [change.target for change in changes], question)
         result, diffs, metadata = await commit_patch(ctx, changes, diffs)
     for target in unseen:
-        ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
+        ctx.workspace.read_log.mark_unseen(ctx.session_id, target.real)
     sources = {file.source for file in file_changes if file.source is not None}
     names = ", ".join(format_path(ctx.workspace, target.path) for target in unseen)
     notes = [f"({names} had changed since you read it. Read again what else you need of it.)"] if names else []
@@ -127,12 +127,12 @@ async def _compute_changes(
 ) -> dict[_PatchedFile, FileChange]:
     """Compute the file changes of the operations. Raises ToolFailure when one can't be applied."""
     for operation in operations:
-        if isinstance(operation, Update):
+        if isinstance(operation, UpdateFile):
             check_may_reveal(ctx, targets[operation.path])
     files: dict[Path, _PatchedFile] = {}
     for operation in operations:
         target = targets[operation.path]
-        if isinstance(operation, Update) and target.real not in files and load_if_there(target.real) is None:
+        if isinstance(operation, UpdateFile) and target.real not in files and read_file_if_exists(target.real) is None:
             text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
             raise ToolFailure(await describe_missing_file(ctx, target, text.replace("{}", "{0}")))
         with convert_errors(ctx.workspace, target):
@@ -162,7 +162,7 @@ def _describe_change(ctx: ToolContext, file: _PatchedFile, change: FileChange, d
 def _list_paths(operations: Sequence[Operation]) -> list[str]:
     """Return the paths that the operations name, each once, with the targets of moves last."""
     paths = [operation.path for operation in operations]
-    paths += [op.move_to for op in operations if isinstance(op, Update) and op.move_to]
+    paths += [op.move_to for op in operations if isinstance(op, UpdateFile) and op.move_to]
     return list(dict.fromkeys(paths))
 
 
@@ -181,18 +181,18 @@ def _apply_operation(
     file = _open_file(targets[operation.path], files)
     path = format_path(ctx.workspace, file.target.path)
     match operation:
-        case Add(content=content):
+        case AddFile(content=content):
             if file.text is not None:
                 raise ToolFailure(f"{path} exists. Nothing was changed.", advice=f"Use `*** Update File: {path}`.")
-            check_new(content)
+            check_surrogates(content)
             file.text = content
-        case Delete():
+        case DeleteFile():
             if file.before is None and file.text is None:
                 raise ToolFailure(f"{path} does not exist and can't be deleted. Nothing was changed.")
             if file.before is not None:
                 check_unchanged_since_read(ctx, file.target, file.before, must_be_read=False)
             file.text = None
-        case Update(hunks=hunks, move_to=move_to):
+        case UpdateFile(hunks=hunks, move_to=move_to):
             text = _read_text(path, file)
             try:
                 patched = apply_hunks(text, hunks)
@@ -224,7 +224,7 @@ def _read_text(path: str, file: _PatchedFile) -> str:
     if file.text is None:
         raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
     if file.before is not None and file.text == file.original:
-        return decode(file.before.data).content
+        return decode_text(file.before.data).content
     return file.text
 
 
@@ -233,11 +233,11 @@ def _open_file(target: ResolvedPath, files: dict[Path, _PatchedFile]) -> _Patche
     file = files.get(target.real)
     if file is not None:
         return file
-    loaded = load_if_there(target.real)
+    loaded = read_file_if_exists(target.real)
     file = _PatchedFile(target, None, "", None, UTF8)
     if loaded is not None:
         try:
-            text = decode(loaded.data)
+            text = decode_text(loaded.data)
         except NotText:
             file = _PatchedFile(target, loaded, "", "", UTF8)
         else:

@@ -33,10 +33,10 @@ from codeloop.tool.file_access import (
     resolve_path,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, apply, estimate_effort
-from codeloop.workspace.edit.refusals import EditRefused
-from codeloop.workspace.files.encoding import UTF8, check_new, encode
-from codeloop.workspace.files.safe_open import load_if_there
+from codeloop.workspace.edit.edit import MAX_EFFORT, Edit, apply_edit, estimate_effort
+from codeloop.workspace.edit.edit_errors import EditRefused
+from codeloop.workspace.files.encoding import UTF8, check_surrogates, encode_text
+from codeloop.workspace.files.safe_open import read_file_if_exists
 from codeloop.workspace.workspace import ResolvedPath
 
 CHANGED_SINCE_READ = "(The file had changed since you read it. Read again what else you need of it.)"
@@ -95,7 +95,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
         async with ask_before_failure(ctx, [target], shown_input):
             check_may_reveal(ctx, target)
             with convert_errors(ctx.workspace, target):
-                if steps[0].old and load_if_there(target.real) is None:
+                if steps[0].old and read_file_if_exists(target.real) is None:
                     text = "There is no file {}. Check the path; an empty oldString makes a new file."
                     raise ToolFailure(await describe_missing_file(ctx, target, text))
                 change, match_note = await asyncio.to_thread(
@@ -105,7 +105,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
                 is_unseen = change.before is not None and has_changed_since_read(ctx, target, change.before)
         output, metadata = await apply_change(ctx, change, match_note, CHANGED_SINCE_READ if is_unseen else "")
         if is_unseen:
-            ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
+            ctx.workspace.read_log.mark_unseen(ctx.session_id, target.real)
     output = "\n".join(filter(None, [output, await describe_callers(ctx, [change], output)]))
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
@@ -129,7 +129,7 @@ def _compute_change(
         # If the file has changed since it was read, that is why the text is missing: such an error says more.
         check_unchanged_since_read(ctx, target, loaded, must_be_read=False)
         raise
-    is_read = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is not None
+    is_read = ctx.workspace.read_log.find_last_stamp(ctx.session_id, target.real) is not None
     if match_note and not is_read and not _was_shown(ctx, target, text.content, content):
         raise ToolFailure(
             f"oldString is not in {name} as given, only a text like it, and {name} was not read in this session.",
@@ -138,7 +138,7 @@ def _compute_change(
     # One exact match is the text that was meant. An approximate match, or several, may not be after a change.
     if match_note or any(step.every and text.content.count(step.old) > 1 for step in steps):
         check_unchanged_since_read(ctx, target, loaded, must_be_read=False)
-    return FileChange(target, loaded, encode(content, text.encoding), text.content, content), match_note
+    return FileChange(target, loaded, encode_text(content, text.encoding), text.content, content), match_note
 
 
 def _was_shown(ctx: ToolContext, target: ResolvedPath, before: str, after: str) -> bool:
@@ -155,13 +155,13 @@ def _was_shown(ctx: ToolContext, target: ResolvedPath, before: str, after: str) 
 
 def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
     name = format_path(ctx.workspace, target.path)
-    if load_if_there(target.real) is not None:
+    if read_file_if_exists(target.real) is not None:
         raise ToolFailure(
             f"{name} exists; an empty oldString only creates new files.", advice="Give the text to replace."
         )
-    check_new(steps[0].new)
+    check_surrogates(steps[0].new)
     content, _ = _apply_in_order(steps[0].new, steps[1:], name)
-    return FileChange(target, None, encode(content, UTF8), "", content), ""
+    return FileChange(target, None, encode_text(content, UTF8), "", content), ""
 
 
 def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: bool = True) -> tuple[str, str]:
@@ -170,7 +170,7 @@ def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: 
     effort = 0
     for number, step in enumerate(steps, 1):
         try:
-            edited = apply(content, step, PurePath(path).suffix)
+            edited = apply_edit(content, step, PurePath(path).suffix)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
             why, advice = (str(error), error.advice) if is_quotable else (UNQUOTED_ERROR, UNQUOTED_ADVICE)
@@ -178,7 +178,7 @@ def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: 
                 replace_undecodable(f"{path}: {which}{why}"), advice=replace_undecodable(advice)
             ) from error
         effort += estimate_effort(content, edited.how)
-        if effort > MOST_EFFORT and number < len(steps):
+        if effort > MAX_EFFORT and number < len(steps):
             raise ToolFailure(
                 f"{path} is too large for {len(steps)} edits at once.", advice=f"Make {number} in one call."
             )

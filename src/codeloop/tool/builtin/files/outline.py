@@ -11,11 +11,10 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.search.grep_lines import share_fairly
 from codeloop.tool.file_access import filter_free_to_read, format_path, replace_undecodable
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
-from codeloop.workspace.files.encoding import decode
-from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.search.blocks import CodeBlock, choose_blocks, format_outline, has_blocks
-from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.tree_blocks import list_exact_blocks
+from codeloop.workspace.files.encoding import decode_text
+from codeloop.workspace.files.safe_open import read_file
+from codeloop.workspace.search.blocks import CodeBlock, choose_blocks, format_outline, has_blocks, list_exact_blocks
+from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
 # A file's heading besides its name: the number of lines.
@@ -63,7 +62,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     """
     workspace = ctx.workspace
     try:
-        listing = await workspace.ripgrep.files(folder.path, None, workspace.environment)
+        listing = await workspace.ripgrep.list_files(folder.path, None, workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     files = await filter_free_to_read(ctx, await asyncio.to_thread(_order_files, listing.paths))
@@ -91,7 +90,7 @@ def _parse_file(path: Path) -> tuple[int, list[CodeBlock]]:
     """Return how many lines a file has, and its blocks; none of one that is very large."""
     if path.stat().st_size > OUTLINED_FILE.value:
         return 0, []
-    text = decode(load(path, OUTLINED_FILE.value).data).content
+    text = decode_text(read_file(path, OUTLINED_FILE.value).data).content
     return text.count("\n") + (not text.endswith("\n")), list_exact_blocks(text, path.suffix)
 
 

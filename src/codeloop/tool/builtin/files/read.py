@@ -45,11 +45,11 @@ from codeloop.tool.superseded_outputs import UNCHANGED_KEY
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
-from codeloop.workspace.files.media_type import media_type
-from codeloop.workspace.files.notebook import render
-from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.files.media_type import detect_media_type
+from codeloop.workspace.files.notebook import render_notebook
+from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline
-from codeloop.workspace.search.rg_matches import Query, SearchFailed
+from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 # Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.
@@ -104,7 +104,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):
                 return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
             raise ToolFailure(await describe_missing_file(ctx, target)) from None
-        mime = media_type(head)
+        mime = detect_media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attach_file, ctx, target, mime)
         others = list[CodeBlock]()
@@ -118,7 +118,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if len(outline) >= _MIN_OUTLINE_ROWS:
             lines_range = replace(lines_range, lines=lines_range.lines[:_HEAD_LINES], cut="lines")
     if lines_range.lines or lines_range.first == 1:
-        ctx.workspace.read_log.record(ctx.session_id, target.real, lines_range.stamp)
+        ctx.workspace.read_log.record_read(ctx.session_id, target.real, lines_range.stamp)
     is_complete = lines_range.cut == "lines" and bool(params.symbol or (params.offset and params.limit))
     result = _format_file(ctx, target, lines_range, is_complete=is_complete)
     if len(outline) >= _MIN_OUTLINE_ROWS:
@@ -134,7 +134,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
     """Return the lines of a symbol from the file below a folder that defines it, and the names of other such files."""
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
-    query = Query(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
+    query = GrepQuery(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
     try:
         matches = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:
@@ -174,8 +174,8 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
 def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
     """Return lines of a file; of a notebook, lines of its cells as text."""
     if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
-        loaded = load(target.real, READ_NOTEBOOK.value)
-        text = render(loaded.data)
+        loaded = read_file(target.real, READ_NOTEBOOK.value)
+        text = render_notebook(loaded.data)
         if text is not None:
             return _take_lines(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
     return read_lines(target.real, first, limit)
@@ -310,12 +310,12 @@ def _format_entry(entry: "os.DirEntry[str]") -> str:
 def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
     """Return an image, scaled down if it is large, or a PDF as an attachment."""
     is_pdf = mime == "application/pdf"
-    file = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
+    file = read_file(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
     data, size = file.data, ""
     if not is_pdf:
         picture = fit_image(data)
         mime, data, size = picture.mime, picture.data, f", {picture.note}"
-    ctx.workspace.read_log.record(ctx.session_id, target.real, file.stamp)
+    ctx.workspace.read_log.record_read(ctx.session_id, target.real, file.stamp)
     url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
     name = replace_undecodable(target.path.name)
     part = FilePart(
@@ -350,7 +350,7 @@ def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str
         with convert_errors(workspace, workspace.resolve(str(file))):
             text = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
         earlier = ctx.session.find_instructions(name, real)
-        if not text or text == earlier or not workspace.read_log.is_first_load(ctx.message_id, real):
+        if not text or text == earlier or not workspace.read_log.record_first_load(ctx.message_id, real):
             continue
         note = "" if earlier is None else f"{name} has changed since it was given above:\n"
         texts[file] = note + INSTRUCTIONS_TEMPLATE.format(name=name, words=text)

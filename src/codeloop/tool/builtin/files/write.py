@@ -16,8 +16,15 @@ from codeloop.tool.file_access import (
     resolve_path,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, find_main_line_end
-from codeloop.workspace.files.safe_open import load_if_there
+from codeloop.workspace.files.encoding import (
+    DecodedText,
+    NotText,
+    check_surrogates,
+    decode_text,
+    encode_text,
+    find_main_line_end,
+)
+from codeloop.workspace.files.safe_open import read_file_if_exists
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -53,20 +60,20 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
 
 def _make_change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
     """Return the change to write. Raises ToolFailure if the session has not read the file in its present state."""
-    check_new(content)
-    before = load_if_there(target.real)
+    check_surrogates(content)
+    before = read_file_if_exists(target.real)
     if before is None:
         return FileChange(target, None, content.encode(), "", content)
     check_unchanged_since_read(ctx, target, before)
     text = _decode_or_empty(before.data)
     if find_main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
-    return FileChange(target, before, encode(content, text.encoding), text.content, content)
+    return FileChange(target, before, encode_text(content, text.encoding), text.content, content)
 
 
 def _decode_or_empty(data: bytes) -> DecodedText:
     """Return the text of a file; an empty text for a binary one, so that the new content is written as UTF-8."""
     try:
-        return decode(data)
+        return decode_text(data)
     except NotText:
         return DecodedText("")

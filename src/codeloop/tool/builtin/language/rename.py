@@ -22,7 +22,7 @@ from codeloop.tool.file_access import (
     make_patch_metadata,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure
-from codeloop.workspace.files.encoding import encode
+from codeloop.workspace.files.encoding import encode_text
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -73,5 +73,5 @@ def _make_changes(
             after = apply_edits(client, text.content, edits)
         except ValueError as error:
             raise ToolFailure(f"The language server made no sense: {error}. Nothing was changed.") from error
-        changes.append(FileChange(target, before, encode(after, text.encoding), text.content, after))
+        changes.append(FileChange(target, before, encode_text(after, text.encoding), text.content, after))
     return changes

@@ -14,8 +14,8 @@ from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
 from codeloop.tool.file_access import check_unmoved, describe_missing_file, resolve_search_target
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import keep_newest, printable
+from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.ripgrep import escape_path, keep_newest
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -59,7 +59,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         await _check_folder(ctx, target, pattern)
     # In a thread: it reads the modification time of each file.
     newest_paths = await asyncio.to_thread(keep_newest, listing.paths, SEARCH_RESULTS.value)
-    paths = [printable(ctx.workspace.shorten(Path(path))) for path in newest_paths]
+    paths = [escape_path(ctx.workspace.shorten(Path(path))) for path in newest_paths]
     if len(paths) < len(listing.paths):
         notes.append(
             f"the newest {len(paths)} of {len(listing.paths)} files; narrow the pattern or the path for others"

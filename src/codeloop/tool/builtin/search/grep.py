@@ -25,8 +25,8 @@ from codeloop.tool.file_access import (
     resolve_search_target,
 )
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
-from codeloop.workspace.search.ripgrep import printable
+from codeloop.workspace.search.rg_output import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
+from codeloop.workspace.search.ripgrep import escape_path
 from codeloop.workspace.workspace import ResolvedPath
 
 # Before, and after, each match.
@@ -54,7 +54,7 @@ class GrepParams(Wire):
     context: Annotated[int, Meta(description="lines around a match")] = 0
     before: int = 0
     after: int = 0
-    mode: Annotated[Mode, Meta(description="default content")] = "content"
+    mode: Annotated[GrepMode, Meta(description="default content")] = "content"
     ignore_case: bool = False
     multiline: bool = False
     block: bool = False
@@ -66,7 +66,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     params, target, note = await _find_target(params, ctx)
     is_file = not target.path.is_dir()
     check_unmoved(ctx, target)
-    query = Query(
+    query = GrepQuery(
         pattern=params.pattern,
         include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
         mode=params.mode,
@@ -120,7 +120,7 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
     return replace(params, include=f"/{stripped}"), target, f"({REPEATED_FOLDER.format('`include`', stripped)}.)"
 
 
-async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
+async def _search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
     r"""Search for the pattern; return the result, and a note if the pattern was not used as written ("" if it was).
 
     Models write `a\|b` as for the program grep, where it means "a or b"; in ripgrep `\|` matches a bar. So a pattern
@@ -139,7 +139,7 @@ async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResul
     return second, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
 
 
-async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
+async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search; if the pattern is no valid regular expression, search for it as plain text and return a note."""
     search = ctx.workspace.ripgrep.grep
     try:
@@ -174,7 +174,7 @@ def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -
     locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES]
     if params.mode != "content" or not locks or len(locks) == len(result.files):
         return result
-    names = ", ".join(printable(ctx.workspace.shorten(hits.path)) for hits in locks)
+    names = ", ".join(escape_path(ctx.workspace.shorten(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
     stopped = f"{result.stopped}; {note}" if result.stopped else note
@@ -218,7 +218,7 @@ def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext
     `[number, is_match, text]`; a line with the number 0 separates groups.
     """
     most = SEARCH_RESULTS.value
-    names = [printable(ctx.workspace.shorten(hits.path)) for hits in files[:most]]
+    names = [escape_path(ctx.workspace.shorten(hits.path)) for hits in files[:most]]
     match params.mode:
         case "files":
             return names, len(names), []

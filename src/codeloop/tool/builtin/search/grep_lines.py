@@ -7,10 +7,10 @@ from pathlib import Path
 from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.encoding import NotText, decode
-from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.files.encoding import NotText, decode_text
+from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.search.blocks import CodeBlock, find_enclosing, list_blocks
-from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine
+from codeloop.workspace.search.rg_output import FileMatches, GrepResult, MatchLine
 
 # The number of a line, and separators.
 _LINE_OVERHEAD_BYTES = 8
@@ -42,7 +42,7 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
     try:
         if hits.path.stat().st_size > OUTLINED_FILE.value:
             return hits
-        text = decode(load(hits.path, OUTLINED_FILE.value).data).content
+        text = decode_text(read_file(hits.path, OUTLINED_FILE.value).data).content
     except (OSError, NotText, ValueError):
         return hits
     blocks, lines = list_blocks(text, hits.path.suffix), text.split("\n")

@@ -7,8 +7,8 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import check_unmoved, resolve_search_target
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import printable
+from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.ripgrep import escape_path
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -72,7 +72,7 @@ class FolderTree:
         lines: list[str] = []
         entries = [*sorted(self.folders.items()), *((name, None) for name in sorted(self.files))]
         for name, folder in entries[: self.shown_entries]:
-            label = printable(name)
+            label = escape_path(name)
             if folder is None:
                 lines.append(f"{indent}{label}")
             elif folder.is_open:
@@ -102,7 +102,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         raise
     check_unmoved(ctx, target)
     try:
-        listing = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
+        listing = await ctx.workspace.ripgrep.list_files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     top = FolderTree()
@@ -115,7 +115,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     notes += [listing.stopped] if listing.stopped else []
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
-        [f"{printable(ctx.workspace.shorten(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
+        [f"{escape_path(ctx.workspace.shorten(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
     )
     return ToolResult(
         title=ctx.workspace.relative(target.path),

@@ -19,7 +19,7 @@ from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolFailure
-from codeloop.workspace.git.planted.layout import git_folders
+from codeloop.workspace.git.planted.layout import find_git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import describe_failure, run_unfiltered
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
@@ -101,10 +101,10 @@ async def _read_last_commit(git: Git) -> _Commit:
     """Return the last commit. Raises ToolFailure if there is none that can be copied, and GitFailed."""
     if find_git_folder(git.root) is None:
         raise ToolFailure("This project is no git repository, so it has no last commit.", advice="Leave out unchanged.")
-    commit_hash = await git.commit("HEAD")
+    commit_hash = await git.resolve_commit("HEAD")
     if commit_hash is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
-    listing = await git.ask("ls-tree", "-r", "-l", "-z", commit_hash, cap=COMMIT_FILES.value * _ROW_BYTES)
+    listing = await git.run("ls-tree", "-r", "-l", "-z", commit_hash, cap=COMMIT_FILES.value * _ROW_BYTES)
     lines = [row.partition("\t") for row in os.fsdecode(listing.data).split("\0") if row]
     rows = [line[0].split() for line in lines]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
@@ -113,7 +113,7 @@ async def _read_last_commit(git: Git) -> _Commit:
     if commit.submodules:
         text = "The last commit has submodules, and a copy would lack their files."
         raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
-    if not listing.whole or commit.files > COMMIT_FILES.value or commit.size > COMMIT_SIZE.value:
+    if not listing.is_complete or commit.files > COMMIT_FILES.value or commit.size > COMMIT_SIZE.value:
         most = f"{COMMIT_FILES.value:,} files and {COMMIT_SIZE.value // 10**6:,} MB"
         raise ToolFailure(f"The last commit is too large to be copied: at most {most}.", advice="Leave out unchanged.")
     return commit
@@ -135,7 +135,7 @@ async def _write_files(git: Git, commit: str, copy: Path) -> None:
     """Write the files of a commit to a folder, without the filter programs that the repository configures."""
     # An index of its own: the repository's index belongs to the user.
     index = Path(f"{copy}.index")
-    printed = await git.ask("read-tree", commit, index=index)
+    printed = await git.run("read-tree", commit, index=index)
     if printed.code == 0:
         printed = await run_unfiltered(git, "checkout-index", "--all", "--quiet", f"--prefix={copy}/", index=index)
     if printed.code != 0:
@@ -145,8 +145,8 @@ async def _write_files(git: Git, commit: str, copy: Path) -> None:
 async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
     """Return the ignored files and folders that commands need, such as `node_modules`."""
     arguments, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW_BYTES
-    ignored = await git.ask(*arguments, "--ignored", "--exclude-standard", cap=most)
-    others = await git.ask(*arguments, cap=most)
+    ignored = await git.run(*arguments, "--ignored", "--exclude-standard", cap=most)
+    others = await git.run(*arguments, cap=most)
     names = [name.rstrip("/") for name in os.fsdecode(ignored.data).split("\0") if name]
     other_names = (each.rstrip("/") for each in os.fsdecode(others.data).split("\0"))
     names += [name for name in other_names if Path(name).name in _DEPENDENCY_FOLDERS]
@@ -191,7 +191,7 @@ def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path],
     `shared`: ignored paths of the project that the copy shows as well.
     """
     root = policy.writable[0]
-    git = [Path(os.path.realpath(each)) for each in git_folders(root)]
+    git = [Path(os.path.realpath(each)) for each in find_git_folders(root)]
     others = [path for path in policy.writable if path not in git and not path.is_relative_to(root)]
     pointer = [root / ".git"] if os.path.lexists(root / ".git") else []
     if is_mounted:

@@ -32,7 +32,7 @@ def gather_facts(
 
     def look_up_repository(folder: str) -> GitFacts:
         known_repository = find_repository(folder, workspace.root, environment)
-        return GitFacts(known_repository.foreign, known_repository.runs, known_repository.is_below)
+        return GitFacts(known_repository.foreign_reason, known_repository.program_reason, known_repository.is_below)
 
     return MachineFacts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),

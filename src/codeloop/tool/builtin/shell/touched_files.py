@@ -207,7 +207,7 @@ def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path
 def _differs(path: str, entry: Any) -> bool:
     """Return whether a file may have changed since git's index recorded it."""
     try:
-        return not entry.same(os.lstat(path))
+        return not entry.is_unchanged(os.lstat(path))
     except OSError:
         return True
 

@@ -12,8 +12,12 @@ from pathlib import Path
 
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.git.index import list_submodules
-from codeloop.workspace.git.planted.configured_files import expand_home, list_user_files, read_with_includes
+from codeloop.workspace.git.index import list_submodule_paths
+from codeloop.workspace.git.planted.configured_files import (
+    expand_home,
+    list_user_config_files,
+    read_settings_with_includes,
+)
 from codeloop.workspace.git.settings import GitSetting
 
 # Shell builtins and programs that start nothing.
@@ -113,13 +117,13 @@ class UnsandboxedLineCheck:
         )
 
     def _read_settings(self, *repository_files: Path) -> Iterator[GitSetting]:
-        files = [*list_user_files(self._home, self._environment), *repository_files]
-        return (setting for setting, _ in read_with_includes(files, self._home))
+        files = [*list_user_config_files(self._home, self._environment), *repository_files]
+        return (setting for setting, _ in read_settings_with_includes(files, self._home))
 
     def _find_setting_doubt(self, setting: GitSetting) -> str:
         if not setting.name:
             return "a setting of git can't be understood"
-        if not _RUNNING_SETTINGS.fullmatch(setting.name) or setting.is_plain:
+        if not _RUNNING_SETTINGS.fullmatch(setting.name) or setting.is_harmless:
             return ""
         if setting.name == "push.recursesubmodules" and setting.value not in {"check", "no", "false"}:
             return "it pushes submodules, too, with their own hooks"
@@ -171,7 +175,7 @@ class UnsandboxedLineCheck:
     def _find_submodule_doubt(self, name: str, options: Sequence[str], folder: Path) -> str:
         if name not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
             return ""
-        return "it fetches submodules, too, with their own settings" if list_submodules(folder / "index") else ""
+        return "it fetches submodules, too, with their own settings" if list_submodule_paths(folder / "index") else ""
 
     def _find_environment_doubt(self) -> str:
         """Return why git's variables, the PATH or ssh's configuration may start a planted program; "": they do not."""

@@ -9,22 +9,22 @@ from pathlib import Path
 from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
-CONFIG_BYTES = 256 * 1024
-_MAX_FILES = 20
-"""Configuration files read for one repository, included ones too."""
+MAX_CONFIG_BYTES = 256 * 1024
+# The most configuration files read for one repository, included ones too.
+_MAX_CONFIG_FILES = 20
 _PATH_SETTINGS = ("core.hookspath", "core.attributesfile", "init.templatedir")
-_BORDERS = re.compile(r"[\s;|&()<>\"'`$!]+")
-_SCRIPT = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)", re.IGNORECASE)
-"""A file that an interpreter is given by its name alone, as in `python3 clean.py`."""
+_WORD_BREAKS = re.compile(r"[\s;|&()<>\"'`$!]+")
+# A file that an interpreter is given by its name alone, as in `python3 clean.py`.
+_SCRIPT_NAME = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)", re.IGNORECASE)
 
 
-def list_user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
+def list_user_config_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
     """Return the configuration files that git reads in every repository."""
-    if own := environment.get("GIT_CONFIG_GLOBAL", ""):
-        return [Path("/etc/gitconfig"), home / own]
-    base = environment.get("XDG_CONFIG_HOME", "")
-    shared = Path(base) if base.startswith("/") else home / ".config"
-    return [Path("/etc/gitconfig"), shared / "git/config", home / ".gitconfig"]
+    if global_file := environment.get("GIT_CONFIG_GLOBAL", ""):
+        return [Path("/etc/gitconfig"), home / global_file]
+    config_home = environment.get("XDG_CONFIG_HOME", "")
+    base = Path(config_home) if config_home.startswith("/") else home / ".config"
+    return [Path("/etc/gitconfig"), base / "git/config", home / ".gitconfig"]
 
 
 def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
@@ -33,34 +33,35 @@ def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
         info = file.stat()
     except OSError:
         return ()
-    return _settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
+    return _read_cached_settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 @lru_cache(maxsize=256)
-def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
+def _read_cached_settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
     try:
-        return tuple(read_settings(read_start(file, CONFIG_BYTES).decode("utf-8", "surrogateescape")))
+        return tuple(read_settings(read_start(file, MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")))
     except OSError:
         return ()
 
 
-def read_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
+def read_settings_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
     """Yield each setting, and the file that it includes, also of included files.
 
     Conditions of includes (`includeIf`) count as true: a command can make them so, by the name of a branch for example.
     """
+    # It grows while it is read: each include is read after the files that are known already.
     waiting = list(dict.fromkeys(files))
     for file in waiting:
         for setting in read_file_settings(file):
             included_file = None
             if setting.name == "include.path" or setting.name.startswith("includeif."):
                 included_file = file.parent / expand_home(setting.value, home)
-                if included_file not in waiting and len(waiting) < _MAX_FILES:
+                if included_file not in waiting and len(waiting) < _MAX_CONFIG_FILES:
                     waiting.append(included_file)
             yield setting, included_file
 
 
-def find_named_files(
+def find_configured_files(
     folders: Iterable[Path], tree: Path, roots: Iterable[Path], environment: Mapping[str, str]
 ) -> Iterator[Path]:
     """Yield the files and folders of a project that git runs, or reads more settings from, because of its settings.
@@ -70,21 +71,23 @@ def find_named_files(
     decides what git runs.
     """
     home = Path(environment.get("HOME") or "/nonexistent")
-    own = [folder / name for folder in folders for name in ("config", "config.worktree")]
-    files, roots = [*list_user_files(home, environment), *own], tuple(roots)
+    own_files = [folder / name for folder in folders for name in ("config", "config.worktree")]
+    files, roots = [*list_user_config_files(home, environment), *own_files], tuple(roots)
     for file in files:
+        # A configuration file may be a link to a file of the project, as with a repository of dotfiles.
         if (real := Path(os.path.realpath(file))) != file and _is_inside(real, roots):
             yield real
-    for setting, included_file in read_with_includes(files, home):
-        if setting.is_plain:
+    for setting, included_file in read_settings_with_includes(files, home):
+        if setting.is_harmless:
             continue
         is_path = included_file is not None or setting.name in _PATH_SETTINGS
-        line = [setting.value] if is_path else _BORDERS.split(setting.value.lstrip(" !"))
-        scripts = [word for word in line[1:] if _SCRIPT.fullmatch(word)]
+        line = [setting.value] if is_path else _WORD_BREAKS.split(setting.value.lstrip(" !"))
+        scripts = [word for word in line[1:] if _SCRIPT_NAME.fullmatch(word)]
         words = line if is_path else [word for word in line if "/" in word or word in scripts]
-        for number, word in enumerate(words):
+        for position, word in enumerate(words):
             path = Path(os.path.realpath(included_file or tree / expand_home(word, home)))
-            is_program = is_path or word.startswith(("./", "../")) or (not number and "://" not in word)
+            # The first word of a command line is its program; a URL there is no file.
+            is_program = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
             if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
                 continue
             if is_program or path.is_file():

@@ -1,4 +1,4 @@
-"""Finds the repositories below a project: one walk, then only the folders that have changed."""
+"""Finds the repositories below a project: by one walk at first, then in the folders that have changed."""
 
 import os
 import time
@@ -12,59 +12,63 @@ from codeloop.schema.bounds.sandbox import GIT_SEARCH_FOLDERS, GIT_SEARCH_NEW_FO
 from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.watch.inotify import Watch
 
-_GIT = ".git"
-_MAX_USER_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
+_GIT_NAME = ".git"
+_WATCH_LIMIT_FILE = Path("/proc/sys/fs/inotify/max_user_watches")
+# Two changes of a folder within this time may leave the same change time.
 _CLOCK_TICK_NS = 50_000_000
-"""Two changes of a folder within this time may leave the same change time."""
+# inotify watches are a limit for all programs of the user: editors and other tools need theirs.
+_USABLE_SHARE_OF_WATCHES = 1 / 4
 
 
 class RepositoryFinder:
     """Finds each `.git`, and each folder that git would take for a bare repository, below some folders.
 
-    Folders are watched as far as the system allows; the change times of the others are compared at each look.
+    Folders are watched as far as the system allows; the change times of the others are compared at each `find`.
     """
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [str(root) for root in roots]
-        self._below: dict[str, set[str]] = {}
+        # By folder: its subfolders that are searched, and the repositories found in it.
+        self._subfolders: dict[str, set[str]] = {}
         self._repositories: dict[str, list[str]] = {}
         self._waiting: deque[str] = deque()
+        # Folders that are not watched.
         self._states: dict[str, tuple[int, int]] = {}
         self._watch: Watch | None = None
-        self._has_begun = False
-        self._room = 0
-        self.unsearched = ""
-        """A folder that was not searched, because there were too many; "" when all were."""
+        self._has_started = False
+        self._remaining = 0
+        # A folder that was not searched, because there were too many; "" when all were.
+        self.unsearched_folder = ""
 
-    def look(self) -> set[Path]:
+    def find(self) -> set[Path]:
         """Return every `.git` and every bare repository that is known now.
 
-        Of a large project, one look searches the changed folders first, then those that no look has searched yet, the
-        nearest to its top first. When too many changes were lost to tell where, all is searched again.
+        Of a large project, one call searches the changed folders first, then those that no call has searched yet, the
+        nearest to its top first. After a loss of events, which may concern any folder, all is searched again.
         """
-        self.unsearched = ""
-        if not self._has_begun or (self._watch is not None and self._watch.broken):
-            self._begin()
+        self.unsearched_folder = ""
+        if not self._has_started or (self._watch is not None and self._watch.broken):
+            self._start_over()
             changed = deque[str]()
         else:
             watched = self._watch.take_changed_folders() if self._watch is not None else set[str]()
-            states = self._states.items()
-            changed = deque(folder for folder in watched if folder in self._below)
-            changed += [folder for folder, state in states if _read_state(folder) != state]
-        self._room = GIT_SEARCH_NEW_FOLDERS.value
+            changed = deque(folder for folder in watched if folder in self._subfolders)
+            changed += [folder for folder, state in self._states.items() if _read_state(folder) != state]
+        self._remaining = GIT_SEARCH_NEW_FOLDERS.value
+        # Changed folders are searched without a time limit, since a command may have made a repository there.
         self._search(changed)
         self._waiting.extendleft(reversed(changed))
         self._search(self._waiting, GIT_SEARCH_TIME.seconds)
-        self.unsearched = self.unsearched or next(iter(self._waiting), "")
+        self.unsearched_folder = self.unsearched_folder or next(iter(self._waiting), "")
         return {Path(path) for paths in self._repositories.values() for path in paths if os.path.lexists(path)}
 
     @property
-    def is_same(self) -> bool:
-        """Whether nothing has happened in the watched folders since the last look began."""
+    def is_unchanged(self) -> bool:
+        """Whether nothing has happened in the watched folders since the last `find` began."""
         return self._watch is not None and not self._watch.broken and not self._watch.has_events
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every folder has been searched, and is watched."""
         return self._watch is not None and not self._waiting and not self._states
 
@@ -74,54 +78,56 @@ class RepositoryFinder:
             self._watch.close()
             self._watch = None
 
-    def _begin(self) -> None:
+    def _start_over(self) -> None:
         self.close()
-        self._has_begun = True
-        self._below.clear()
+        self._has_started = True
+        self._subfolders.clear()
         self._repositories.clear()
         self._states.clear()
         self._waiting = deque(self._roots)
-        self._spare = count_watches()
+        self._spare_watches = count_available_watches()
         try:
             self._watch = Watch()
         except OSError:
             self._watch = None  # then the change times are compared
 
     def _search(self, waiting: deque[str], seconds: float = inf) -> None:
-        """Search these folders and those that are found in them, as far as there is room and time."""
-        until = time.monotonic() + seconds
-        while waiting and self._room and time.monotonic() < until:
+        """Search these folders and those that are found in them, until the count of folders or the time is used up."""
+        end = time.monotonic() + seconds
+        while waiting and self._remaining and time.monotonic() < end:
             folder = waiting.popleft()
-            self._room -= 1
-            self._add(folder)  # before it is read: a change in between is then noticed next time
+            self._remaining -= 1
+            # Watched before it is read: a change in between is then noticed next time.
+            self._watch_folder(folder)
             try:
                 with os.scandir(folder) as entries:
                     rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
             except OSError:
-                for known in (self._below, self._repositories, self._states):
+                for known in (self._subfolders, self._repositories, self._states):
                     known.pop(folder, None)
                 continue
             names = {name for name, _ in rows}
-            found = [f"{folder}/{name}" for name in names if fold_path(name) == _GIT]
+            found = [f"{folder}/{name}" for name in names if fold_path(name) == _GIT_NAME]
             below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED}
             below -= set(found)
-            self._repositories[folder] = [folder, *found] if is_bare(names) else found
-            new = sorted(below - self._below.get(folder, set()))
-            self._below[folder] = below
-            room = max(GIT_SEARCH_FOLDERS.value - len(self._below) - len(waiting), 0)
-            waiting += new[:room]
-            self.unsearched = self.unsearched or "".join(new[room : room + 1])
+            self._repositories[folder] = [folder, *found] if has_git_layout(names) else found
+            new = sorted(below - self._subfolders.get(folder, set()))
+            self._subfolders[folder] = below
+            acceptable = max(GIT_SEARCH_FOLDERS.value - len(self._subfolders) - len(waiting), 0)
+            waiting += new[:acceptable]
+            if len(new) > acceptable:
+                self.unsearched_folder = self.unsearched_folder or new[acceptable]
 
-    def _add(self, folder: str) -> None:
-        """Watch a folder, or remember its state, before it is read."""
+    def _watch_folder(self, folder: str) -> None:
+        """Watch a folder, or remember its state where it can't be watched."""
         if self._watch is not None and self._watch.has(folder):
             return
-        if self._watch is not None and self._spare:
-            self._spare -= 1
+        if self._watch is not None and self._spare_watches:
+            self._spare_watches -= 1
             try:
                 self._watch.add(folder, folder)
             except OSError:
-                self._spare = 0
+                self._spare_watches = 0
             else:
                 self._states.pop(folder, None)
                 return
@@ -130,21 +136,21 @@ class RepositoryFinder:
         self._states[folder] = state if time.time_ns() - state[0] > _CLOCK_TICK_NS else (0, 0)
 
 
-def count_watches() -> int:
-    """Return how many folders may be watched: a quarter of what the user may watch, the rest is for other programs."""
+def count_available_watches() -> int:
+    """Return how many folders a finder may watch; 0 where there is no inotify."""
     try:
-        return int(_MAX_USER_WATCHES.read_text(encoding="ascii")) // 4
+        return int(int(_WATCH_LIMIT_FILE.read_text(encoding="ascii")) * _USABLE_SHARE_OF_WATCHES)
     except (OSError, ValueError):
         return 0
 
 
-def is_bare(names: set[str]) -> bool:
+def has_git_layout(names: set[str]) -> bool:
     """Return whether a folder with these names is a git directory, of its own or of another work tree."""
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def _read_state(folder: str) -> tuple[int, int]:
-    """Return when a folder was changed, in ns, and its inode; a missing one has none."""
+    """Return the change time of a folder, in ns, and its inode; (-1, 0) for a missing one."""
     try:
         info = os.lstat(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a project's git directories are unchanged, so that they are not read again after each command."""
+"""Watches a project's git directories, so that unchanged ones are not read again after each command."""
 
 from collections.abc import Iterable
 
@@ -7,20 +7,20 @@ from codeloop.workspace.watch.inotify import Watch
 
 
 class GitFolderWatch:
-    """Watches the folders of git directories that were read. `begin` before they are read, `finish` after that."""
+    """Watches folders that are read: call `begin_reading` before they are read and `finish_reading` after that."""
 
     def __init__(self) -> None:
         self._watch: Watch | None = None
         self._states: PathStates | None = None
 
     @property
-    def is_same(self) -> bool:
-        """Whether all is as it was when the last reading began; False, too, where that can't be known."""
+    def is_unchanged(self) -> bool:
+        """Whether nothing has changed since the last reading began; False, too, where that can't be known."""
         states, watch = self._states, self._watch
-        return states is not None and watch is not None and not watch.has_events and states.are_same()
+        return states is not None and watch is not None and not watch.has_events and states.are_unchanged()
 
-    def begin(self) -> None:
-        """Begin a reading."""
+    def begin_reading(self) -> None:
+        """Forget earlier changes; those from now on count."""
         self._states = None
         if self._watch is not None:
             self._watch.take_changed_folders()
@@ -31,11 +31,8 @@ class GitFolderWatch:
             except OSError:
                 self._watch = None  # then each reading counts for itself
 
-    def finish(self, folders: Iterable[str], states: PathStates | None) -> None:
-        """End a reading of these folders, and of the files whose `states` were looked at before it.
-
-        It stays valid until a change if all folders were watched before it; otherwise only a later reading does.
-        """
+    def finish_reading(self, folders: Iterable[str], states: PathStates | None) -> None:
+        """End a reading of these folders, and of the files whose `states` were taken before it."""
         watch = self._watch
         if watch is None:
             return
@@ -46,10 +43,11 @@ class GitFolderWatch:
         except OSError:
             self.close()  # no more can be watched
         else:
+            # A folder that is watched only now may have changed after it was read, so this reading proves nothing.
             self._states = None if new else states
 
     def reset(self) -> None:
-        """Forget the last reading: what was found since then is not what it was."""
+        """Forget the last reading: the git directories are about to be changed by the caller."""
         self._states = None
 
     def close(self) -> None:

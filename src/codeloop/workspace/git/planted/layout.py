@@ -1,32 +1,53 @@
-"""The files of git directories that decide which programs git runs and which paths it follows."""
+"""The layout of git directories: where they are, and which of their files decide what git runs and follows."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.workspace.git.planted.configured_files import read_file_settings
 
-GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
-"""Entries of a git directory that decide which programs git runs and which paths it follows."""
-WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
-"""The same for the folder that a linked work tree has in a git directory."""
-GIT_LISTS = ("packed-refs", "shallow")
-"""Files of a git directory that git must be able to read, and that git in any work tree may replace."""
-_SHARED_NAMES = ("shallow", "info")
-"""Entries of a git directory that all work trees read, and that usually only the main one writes."""
-_MAIN_NAMES = (
+# Entries of a git directory that decide which programs git runs and which paths it follows.
+GIT_FOLDER_ENTRIES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
+# The same for the folder that a linked work tree has in a git directory.
+WORK_TREE_ENTRIES = ("commondir", "gitdir", "config.worktree")
+# Files of a git directory that git must be able to read, and that git in any work tree may replace.
+REPLACEABLE_FILES = ("packed-refs", "shallow")
+# Entries of a git directory that all work trees read, and that usually only the main one writes.
+_SHARED_ENTRIES = ("shallow", "info")
+# The state of the main work tree in a git directory.
+_MAIN_TREE_ENTRIES = (
     *("HEAD", "index", "logs/HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE"),
     *("CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "rebase-merge", "rebase-apply", "sequencer"),
     *("BISECT_LOG", "BISECT_START", "refs/bisect", "refs/rewritten", "refs/worktree"),
 )
-"""The state of the main work tree in a git directory."""
+# The most bytes read of a file in `EXECUTED_LINES`; a rebase of ten thousand commits takes a quarter of it.
+MAX_LINES_BYTES = 4 * 1024 * 1024
+_EXEC_LINE = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
+# Merge strategies of git itself. For any other, `x/y`, git runs a program `git-merge-x/y` of the project.
+_OWN_STRATEGIES = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
+_FOREIGN_STRATEGY = re.compile(rb"^(?!" + _OWN_STRATEGIES + rb"$).+\n?", re.MULTILINE)
+_STRATEGY_OPTION = re.compile(
+    rb"^(?!\tstrategy = " + _OWN_STRATEGIES + rb"$|\tstrategy-option = ).*strategy.*\n?", re.MULTILINE | re.IGNORECASE
+)
+# Files of a git directory -> the lines that run a program when the operation is continued.
+EXECUTED_LINES = {
+    "rebase-merge/git-rebase-todo": _EXEC_LINE,
+    "rebase-apply/git-rebase-todo": _EXEC_LINE,
+    "rebase-merge/strategy": _FOREIGN_STRATEGY,
+    "rebase-apply/strategy": _FOREIGN_STRATEGY,
+    "sequencer/opts": _STRATEGY_OPTION,
+}
+# Lines of `.gitmodules` that run a program in versions of git still in use.
+UPDATE_LINE = re.compile(rb"^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?", re.MULTILINE | re.IGNORECASE)
+# The most packs that a sandbox protects: each takes two mounts, for `.pack` and `.idx`.
 _MAX_PACKS = 200
 _POINTER_BYTES = 4096
 
 
-def git_folders(root: Path) -> Iterator[Path]:
+def find_git_folders(root: Path) -> Iterator[Path]:
     """Yield the git directories of a work tree and of its submodules, wherever they really are."""
     top = root / ".git"
     if top.is_file():
@@ -45,7 +66,7 @@ def git_folders(root: Path) -> Iterator[Path]:
     waiting = [top / "modules"]
     while waiting:
         folder = waiting.pop()
-        for each in list_folders(folder):
+        for each in list_subfolders(folder):
             if (each / "HEAD").is_file():
                 yield each
                 waiting.append(each / "modules")
@@ -53,21 +74,26 @@ def git_folders(root: Path) -> Iterator[Path]:
                 waiting.append(each)
 
 
-def list_foreign_state(root: Path) -> list[Path]:
+def list_own_folders(roots: Iterable[Path]) -> list[Path]:
+    """Return the git directories of all `roots`, as `find_git_folders` finds them."""
+    return [folder for root in roots for folder in find_git_folders(root)]
+
+
+def list_foreign_files(root: Path) -> list[Path]:
     """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
 
     These are the state of each, with the branches checked out there and their logs, what all work trees read, and the
     packs of objects; and the same of the submodules, all of a submodule that is not checked out in this work tree.
     Makes the files of packed branches, and the folder `info`, which must not appear with others.
     """
-    folders = list(git_folders(root))
+    folders = list(find_git_folders(root))
     if len(folders) < 2 or folders[0].parent != folders[1] / "worktrees":
         return []
     own, shared, *modules = folders
     top = os.path.realpath(root)
     foreign = _list_state_of_others(shared, own)
     for module in modules:
-        pointers = {tree: read_pointer(tree / "gitdir") for tree in list_work_trees(module)}
+        pointers = {tree: read_pointer(tree / "gitdir") for tree in list_work_tree_folders(module)}
         in_root = [tree for tree, path in pointers.items() if path is not None and path.is_relative_to(top)]
         foreign += _list_state_of_others(module, in_root[0]) if len(in_root) == 1 else [module]
     return foreign
@@ -75,7 +101,7 @@ def list_foreign_state(root: Path) -> list[Path]:
 
 def _list_state_of_others(shared: Path, own: Path) -> list[Path]:
     """Return the paths in a git directory that don't belong to the linked work tree whose folder there is `own`."""
-    others = [each for each in list_work_trees(shared) if each != own]
+    others = [each for each in list_work_tree_folders(shared) if each != own]
     heads = {read_reference(each / "HEAD") for each in (shared, *others)} - {read_reference(own / "HEAD")}
     heads = {head for head in heads if head.startswith("refs/heads/") and ".." not in head}
     with suppress(OSError):
@@ -86,7 +112,7 @@ def _list_state_of_others(shared: Path, own: Path) -> list[Path]:
     files = [shared / name for head in sorted(heads) for name in (head, f"logs/{head}")]
     return [
         *others,
-        *(shared / name for name in (*_MAIN_NAMES, *_SHARED_NAMES)),
+        *(shared / name for name in (*_MAIN_TREE_ENTRIES, *_SHARED_ENTRIES)),
         *(file for file in files if file.is_file()),
         *_list_packs(shared / "objects/pack"),
     ]
@@ -130,9 +156,9 @@ def read_reference(head: Path) -> str:
     return text.removeprefix("ref:").strip() if text.startswith("ref:") and "\0" not in text else ""
 
 
-def list_work_trees(folder: Path) -> list[Path]:
+def list_work_tree_folders(folder: Path) -> list[Path]:
     """Return the folders that linked work trees have in a git directory."""
-    return list_folders(folder / "worktrees")
+    return list_subfolders(folder / "worktrees")
 
 
 def read_pointer(file: Path, start: str = "") -> Path | None:
@@ -146,7 +172,7 @@ def read_pointer(file: Path, start: str = "") -> Path | None:
     return Path(os.path.realpath(file.parent / target))
 
 
-def list_folders(folder: Path) -> list[Path]:
+def list_subfolders(folder: Path) -> list[Path]:
     """Return the folders in a folder; none when it can't be read."""
     try:
         with os.scandir(folder) as entries:

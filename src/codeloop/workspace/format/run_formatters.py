@@ -1,4 +1,4 @@
-"""Formatting of files after an edit: whatever a formatter does, the edit itself is never lost."""
+"""Runs formatters on files after an edit: whatever a formatter does, the edit itself is never lost."""
 
 import asyncio
 import os
@@ -11,23 +11,24 @@ from codeloop.schema.bounds.language_tools import FORMAT_FILE
 from codeloop.schema.limits import FILE_EDIT
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
-from codeloop.workspace.files.encoding import NotText, decode
-from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, Stamp, load, open_file
+from codeloop.workspace.files.encoding import NotText, decode_text
+from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.sandboxed_program import make_project_profile, run_sandboxed
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import widen
 from codeloop.workspace.workspace import Workspace
 
-_AT_ONCE = 4  # programs
-_LETTERS = 400
-"""From this many letters and digits on, a formatted text must keep between half and twice as many."""
+# Formatters that run at the same time.
+_MAX_PROGRAMS = 4
+# From this many letters and digits on, a formatted text must keep between half and twice as many.
+_MIN_COMPARED_LETTERS = 400
 
-_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+_NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
-class _Failed(Exception):
-    """A formatter did not do its work; the message says why."""
+class _FormatterFailed(Exception):
+    """A formatter failed; the message is a clause that says why."""
 
 
 async def format_files(
@@ -38,13 +39,13 @@ async def format_files(
     The caller holds the files' locks. A file that somebody else changes meanwhile is left alone.
     """
     deadline = asyncio.get_running_loop().time() + seconds
-    turns = asyncio.Semaphore(_AT_ONCE)
+    turns = asyncio.Semaphore(_MAX_PROGRAMS)
 
-    async def one(real: Path) -> FormattedFile:
+    async def format_file(real: Path) -> FormattedFile:
         async with turns:
-            return await _format(workspace, formatters[real], real, load(real), deadline)
+            return await _format(workspace, formatters[real], real, read_file(real), deadline)
 
-    return dict(zip(formatters, await asyncio.gather(*map(one, formatters)), strict=True))
+    return dict(zip(formatters, await asyncio.gather(*map(format_file, formatters)), strict=True))
 
 
 async def _format(
@@ -56,7 +57,7 @@ async def _format(
     for formatter in formatters:
         try:
             now = await _run_formatter(workspace, formatter, real, result.now, deadline)
-        except _Failed as error:
+        except _FormatterFailed as error:
             result = replace(result, problems=(*result.problems, f"{formatter.name} {error}"))
         else:
             if now.data != result.now.data:
@@ -67,8 +68,10 @@ async def _format(
 async def _run_formatter(
     workspace: Workspace, formatter: Formatter, real: Path, before: LoadedFile, deadline: float
 ) -> LoadedFile:
-    if formatter.missing:
-        raise _Failed(f"did not run: there is no {formatter.missing}, neither in the project nor on the PATH")
+    if formatter.missing_program:
+        raise _FormatterFailed(
+            f"did not run: there is no {formatter.missing_program}, neither in the project nor on the PATH"
+        )
     launch = Launch(formatter.command, formatter.folder, formatter.environment, {})
     stdin = before.data if formatter.is_filter else b""
     output, is_complete = b"", False
@@ -80,18 +83,18 @@ async def _run_formatter(
             result = await run_sandboxed(
                 workspace, launch, stdin, FILE_EDIT.value, is_own=sandbox is not True, profile=profile
             )
-        if result.code not in formatter.fine:
-            raise _Failed(
+        if result.code not in formatter.success_codes:
+            raise _FormatterFailed(
                 f"failed: {_find_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}"
             )
         output, is_complete = result.output, True
     except TimeoutError:
-        raise _Failed("took too long and was ended") from None
+        raise _FormatterFailed("took too long and was ended") from None
     except OSError as error:
-        raise _Failed(f"can't be started: {error.strerror or error}") from error
+        raise _FormatterFailed(f"can't be started: {error.strerror or error}") from error
     finally:
         if not formatter.is_filter and not is_complete:
-            _put_back(workspace, real, before)
+            _restore_edit(workspace, real, before)
     if formatter.is_filter:
         return _write_output(workspace, real, before, output)
     return _read_result(workspace, real, before)
@@ -101,28 +104,28 @@ def _write_output(workspace: Workspace, real: Path, before: LoadedFile, data: by
     """Write a filter's output to the file."""
     if data == before.data:
         return before
-    _check(data, before.data)
+    _check_plausible(data, before.data)
     try:
         stamp = replace_file(Replacement(real, before, data), workspace.notes)
     except FileChanged:
-        raise _Failed("came too late: the file was changed meanwhile") from None
+        raise _FormatterFailed("came too late: the file was changed meanwhile") from None
     except (FileRefused, OSError) as error:
-        raise _Failed(f"was no use: {error}") from error
-    return replace(before, data=data, stamp=stamp or Stamp(0, 0))
+        raise _FormatterFailed(f"was no use: {error}") from error
+    return replace(before, data=data, stamp=stamp or FileStamp(0, 0))
 
 
 def _read_result(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
     """Read a file that a formatter changed in place; undo it when the result is no text any more."""
     try:
-        now = load(real)
+        now = read_file(real)
         if now.data != before.data:
-            _check(now.data, before.data)
-    except _Failed:
-        _put_back(workspace, real, before)
+            _check_plausible(now.data, before.data)
+    except _FormatterFailed:
+        _restore_edit(workspace, real, before)
         raise
     except (FileRefused, OSError) as error:
-        _put_back(workspace, real, before)
-        raise _Failed("took the file away") from error
+        _restore_edit(workspace, real, before)
+        raise _FormatterFailed("took the file away") from error
     if now.mode != before.mode:
         with suppress(FileRefused, OSError), open_file(real) as fd:
             os.fchmod(fd, before.mode)
@@ -130,40 +133,41 @@ def _read_result(workspace: Workspace, real: Path, before: LoadedFile) -> Loaded
     return now
 
 
-def _put_back(workspace: Workspace, real: Path, before: LoadedFile) -> None:
-    """Write the bytes of the edit back to the file, whatever is there now."""
+def _restore_edit(workspace: Workspace, real: Path, before: LoadedFile) -> None:
+    """Write the bytes of the edit back to the file, whatever has taken its path."""
     with suppress(FileRefused, OSError):
         try:
-            now = load(real)
+            now = read_file(real)
         except FileNotFoundError:
             now = None
         except FileRefused:
             now = None
-            _clear(real)
+            _remove_obstacle(real)
         if now is None or now.data != before.data:
             replace_file(Replacement(real, now, before.data, before.mode), workspace.notes)
 
 
-def _clear(real: Path) -> None:
-    """Remove what is not a regular file; a folder may hold something, so it is renamed instead."""
+def _remove_obstacle(real: Path) -> None:
+    """Remove a link, pipe or the like; a folder may hold files of the user, so it is renamed instead."""
     if real.is_dir() and not real.is_symlink():
         real.rename(real.with_name(f"{real.name}.{time.time_ns()}"))
     else:
         real.unlink()
 
 
-def _check(data: bytes, before: bytes) -> None:
-    """Raise _Failed when bytes can't be the formatted text of a file."""
+def _check_plausible(data: bytes, before: bytes) -> None:
+    """Raise _FormatterFailed when bytes can't be the formatted text of a file."""
     try:
-        encoding = decode(data).encoding
-        was = decode(before).encoding
+        encoding = decode_text(data).encoding
+        was = decode_text(before).encoding
     except NotText:
-        raise _Failed("returned something that is no text") from None
+        raise _FormatterFailed("returned something that is no text") from None
     if len(data) > FILE_EDIT.value or (before.strip() and not data.strip()):
-        raise _Failed("returned nothing" if not data.strip() else "returned far too much")
-    old, new = (len(text.translate(None, _NO_LETTERS)) for text in (before, data))
-    if encoding != was or (old >= _LETTERS and not old // 2 <= new <= old * 2):
-        raise _Failed("returned another text")
+        raise _FormatterFailed("returned nothing" if not data.strip() else "returned far too much")
+    # A formatter changes layout and may wrap comments, but does not halve or double the text.
+    old, new = (len(text.translate(None, _NOT_LETTERS)) for text in (before, data))
+    if encoding != was or (old >= _MIN_COMPARED_LETTERS and not old // 2 <= new <= old * 2):
+        raise _FormatterFailed("returned another text")
 
 
 def _find_reason(text: str, code: int) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.cli.target import process_log as log
+from codeloop.cli.target.process_log import log_to_file
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 from codeloop.schema.wire import replace
-from codeloop.workspace.files import process_log as log
-from codeloop.workspace.files.process_log import log_to_file
 
 LOGGER = logging.getLogger("codeloop.server")
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.files.scratch import prune, prune_in_background, save
+from codeloop.workspace.files.saved_outputs import prune_outputs, prune_outputs_later, save_output
 
 DAY = 86_400.0
 
 
 def old(folder: Path, days: float, data: bytes = b"x") -> Path:
-    path = save(folder, data)
+    path = save_output(folder, data)
     then = time.time() - days * DAY
     os.utime(path, (then, then))
     return path
 
 
 def test_a_file_is_only_its_owners(tmp_path: Path) -> None:
-    path = save(tmp_path / "new", b"secret")
+    path = save_output(tmp_path / "new", b"secret")
     assert path.read_bytes() == b"secret"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -28,19 +28,19 @@ def test_a_file_is_only_its_owners(tmp_path: Path) -> None:
 
 def test_what_is_too_old_is_removed(tmp_path: Path) -> None:
     stays, goes = old(tmp_path, 6), old(tmp_path, 8)
-    assert prune(tmp_path) == [goes]
+    assert prune_outputs(tmp_path) == [goes]
     assert list(tmp_path.iterdir()) == [stays]
 
 
 def test_the_oldest_are_removed_when_there_is_too_much(tmp_path: Path) -> None:
     files = [old(tmp_path, days, b"x" * 100) for days in (1, 2, 3, 4)]
-    assert set(prune(tmp_path, size=250)) == set(files[2:])
-    assert prune(tmp_path, size=250) == []
+    assert set(prune_outputs(tmp_path, size=250)) == set(files[2:])
+    assert prune_outputs(tmp_path, size=250) == []
 
 
 def test_what_was_written_just_now_stays_however_large(tmp_path: Path) -> None:
-    path = save(tmp_path, b"x" * 1000)
-    assert prune(tmp_path, age=0, size=0) == []
+    path = save_output(tmp_path, b"x" * 1000)
+    assert prune_outputs(tmp_path, age=0, size=0) == []
     assert path.exists()
 
 
@@ -54,7 +54,7 @@ def test_only_files_of_outputs_are_touched(tmp_path: Path) -> None:
     (folder / "notes.txt").touch()
     for name in ("tool_link", "tool_folder", "notes.txt"):
         os.utime(folder / name, (0, 0), follow_symlinks=False)
-    assert prune(folder) == [goes]
+    assert prune_outputs(folder) == [goes]
     assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "tool_folder", "tool_link"]
     assert outside.read_text() == "mine"
 
@@ -62,11 +62,11 @@ def test_only_files_of_outputs_are_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing", "file"])
 async def test_a_folder_that_is_none_is_no_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    await prune_in_background(tmp_path / name, 0)
-    assert prune(tmp_path / name) == []
+    await prune_outputs_later(tmp_path / name, 0)
+    assert prune_outputs(tmp_path / name) == []
 
 
 async def test_it_happens_in_the_background(tmp_path: Path) -> None:
     goes = old(tmp_path, 30)
-    await prune_in_background(tmp_path, 0)
+    await prune_outputs_later(tmp_path, 0)
     assert not goes.exists()

@@ -1,4 +1,7 @@
-"""The log of a process: a file of bounded size, readable by its owner only, without keys or URL queries."""
+"""Writes the log of a process: a file of bounded size, readable by its owner only, without keys or URL queries.
+
+All commands use it by `log.py`; `codeloop serve` directly.
+"""
 
 import logging
 import os
@@ -17,24 +20,24 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
 LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_NO_FAULT = "ASGI callable returned without completing handshake"
-"""uvicorn's message for a WebSocket that was refused with a status."""
-_SECRETS = (
+_APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+# The start of uvicorn's error for a WebSocket that was refused with a status, which is no error here.
+_REFUSED_HANDSHAKE = "ASGI callable returned without completing handshake"
+_CREDENTIAL_PATTERN = (
     r"(?i)\b(sk-|ghp_|gho_|github_pat_|xox[abp]-|AKIA|AIza|ya29\.)[\w-]{8,}|(?<=bearer )\S+|(?<=basic )[\w+/=]{8,}"
     r"|((?:api[_-]?key|token|password|secret)[\"']?\s*[:=]\s*[\"']?)[^\s\"',&]{6,}"
 )
-_USER_IN_URL = r"(?<=://)[^\s/@]+@|(?<=[?&])([\w-]+=)[^\s&#]+"
-_NO_CRASH = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Exceptions that end a process without a crash."""
+_URL_CREDENTIAL_PATTERN = r"(?<=://)[^\s/@]+@|(?<=[?&])([\w-]+=)[^\s&#]+"
+# Exceptions that end a process without a crash.
+_ORDINARY_EXITS = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def _hide_secrets(text: str) -> str:
     """Redact what looks like a key, a user in a URL, or the values of a URL's query."""
     from codeloop.kit.text.secrets import REPLACEMENT, SecretHider
 
-    text = re.sub(_SECRETS, lambda match: f"{match[2] or ''}{REPLACEMENT}", SecretHider().hide(text))
-    return re.sub(_USER_IN_URL, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
+    text = re.sub(_CREDENTIAL_PATTERN, lambda match: f"{match[2] or ''}{REPLACEMENT}", SecretHider().hide(text))
+    return re.sub(_URL_CREDENTIAL_PATTERN, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
 
 
 class SafeFormatter(logging.Formatter):
@@ -46,7 +49,7 @@ class SafeFormatter(logging.Formatter):
 
 
 class FileLog(logging.Handler):
-    """Appends to a file that is opened for each entry, so that others may share, remove or rename it.
+    """Appends entries to a file, which is opened for each so that other processes may share, remove or rename it.
 
     A full or read-only disk loses entries and nothing else.
     """
@@ -57,7 +60,7 @@ class FileLog(logging.Handler):
         formatter = logging.Formatter("%(asctime)s %(levelname)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%SZ")
         formatter.converter = time.gmtime
         self.setFormatter(formatter)
-        self.addFilter(lambda record: not str(record.msg).startswith(_NO_FAULT))
+        self.addFilter(lambda record: not str(record.msg).startswith(_REFUSED_HANDSHAKE))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append an entry."""
@@ -67,12 +70,13 @@ class FileLog(logging.Handler):
 
     def _append(self, entry: bytes) -> None:
         make_private(self.path.parent)
-        descriptor = os.open(self.path, _APPEND, 0o600)
+        descriptor = os.open(self.path, _APPEND_FLAGS, 0o600)
         try:
             size = os.fstat(descriptor).st_size
             os.write(descriptor, entry)
         finally:
             os.close(descriptor)
+        # The last file of that name is replaced, so two of this size are kept.
         if size + len(entry) > SERVER_LOG.value:
             self.path.replace(self.path.with_name(self.path.name + ".1"))
 
@@ -87,24 +91,25 @@ def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printe
     handler = FileLog(folder / name)
     stream_handler = logging.StreamHandler()
     stream_handler.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
-    own = logging.getLogger("codeloop")
-    others = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
-    before = [(each, each.level, each.propagate) for each in (own, *others)]
-    for each in (own, *others):
-        each.addHandler(handler)
+    own_logger = logging.getLogger("codeloop")
+    loggers = [own_logger, *(logging.getLogger(name) for name in ("uvicorn.error", "asyncio"))]
+    before = [(logger, logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
         if is_printed:
-            each.addHandler(stream_handler)
-        each.setLevel(logging.WARNING)
-        each.propagate = False
-    own.setLevel(LEVELS.get(level.upper(), logging.INFO))
+            logger.addHandler(stream_handler)
+        logger.setLevel(logging.WARNING)
+        # Handlers of the root logger would write the entry without hiding secrets.
+        logger.propagate = False
+    own_logger.setLevel(LEVELS.get(level.upper(), logging.INFO))
     try:
         yield handler.path
     finally:
         error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, _NO_CRASH):
-            own.critical("crashed: %s", " ".join(traceback.format_exception(error)))
-        for each, old, propagates in before:
-            each.removeHandler(handler)
-            each.removeHandler(stream_handler)
-            each.setLevel(old)
-            each.propagate = propagates
+        if error is not None and not isinstance(error, _ORDINARY_EXITS):
+            own_logger.critical("crashed: %s", " ".join(traceback.format_exception(error)))
+        for logger, old_level, propagates in before:
+            logger.removeHandler(handler)
+            logger.removeHandler(stream_handler)
+            logger.setLevel(old_level)
+            logger.propagate = propagates

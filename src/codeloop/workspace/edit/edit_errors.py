@@ -1,0 +1,255 @@
+"""Makes the errors of failed edits: they say where the text occurs more than once, or what is similar to it. Pure.
+
+A model often remembers a function and finds its name in a comment or a docstring first: lines of code count more.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.edit.matchers import Span
+from codeloop.workspace.search.blocks import CodeBlock, list_blocks
+
+# The most occurrences that are counted of a text that should be unique, and their characters together, since they may
+# overlap.
+_MAX_COUNTED = 1_000
+_MAX_COUNTED_CHARS = 5_000_000
+# Cells of Levenshtein tables that are computed at once, and in all.
+_CELLS_AT_ONCE = 40_000_000
+_MAX_CELLS = 3_000_000_000
+# Of a text that is found more than once: occurrences whose lines are listed, and those that are quoted.
+_MAX_LISTED_LINES = 10
+_MAX_QUOTED_PLACES = 3
+# Lines before and after a quoted occurrence, and characters of each line.
+_CONTEXT_LINES = 2
+_MAX_QUOTED_CHARS = 200
+# How similar the nearest line must be to be shown, 0 to 1.
+_MIN_LINE_SIMILARITY = 0.55
+# A line of so many characters is long enough to locate the intended place.
+_MIN_LOCATING_CHARS = 6
+# Lines of the old text that are searched for, the longest of its code first; lines similar to one of them; and places
+# of one line of the old text.
+_MAX_PROBES = 3
+_MAX_SIMILAR_LINES = 8
+_MAX_EQUAL_LINES = 20
+# Lines of the old text that are compared with each candidate, and characters of each.
+_MAX_COMPARED_LINES = 60
+_MAX_COMPARED_CHARS = 500
+# A character of code counts so many times as much as one of a comment.
+_CODE_WEIGHT = 4
+# A line that is found one line above or below its place counts a little less.
+_MOVED_LINE_WEIGHT = 0.95
+# Other places are named whose score is so little below the nearest one's; and at most so many.
+_MAX_SCORE_DISTANCE = 0.1
+_MAX_OTHER_PLACES = 5
+# A longer line is cut before it is compared with one line of the old text.
+_MAX_PROBE_CHARS = 2000
+# Of the nearest place: lines that are quoted, and characters of each.
+_MAX_NEAREST_LINES = 12
+_MAX_NEAREST_CHARS = 300
+_COMMENT_START = re.compile(
+    r"(?:#(?!\s*(?:include|define|if|ifdef|ifndef|endif|else)\b)|//|/\*|\*(?:[\s/]|$)|--\s|<!--)"
+)
+_TRIPLE_QUOTES = re.compile(r"\"\"\"|'''")
+
+
+class EditRefused(CodeloopError):
+    """The old text is missing, occurs more than once, or changes nothing; `advice` is for the model alone."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+def count_limit(span: Span) -> int:
+    """Return the most occurrences that are counted of a text with the length of this one."""
+    return max(2, min(_MAX_COUNTED, _MAX_COUNTED_CHARS // (span[1] - span[0] + 1)))
+
+
+def make_ambiguity_error(
+    text: str, spans: Sequence[Span], *, exactly: bool, or_else: str = "", suffix: str = ""
+) -> EditRefused:
+    """Make the error for a text that was found more than once; it names each place with its function.
+
+    `or_else`: what else the model may do; empty: change every place. `suffix`: the end of the file's name.
+    """
+    lines = [text.count("\n", 0, start) + 1 for start, _ in spans[:_MAX_LISTED_LINES]]
+    more = f" and {len(spans) - _MAX_LISTED_LINES} more" if len(spans) > _MAX_LISTED_LINES else ""
+    least = "at least " if len(spans) == count_limit(spans[0]) > 2 else ""
+    how = "" if exactly else " (ignoring whitespace)"
+    return EditRefused(
+        f"The text to replace was found {least}{len(spans)} times{how}, "
+        f"at lines {_name_places(text, lines, suffix)}{more}.",
+        f"Add surrounding lines{or_else or ' to make it unique, or set replaceAll to change every place'}.\n"
+        f"{_quote_spans(text, _choose_quoted(text, spans))}",
+    )
+
+
+def _name_places(text: str, lines: Sequence[int], suffix: str) -> str:
+    """Return line numbers, each with the function that holds the line: `12 (Rule.compile), 40`."""
+    blocks = list_blocks(text, suffix) if suffix else []
+    return ", ".join(f"{line}{_name_function(blocks, line)}" for line in lines)
+
+
+def _name_function(blocks: Sequence[CodeBlock], line: int) -> str:
+    enclosing = [each for each in blocks if each.first <= line <= each.last]
+    return f" ({max(enclosing, key=lambda each: each.depth).name})" if enclosing else ""
+
+
+def _choose_quoted(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Return the places that are quoted, in their order: those in code, then those in comments and docstrings."""
+    if len(spans) <= _MAX_QUOTED_PLACES:
+        return list(spans)
+    prose = find_prose_lines(text.split("\n"))
+    chosen = sorted(spans[:_MAX_COUNTED], key=lambda span: prose[text.count("\n", 0, span[0])])[:_MAX_QUOTED_PLACES]
+    return sorted(chosen)
+
+
+def find_prose_lines(lines: Sequence[str]) -> list[bool]:
+    """Return for each line whether it is a comment, or part of a text between three quotes such as a docstring."""
+    prose: list[bool] = []
+    closing = ""
+    for line in lines:
+        text = line.strip()
+        is_inside = bool(closing)
+        for quotes in _TRIPLE_QUOTES.findall(text) if "'''" in text or '"""' in text else ():
+            closing = "" if closing == quotes else closing or quotes
+        prose.append(is_inside or text.lstrip("rRuU")[:3] in {'"""', "'''"} or _COMMENT_START.match(text) is not None)
+    return prose
+
+
+def _quote_spans(text: str, spans: Sequence[Span]) -> str:
+    """Quote the first and last lines of spans with the lines around them, numbered as in search results."""
+    lines = text.split("\n")
+    quotes: dict[int, str] = {}
+    for start, end in spans:
+        first, last = text.count("\n", 0, start), text.count("\n", 0, max(start, end - 1))
+        around = (*range(first - _CONTEXT_LINES, first), *range(last + 1, last + 1 + _CONTEXT_LINES))
+        quotes = dict.fromkeys(around, "-") | quotes | {first: ":", last: ":"}
+    listing: list[str] = []
+    before = -1
+    for number in sorted(number for number in quotes if 0 <= number < len(lines)):
+        listing += ["--"] if listing and number > before + 1 else []
+        listing.append(f"{number + 1}{quotes[number]} {lines[number][:_MAX_QUOTED_CHARS]}")
+        before = number
+    return "\n".join(listing)
+
+
+def quote_nearest(text: str, old: str, suffix: str = "") -> str:
+    """Quote the lines most similar to the old text, with line numbers, and the first line that differs.
+
+    Other places that are nearly as similar are named by their lines. `suffix`: the end of the file's name.
+    """
+    old_lines = old.removeprefix("\n").removesuffix("\n").split("\n")
+    if not old.strip():
+        return "It is only whitespace; give the text around it."
+    lines = text.split("\n")
+    nearest = _list_nearest(old_lines, [line.strip()[:_MAX_PROBE_CHARS] for line in lines])
+    if not nearest:
+        return "Nothing in the file resembles it; read the file again."
+    begin, *others = nearest
+    excerpt = lines[begin : begin + min(len(old_lines), _MAX_NEAREST_LINES)]
+    listing = "\n".join(f"{begin + index + 1}: {line[:_MAX_NEAREST_CHARS]}" for index, line in enumerate(excerpt))
+    difference = _describe_difference(old_lines, lines[begin : begin + len(old_lines)], begin)
+    places = _name_places(text, [other + 1 for other in others], suffix)
+    also = f"\nNearly as close: line{'s' if len(others) > 1 else ''} {places}." if others else ""
+    return f"The closest match is:\n{listing}\n{difference}{also}"
+
+
+def _list_nearest(old_lines: Sequence[str], stripped: Sequence[str]) -> list[int]:
+    """Return the indexes of the lines at which the old text is likely to begin, the most similar place first."""
+    weights = [
+        min(len(line.strip()), _MAX_COMPARED_CHARS) * (1 if is_prose else _CODE_WEIGHT)
+        for line, is_prose in zip(old_lines, find_prose_lines(old_lines), strict=True)
+    ]
+    begins = dict.fromkeys(max(0, begin) for begin in _list_candidates(old_lines, stripped, weights))
+    scores = {begin: _rate_place(old_lines, stripped, weights, begin) for begin in begins}
+    nearest: list[int] = []
+    for begin in sorted(scores, key=lambda begin: (-scores[begin], begin)):
+        is_elsewhere = all(abs(begin - other) >= len(old_lines) for other in nearest)
+        if not nearest or (is_elsewhere and scores[begin] >= scores[nearest[0]] - _MAX_SCORE_DISTANCE):
+            nearest.append(begin)
+    return nearest[: 1 + _MAX_OTHER_PLACES]
+
+
+def _list_candidates(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequence[int]) -> Iterator[int]:
+    """Yield the indexes at which the old text would begin if one of its lines is at its place.
+
+    Those lines are the heaviest one that has similar lines in the file, and each longer one that has equal lines.
+    """
+    for probe in sorted(range(len(weights)), key=weights.__getitem__, reverse=True)[:_MAX_PROBES]:
+        similar = _list_similar(old_lines[probe].strip()[:_MAX_PROBE_CHARS], stripped) if weights[probe] else []
+        yield from (at - probe for at in similar)
+        if similar:
+            break
+    places: dict[str, list[int]] = {line.strip(): [] for line in old_lines if len(line.strip()) >= _MIN_LOCATING_CHARS}
+    for at, line in enumerate(stripped):
+        if line in places and len(places[line]) < _MAX_EQUAL_LINES:
+            places[line].append(at)
+    for index, line in enumerate(old_lines[:_MAX_COMPARED_LINES]):
+        yield from (at - index for at in places.get(line.strip(), ()))
+
+
+def _list_similar(key: str, lines: Sequence[str]) -> list[int]:
+    """Return the indexes of the lines most similar to the key, best first; of a very long file, those of a part."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    found: list[tuple[float, int]] = []
+    begin = cells = done = 0
+    for end, line in enumerate(lines, 1):
+        cells += len(key) * (len(line) + 1)
+        if cells < _CELLS_AT_ONCE and end < len(lines):
+            continue
+        matches = process.extract(
+            key,
+            lines[begin:end],
+            scorer=Levenshtein.normalized_similarity,
+            score_cutoff=_MIN_LINE_SIMILARITY,
+            limit=_MAX_SIMILAR_LINES,
+        )
+        found = sorted([*found, *((-score, begin + index) for _, score, index in matches)])[:_MAX_SIMILAR_LINES]
+        done += cells
+        if done > _MAX_CELLS:
+            break
+        begin, cells = end, 0
+    return [index for _, index in found]
+
+
+def _rate_place(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequence[int], begin: int) -> float:
+    """Return the similarity of the old text and the lines from `begin` on, 0 to 1; code counts more than comments."""
+    from rapidfuzz.distance import Levenshtein
+
+    score = 0.0
+    for index, line in enumerate(old_lines[:_MAX_COMPARED_LINES]):
+        if not weights[index]:
+            continue
+        best = 0.0
+        for at, share in (
+            (begin + index, 1.0),
+            (begin + index - 1, _MOVED_LINE_WEIGHT),
+            (begin + index + 1, _MOVED_LINE_WEIGHT),
+        ):
+            if best < share and 0 <= at < len(stripped):
+                actual = stripped[at][:_MAX_COMPARED_CHARS]
+                best = max(best, share * Levenshtein.normalized_similarity(line.strip()[:_MAX_COMPARED_CHARS], actual))
+        score += best * weights[index]
+    return score / max(1, sum(weights[:_MAX_COMPARED_LINES]))
+
+
+def _describe_difference(old_lines: Sequence[str], lines: Sequence[str], begin: int) -> str:
+    """Describe the first line that differs in more than whitespace, else the first that differs."""
+    whitespace_difference = ""
+    for index, line in enumerate(old_lines):
+        if index >= len(lines):
+            return f"The file ends there; oldString continues with {line[:_MAX_NEAREST_CHARS]!r}."
+        actual = lines[index]
+        if actual == line:
+            continue
+        text = (
+            f"Line {begin + index + 1} is {actual[:_MAX_NEAREST_CHARS]!r}, oldString has {line[:_MAX_NEAREST_CHARS]!r}"
+        )
+        if actual.split() != line.split():
+            return f"{text}."
+        whitespace_difference = whitespace_difference or f"{text}: only whitespace differs."
+    return whitespace_difference or "The lines are there, but broken differently; read the file again."
