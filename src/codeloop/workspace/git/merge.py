@@ -1,4 +1,7 @@
-"""BranchMerger a work tree's commits into a branch: computed first, so that no work tree holds half a merge."""
+"""Commits, merges and rebases the work of a linked work tree.
+
+A merge is computed without touching files, and then the branch is moved to it: no work tree ever holds half a merge.
+"""
 
 import os
 import tempfile
@@ -181,7 +184,7 @@ class BranchMerger(Struct, frozen=True):
                 return folder
         return None
 
-    def _check(self, output: GitOutput, action: str) -> str:
+    def _read_line(self, output: GitOutput, action: str) -> str:
         """Return the first line that git printed. Raises WorktreeRefused with git's arguments when it failed."""
         if output.code != 0:
             raise WorktreeRefused(f"git can't {action}: {describe_failure(output)}")

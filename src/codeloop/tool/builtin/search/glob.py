@@ -46,7 +46,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     check_unmoved(ctx, target)
     notes = [REPEATED_FOLDER.format("the pattern", stripped)] if stripped else []
     try:
-        search = partial(ctx.workspace.ripgrep.files, target.path, environment=ctx.workspace.environment)
+        search = partial(ctx.workspace.ripgrep.list_files, target.path, environment=ctx.workspace.environment)
         listing = await search(pattern)
         # A bare name that no file has may be a part of one.
         if not listing.paths and not set(pattern) & set("*?[{/"):
