@@ -39,7 +39,7 @@ async def write_log(_project: Project, args: WriteLog) -> bool:
 @handles(operation.FORMATTER_STATUS)
 async def list_formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
     """Return the formatters, each with whether it formats files of this directory after an edit."""
-    states = await asyncio.to_thread(formatters_of(project.settings, project.workspace).states)
+    states = await asyncio.to_thread(formatters_of(project.settings, project.workspace).list_states)
     return [FormatterStatus(name=s.name, extensions=list(s.extensions), enabled=s.is_enabled) for s in states]
 
 
