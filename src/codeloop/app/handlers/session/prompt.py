@@ -240,12 +240,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         permission=_add_tool_rules(session, args.tools),
         time=replace(session.time, updated=now_ms()),
     )
-    project.store.append(
-        *discarded,
-        make_message_updated(message),
-        *(make_part_updated(part) for part in parts),
-        make_session_updated(session),
-    )
+    new_parts = (make_part_updated(part) for part in parts)
+    project.store.append(*discarded, make_message_updated(message), *new_parts, make_session_updated(session))
     if discarded:  # the undo became final, so its diff is empty now
         project.store.publish_live(make_session_diff(session.id, []))
     return message, parts
