@@ -1,4 +1,4 @@
-"""What a line of a conversation means: a prompt, a `/command`, or a `!command` for the shell."""
+"""Runs a line of a conversation: as a prompt, a `/command`, or a `!command` for the shell."""
 
 import shutil
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Agents, commands and models as a shell completes them: what the configuration of the directory holds."""
+"""Completes names of agents, commands and models in shells, from the configuration of the directory."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Sessions as a shell completes them: read from the store, without opening the project."""
+"""Completes ids of sessions and of "always" grants in shells.
+
+They are read from the store without opening the project, because the user waits for them after pressing Tab.
+"""
 
 import os
 import re

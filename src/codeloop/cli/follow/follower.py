@@ -1,4 +1,7 @@
-"""Follows a session wherever it runs: shows and counts its events, and answers its requests."""
+"""Follows the events of a session, in this process or on a server: shows and counts them, and answers its requests.
+
+Used by the turns of `run` and by conversations line by line.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -27,10 +30,11 @@ def _ignore(*_: object) -> None:
 
 
 class FollowCallbacks(Struct, frozen=True):
-    """What a follower calls.
+    """The callbacks of a follower.
 
-    `on_failure`: with what kept a request from being answered; `on_loss`: with what ended the following; `on_event`:
-    with each event of the session, once shown; `on_change`: when the session starts or stops working.
+    `on_failure`: called with the error when a request could not be answered. `on_loss`: with the error that ended the
+    following. `on_event`: with each event of the session, after it is shown. `on_change`: when the session starts or
+    stops working.
     """
 
     on_failure: Callable[[BaseException], object]
@@ -65,21 +69,23 @@ class SessionFollower:
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
-        """Show what has already come, then stop following."""
+        """Show the events that have already arrived, then stop following."""
+        # Each turn of the event loop lets the follower's task handle what is in its queue.
         for _ in range(3):
             await asyncio.sleep(0)
         await self._requests.stop()
         await cancel_all([self._follow_task, *self._tasks])
 
     async def wait_until_shown(self) -> None:
-        """Wait until the turn is shown to its end; from a server, events may come after the prompt's answer."""
+        """Wait until the turn is shown to its end, or following has ended, or `TURN_EVENTS_TIME` is over."""
+        # From a server, events may arrive later than the answer to the prompt.
         task = asyncio.create_task(self._idle.wait())
         tasks = {task, *([self._follow_task] if self._follow_task else [])}
         await asyncio.wait(tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED)
         task.cancel()
 
     async def confirm_end(self) -> None:
-        """Ask whether the session still works, if the events do not say soon that it stopped."""
+        """Ask the server whether the session still works, if no event reports soon that it has stopped."""
         await asyncio.sleep(TURN_EVENTS_TIME.seconds)
         while self.is_running:
             try:
@@ -90,7 +96,7 @@ class SessionFollower:
                 return
 
     async def catch_up(self) -> None:
-        """Learn whether the session works, and what it asks already."""
+        """Load whether the session works, its subagents, and the requests that are open already."""
         await self._check_running()
         # Requests of a session at rest were left behind by a killed server; no turn waits for their answers.
         if not self.is_running:

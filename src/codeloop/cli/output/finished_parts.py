@@ -1,4 +1,4 @@
-"""The finished parts of a session's answers, in the order in which a program may read them."""
+"""Collects the finished parts of a session's answers from its events, for the JSON output formats."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from codeloop.schema.part import (
 )
 
 RETRIED_KINDS = {"text", "reasoning"}
-"""What a retry starts again."""
+"""The kinds of parts that a retry of the model's request discards and writes again."""
 
 
 class FinishedPart(NamedTuple):
@@ -29,7 +29,7 @@ class FinishedPart(NamedTuple):
 
 
 class FinishedParts:
-    """Collects them from events. Text waits until no retry can discard it: until its message goes on or ends."""
+    """Collects finished parts. Text is held back until no retry can discard it: until its message goes on or ends."""
 
     def __init__(self) -> None:
         self._users: set[str] = set()

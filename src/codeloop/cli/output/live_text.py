@@ -1,4 +1,4 @@
-"""What a terminal shows of the model's text: as it comes, rendered."""
+"""Prints the model's text on a terminal while it streams in, with its Markdown rendered."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ DISCARDED_NOTE = "The text above broke off and is discarded; the model answers a
 
 
 class LiveText:
-    """Text on a terminal, as it comes; `note` marks what a retry discards."""
+    """Prints text parts as they grow; `note` is called with a line when a retry discards printed text."""
 
     def __init__(self, output: OutputStream, note: Callable[[str], object]) -> None:
         self._output = output

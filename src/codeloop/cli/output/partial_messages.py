@@ -25,7 +25,10 @@ class _Block(Struct):
 
 
 class PartialMessages:
-    """Makes those events. A `message_start` with a known id begins that answer anew: a retry discarded it."""
+    """Converts a session's events into those of a model's stream.
+
+    A `message_start` with a known id begins that answer anew, because a retry has discarded it.
+    """
 
     def __init__(self) -> None:
         self._block_counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A progress line: what a turn waits for, and for how long, on the last line of a terminal."""
+"""The progress line on the last line of a terminal: what a turn waits for, and for how long."""
 
 import time
 
@@ -26,7 +26,7 @@ MODEL_KEY = "model"
 
 
 class ProgressLine:
-    """What is going on: the model's work, and the calls that run. `output`: the terminal that shows it."""
+    """Keeps the running work of a session (the model's request and tool calls) and draws the latest on `output`."""
 
     def __init__(self, output: OutputStream) -> None:
         self._output = output

@@ -1,4 +1,7 @@
-"""Writing to stdout and stderr without blocking the event loop: what a reader does not take yet waits, in order."""
+"""Writes to stdout and stderr without blocking the event loop: what a slow reader does not take yet is queued in order.
+
+Used by everything that prints while a turn runs.
+"""
 
 import asyncio
 import os
@@ -20,7 +23,7 @@ DEFAULT_COLUMNS = 80
 
 
 class OutputStream:
-    """A stream whose reader may be slow or gone; nothing is raised, `is_closed` is set."""
+    """stdout or stderr, whose reader may be slow or gone: then nothing is raised, but `is_closed` is set."""
 
     def __init__(self, stream: TextIO, queue: "OutputQueue") -> None:
         self.stream = stream
@@ -95,7 +98,8 @@ class OutputStream:
         return self.descriptor is not None and bool(select.select((), (self.descriptor,), (), timeout)[1])
 
     def close(self) -> None:
-        """Write nothing more, here or by others: half a line must stay the last thing that a reader gets."""
+        """Stop writing to the stream, also for other code of the process, by redirecting it to /dev/null."""
+        # A reader that comes back must not get later output after half a line.
         self._stop_watching()
         self.is_closed = True
         if self.descriptor is not None:
@@ -122,7 +126,7 @@ class OutputStream:
 
 
 class OutputQueue:
-    """What waits to be written. It has no bound: it is less than what the store keeps of the turn in memory.
+    """The queue of what waits to be written to both streams. It has no bound, as the store keeps more of the turn.
 
     `loop`: writes the rest; without one, `add` waits for the reader, `timeout` seconds at most when that is given.
     """

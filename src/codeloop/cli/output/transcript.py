@@ -1,4 +1,4 @@
-"""A stored session as text: prompts, answers, calls and sums, as they were shown when it ran."""
+"""Prints a stored session: its prompts, answers, calls and costs, as they were shown when it ran."""
 
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Permissions asked of the program at stdin and stdout, as requests of `stream-json`."""
+"""Asks the program at stdin and stdout for permissions, by `can_use_tool` requests of the format `stream-json`."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The last lines of a terminal, where a user is asked; what is shown meanwhile goes above them."""
+"""Asks questions on the last lines of a terminal, and writes other output above them meanwhile."""
 
 import asyncio
 import os

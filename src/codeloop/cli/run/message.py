@@ -1,4 +1,4 @@
-"""The message of a run: words of the command line or stdin, the command they name, the files they mention."""
+"""Reads the message of `run` from the command line or stdin, and finds the command and the files that it names."""
 
 import base64
 import fcntl

@@ -1,4 +1,4 @@
-"""What `codeloop run` does: opens the project, finds or creates the session, runs the turn, shows how it ended."""
+"""Runs `codeloop run`: opens the project, finds or creates the session, runs the turn and shows its result."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Signals and faults from a run's first moment to its last: none of them ends it without a result."""
+"""Signal handlers and crash handling of `run`, so that it always ends with a result on stdout."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""The log of a run, a conversation and the terminal UI: where it is, and how much of it is kept."""
+"""Opens the log file of a run, a conversation or the terminal UI, at the level of the options or the environment."""
 
 import logging
 import os

@@ -109,7 +109,7 @@ def show_snapshot(*, prune: bool) -> None:
     async def command(client: LocalClient) -> None:
         snapshots = client.project.snapshots
         if isinstance(await snapshots.take(), SkippedSnapshot):
-            # The snapshot was skipped because it takes long; an explicit request may wait for it.
+            # A turn would go on without a snapshot; an explicit request may wait until the snapshot's jobs are done.
             await snapshots.jobs.wait_idle()
         removed_count = snapshots.prune() if prune else 0
         stats = snapshots.read_stats()
