@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from codeloop.cli.commands.examine import debug_sandbox as command
+from codeloop.cli.commands.examine import debug as command
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox import seatbelt
 from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
@@ -201,7 +201,7 @@ def test_the_report_says_that_it_was_not_tried_on_a_mac(monkeypatch: pytest.Monk
         return SandboxReport("auto", "sandbox-exec", {}, "off", [], [], [], [], [], [])
 
     monkeypatch.setattr(command, "make_report", found)
-    assert "not tried on a Mac" in CliRunner().invoke(command.debug_sandbox, []).output
+    assert "not tried on a Mac" in CliRunner().invoke(command.show_sandbox, []).output
 
 
 async def entered(folder: Path) -> None:

@@ -1,6 +1,8 @@
-"""`codeloop debug`: the effective configuration and its sources, our folders, and every limit."""
+"""`codeloop debug`: shows the sandbox, the log, permissions, configuration, paths, limits and snapshots."""
 
+import asyncio
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +11,10 @@ import click
 import msgspec
 
 from codeloop.cli.commands.examine.debug_permission import debug_permission
-from codeloop.cli.commands.examine.debug_sandbox import debug_sandbox
-from codeloop.cli.commands.examine.logs import logs
 from codeloop.cli.group import CommandGroup
-from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
+from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION, make_completion
 from codeloop.cli.output.style import align_columns
+from codeloop.cli.target.log import LOG_FILE_NAME
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.client.local import LocalClient
 from codeloop.config.load import LoadedConfig, load_config
@@ -25,11 +26,19 @@ from codeloop.config.trust.state import TrustState, find_trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
+from codeloop.kit.small_files import read_start
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls
 from codeloop.schema.bounds.all_limits import list_limits
 from codeloop.schema.config import Config
+from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.policy import PolicyInput
+from codeloop.workspace.sandbox.report import SandboxReport, make_report
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot
+
+SERVER_LOG_NAME = "server.log"
+FOLLOW_INTERVAL = 0.25
+"""Seconds between two looks at a file that is followed."""
 
 
 @click.group(cls=CommandGroup)
@@ -37,8 +46,103 @@ def debug() -> None:
     """Show configuration, paths, limits and the sandbox."""
 
 
-debug.add_command(debug_sandbox)
-debug.add_command(logs)
+@debug.command("sandbox")
+@CONFIG_OPTION
+@JSON_OPTION
+def show_sandbox(*, config: Path | None, as_json: bool) -> None:
+    """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
+    paths = find_paths(os.environ)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
+    is_trusted = find_trust_state(paths, project_root.root, project_root.directory).trusted
+    configuration = load_config(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
+    scratch = paths.data / "tool-output"
+    policy_input = PolicyInput(
+        project_root.root, project_root.directory, scratch, dict(os.environ), paths.private_folders
+    )
+    report = asyncio.run(make_report(policy_input, configuration.config.sandbox))
+    if as_json:
+        click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
+    else:
+        click.echo(escape_controls(_format_report(report)))
+    if not report.holds:
+        raise SystemExit(1)
+
+
+UNTRIED_BACKEND_NOTE = "which the authors have not tried on a Mac: rely on what is tried below alone"
+
+
+def _format_report(report: SandboxReport) -> str:
+    rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
+    rows += [("", UNTRIED_BACKEND_NOTE)] if report.backend == "sandbox-exec" else []
+    rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
+    rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
+    for name in ("writable", "layered", "replaced", "protected", "hidden"):
+        paths: list[str] = getattr(report, name)
+        rows += [(name if not at else "", path) for at, path in enumerate(paths)]
+    lines = [align_columns(rows), "", "tried, each by a program in the sandbox:"]
+    lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
+    return "\n".join(lines if report.attempts else lines[:1])
+
+
+@debug.command("logs")
+@click.option("-n", "lines", type=click.IntRange(0, 100_000), default=50, show_default=True, help="How many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Show new lines as they come, until Ctrl-C.")
+@click.option(
+    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only lines about a session."
+)
+@click.option("--server", is_flag=True, help="The log of servers, instead of that of runs and the terminal UI.")
+@click.option("--path", "only_path", is_flag=True, help="Print only where the file is.")
+def show_logs(lines: int, session: str | None, *, follow: bool, server: bool, only_path: bool) -> None:
+    """Show the end of the log: failed requests, tools and servers, and crashes. No prompt and no key is in it."""
+    path = find_paths(os.environ).log_folder / (SERVER_LOG_NAME if server else LOG_FILE_NAME)
+    if only_path:
+        click.echo(escape_controls(str(path)))
+        return
+    click.echo(escape_controls(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
+    matching_lines = [line for line in _read_log_lines(path) if session is None or session in line]
+    for line in matching_lines[len(matching_lines) - lines if lines < len(matching_lines) else 0 :]:
+        click.echo(escape_controls(line))
+    if follow:
+        _show_new_log_lines(path, session)
+
+
+def _read_log_lines(path: Path) -> list[str]:
+    """Return the lines of a log, oldest first, the rotated file included."""
+    last_lines: list[str] = []
+    for file in (path.with_name(f"{path.name}.1"), path):
+        try:
+            last_lines += _decode(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
+        except OSError:
+            continue
+    return last_lines
+
+
+def _show_new_log_lines(path: Path, session: str | None) -> None:
+    """Show lines as they come, until a signal."""
+    for line in _follow_log_lines(path):
+        if session is None or session in line:
+            click.echo(escape_controls(line))
+
+
+def _follow_log_lines(path: Path) -> Iterator[str]:
+    offset, partial_line = path.stat().st_size if path.exists() else 0, b""
+    while True:
+        size = path.stat().st_size if path.exists() else 0
+        # The log has been rotated: the file begins anew.
+        if size < offset:
+            offset, partial_line = 0, b""
+        if size > offset:
+            with path.open("rb") as file:
+                file.seek(offset)
+                new = file.read(size - offset)
+            offset += len(new)
+            *complete, partial_line = (partial_line + new).split(b"\n")
+            yield from map(_decode, complete)
+        time.sleep(FOLLOW_INTERVAL)
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 debug.add_command(debug_permission)
