@@ -80,4 +80,4 @@ def _is_priced(project: Project, ref: str, used: list[RequestUsage]) -> bool:
         return any(step.cost for step in used)
     if not prices.is_known:
         return any(step.cost for step in used)
-    return all(prices.of(step.tokens).is_known for step in used)
+    return all(prices.select_tier(step.tokens).is_known for step in used)
