@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.compaction import read_room
-from codeloop.agent.request.window import room_of, window
+from codeloop.agent.request.window import compute_room, make_window
 from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
@@ -28,9 +28,9 @@ def texts(turns: list[UserModelMessage]) -> str:
 
 
 def test_room_is_nine_tenths_of_what_the_answer_leaves() -> None:
-    assert room_of(SMALL, None) == 8_100
-    assert room_of(SMALL, 5_000) == 4_500
-    assert room_of(ModelInfo(provider_id="a", id="b", name="c"), None) is None
+    assert compute_room(SMALL, None) == 8_100
+    assert compute_room(SMALL, 5_000) == 4_500
+    assert compute_room(ModelInfo(provider_id="a", id="b", name="c"), None) is None
 
 
 def test_the_limit_that_a_service_names_is_learnt() -> None:
@@ -115,7 +115,7 @@ async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_no
         )
         before = it.project.store.read_conversation(it.session_id).entries
         assert any(isinstance(p, TextPart) and p.text == "First." for e in before for p in e.parts)
-        assert window(before).head
+        assert make_window(before).head
         assert words((await it.prompt("two")).parts) == "Second."
         said = texts([t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)])
         assert "NOTE" in said
@@ -176,5 +176,5 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
         assert told.count(secret) == 1, "the user's other words have used up their budget"
         assert "First." not in told
         again = Store(it.project.store.path)
-        assert window(again.read_context(it.session_id).entries).head == window(it.view().entries).head
+        assert make_window(again.read_context(it.session_id).entries).head == make_window(it.view().entries).head
         again.close()

@@ -252,12 +252,12 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = ToolCalls(engine, engine.agent("build"), info)
+        made = ToolCalls(engine, engine.get_agent("build"), info)
         for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
             made.open_call(event.id, event.name)
         made.start(CallReady("a", "glob", '{"pattern": "*.a"}'))
         made.start(CallReady("a", "glob", '{"pattern": "*.b"}'))
-        assert made.holds_calls
+        assert made.has_tool_calls
         await made.join(Finished("cut"))
         assert not [part for part in it.calls() if isinstance(part.state, ToolStatePending)]
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}, {}]
@@ -270,10 +270,10 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = ToolCalls(engine, engine.agent("build"), info)
+        made = ToolCalls(engine, engine.get_agent("build"), info)
         made.open_call("a", "write")
-        made.drop_started()
-        assert not made.holds_calls
+        made.drop_incomplete()
+        assert not made.has_tool_calls
         await made.join(Finished("error"))
         assert [type(part.state) for part in it.calls()] == [ToolStateError]
 

@@ -12,7 +12,7 @@ import pytest
 
 import codeloop
 from codeloop import sync
-from codeloop.agent.request.budget import SharedBudget
+from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.app.app import App
 from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import serving, steps

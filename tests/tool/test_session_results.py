@@ -84,7 +84,7 @@ async def made(tmp_path: Path, tool: str, case: Case) -> ToolPart:
         if case.answers is not None:
             await reply(it, case.answers)
         await turn
-        await until(lambda: not it.project.engine.tasks.any_running)
+        await until(lambda: not it.project.engine.tasks.is_any_running)
         return it.calls()[0]
 
 
@@ -125,7 +125,7 @@ async def asked_about(tmp_path: Path, subagent: Sequence[ScriptedAnswer], *, wai
     async with rig(tmp_path, [background, *subagent]) as it:
         await it.prompt()
         (child,) = it.project.store.list_sessions(parent=it.session_id)
-        await until(lambda: not it.project.engine.tasks.any_running if wait else is_calling(it, child.id))
+        await until(lambda: not it.project.engine.tasks.is_any_running if wait else is_calling(it, child.id))
     given = {"task_id": other or child.id}
     async with rig(tmp_path, [calls(call("task_output", **given)), DONE], session_id=child.parent_id) as it:
         await it.prompt()

@@ -63,6 +63,6 @@ def test_what_a_tool_says_of_itself_no_system_prompt_repeats(prompt: str) -> Non
 async def test_the_order_of_the_tools_never_changes_inside_a_session(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as room:
         engine = room.project.engine
-        rulesets, *_ = engine.rulesets(room.session_id, engine.agent("build"))
+        rulesets, *_ = engine.list_rulesets(room.session_id, engine.get_agent("build"))
         first, second = (engine.toolbox.list_specs("m", *rulesets) for _ in range(2))
         assert msgspec.json.encode(first) == msgspec.json.encode(second)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.request.request_cache import RequestCache
 from codeloop.model.chat import ModelInfo, ToolModelMessage
 from codeloop.model.quirks import get_cache_lifetime
 from codeloop.schema.message import AssistantTime
@@ -105,7 +105,7 @@ def test_a_call_that_failed_supersedes_nothing() -> None:
 
 def sent(entries: list[Entry], now: int, cache: RequestCache | None = None) -> list[str]:
     """Return the results that a request made `now` holds."""
-    turns = (cache or RequestCache()).messages(Conversation(SESSION, tuple(entries)), INFO, now)
+    turns = (cache or RequestCache()).get_messages(Conversation(SESSION, tuple(entries)), INFO, now)
     return [piece.output for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
 
 
@@ -177,8 +177,8 @@ def test_whatever_was_called_and_when(steps: list[tuple[int, list[Any]]]) -> Non
     for wait, step_calls in steps:
         now += wait
         view = Conversation(SESSION, tuple(entries))
-        turns = cache.messages(view, INFO, now)
-        assert turns == RequestCache().messages(view, INFO, now)
+        turns = cache.get_messages(view, INFO, now)
+        assert turns == RequestCache().get_messages(view, INFO, now)
         results = [piece.output for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
         if now - last <= LIFE or not entries:
             assert results[: len(before)] == before

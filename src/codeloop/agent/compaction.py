@@ -1,4 +1,4 @@
-"""Compacts a conversation: first old tool outputs are omitted from requests, then a summary replaces it.
+"""Compacts a conversation: first requests omit old tool outputs, then a summary replaces the older messages.
 
 Nothing is deleted: the store keeps every message; only requests show a marker or the summary instead.
 """
@@ -7,14 +7,14 @@ import re
 from functools import partial
 from itertools import takewhile
 
-from codeloop.agent.answer.lifecycle import AbortGuard, new_message, store_finish
-from codeloop.agent.answer.status import show_status
-from codeloop.agent.answer.usage import BYTES, Usage, ask_for_text
+from codeloop.agent.answer.answer_lifecycle import AbortGuard, new_message, store_finish
+from codeloop.agent.answer.live_status import show_status
+from codeloop.agent.answer.usage import BYTES_PER_TOKEN, Usage, ask_for_text
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import Compact, find_required_format
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.system_prompt import read_prompt
-from codeloop.agent.request.window import compaction_of, size_of, text_of, window
+from codeloop.agent.request.window import estimate_size, find_compaction_part, make_window, read_own_text
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
@@ -67,7 +67,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     view = engine.store.read_context(session_id)
     if move.request is None:
         old_parts = [] if move.overflow else list_old_outputs(view)
-        if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES:
+        if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES_PER_TOKEN:
             engine.store.append(*(make_part_updated(part) for _, part in old_parts))
             return
     await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
@@ -112,12 +112,12 @@ def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
     """
     outputs: list[tuple[int, ToolPart]] = []
     newest_size = 0
-    for entry in reversed(window(view.entries).of(view.entries)):
+    for entry in reversed(make_window(view.entries).select(view.entries)):
         for part in reversed(entry.parts):
             if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
                 continue
             newest_size += len(part.state.output)
-            if newest_size > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
+            if newest_size > KEPT_OUTPUTS.value * BYTES_PER_TOKEN and part.state.time.compacted is None:
                 time = replace(part.state.time, compacted=now_ms())
                 outputs.append((len(part.state.output), replace(part, state=replace(part.state, time=time))))
     return outputs
@@ -126,17 +126,17 @@ def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
 def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
     message = make_next_prompt(view, format=find_required_format(view))
-    budget = COMPACT_TAIL.value * BYTES
+    budget = COMPACT_TAIL.value * BYTES_PER_TOKEN
     if engine.policy.room is not None:
         # A model with a small context keeps a quarter of it, so that the summary has room.
-        budget = min(budget, engine.policy.room * BYTES // 4)
+        budget = min(budget, engine.policy.room * BYTES_PER_TOKEN // 4)
     part = CompactionPart(
         id=new_id("prt"),
         session_id=message.session_id,
         message_id=message.id,
         auto=move.auto,
         overflow=move.overflow,
-        tail_start_id=find_tail_start(window(view.entries).of(view.entries), budget),
+        tail_start_id=find_tail_start(make_window(view.entries).select(view.entries), budget),
     )
     engine.store.append(make_message_updated(message), make_part_updated(part))
     return message
@@ -146,7 +146,7 @@ def find_tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
     """Return the id of the first of the last entries that fit `budget` characters; None when none, or all, fit."""
     start = None
     for index in range(len(entries) - 1, 0, -1):
-        budget -= size_of(entries[index])
+        budget -= estimate_size(entries[index])
         if budget < 0:
             break
         start = index
@@ -184,11 +184,13 @@ def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], room: int
 
 def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[ModelMessage, ...]:
     """Return the messages to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
-    visible = window(entries)
+    visible = make_window(entries)
     groups: list[list[UserModelMessage | AssistantModelMessage]] = [list(visible.head)]
-    notes = find_superseded(visible.of(entries))
-    groups += [[_replace_calls(message) for message in project([entry], info, notes)] for entry in visible.of(entries)]
-    budget = (room or SUMMARY_INPUT.value) * BYTES
+    notes = find_superseded(visible.select(entries))
+    groups += [
+        [_replace_calls(message) for message in project([entry], info, notes)] for entry in visible.select(entries)
+    ]
+    budget = (room or SUMMARY_INPUT.value) * BYTES_PER_TOKEN
     newest_groups: list[list[UserModelMessage | AssistantModelMessage]] = []
     for group in reversed(groups):
         budget -= sum(len(piece.text) for message in group for piece in message.content if isinstance(piece, TextPiece))
@@ -237,12 +239,14 @@ def _make_continuation(
     `notes`: additional text for the model.
     """
     message = replace(request, id=new_id("msg"), time=UserTime(created=choose_creation_time(view, now_ms())))
-    visible_ids = {entry.info.id for entry in window(view.entries).of(view.entries)}
-    prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
+    visible_ids = {entry.info.id for entry in make_window(view.entries).select(view.entries)}
+    prompts = [
+        e for e in view.entries if isinstance(e.info, UserMessage) and read_own_text(e) and not find_compaction_part(e)
+    ]
     text, synthetic = CONTINUE_PROMPT, True
     if overflow and prompts and prompts[-1].info.id not in visible_ids:
         # The refused request was about this prompt, which is not in the tail: it is repeated as the user's own.
-        text, synthetic = text_of(prompts[-1]), None
+        text, synthetic = read_own_text(prompts[-1]), None
     texts = ((text, synthetic), *((each, True) for each in notes))
     make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)
     parts = (make_text(id=new_id("prt"), text=words, synthetic=is_ours) for words, is_ours in texts)

@@ -1,4 +1,7 @@
-"""The engine: the frozen bundle of everything that the loop runs on."""
+"""The engine: the record of everything that a step needs (store, tools, models, rules, hooks), and its lookups.
+
+Made by `app/project.py`, passed to every function of the loop. Runs with other limits get a changed copy.
+"""
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -8,8 +11,8 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.request.budget import SharedBudget
-from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
+from codeloop.agent.request.shared_budget import SharedBudget
+from codeloop.agent.subagent.ceilings import DENY_ALL, Ceiling, collect_ceilings
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import find_similar, format_suggestion
@@ -103,16 +106,16 @@ class Spawn(Protocol):
         ...
 
 
-class HasReason(Protocol):
-    """How a turn ended: `agent.moves.Stop`, which imports this module."""
+class TurnEnd(Protocol):
+    """The end of a turn: `agent.moves.Stop`, which imports this module and so can't be imported here."""
 
     @property
     def reason(self) -> str:
-        """Why it ended; "done": the model had nothing more to do."""
+        """The reason why it ended; "done": the model had nothing more to do."""
         ...
 
 
-T = TypeVar("T", bound=HasReason)
+T = TypeVar("T", bound=TurnEnd)
 
 
 class TurnHooks(ToolHooks):
@@ -177,7 +180,7 @@ NO_HOOKS = TurnHooks()
 
 
 class Engine(Struct, frozen=True):
-    """Store, tools, models, rules and texts of one project. `instructions`: AGENTS.md and the like, path and text."""
+    """The parts of one project that a turn runs on. `instructions`: returns path and text of AGENTS.md and the like."""
 
     store: Store
     workspace: Workspace
@@ -202,7 +205,7 @@ class Engine(Struct, frozen=True):
     tasks: Supervisor = struct_field(default_factory=Supervisor)
     """The running subagents, ended when the project closes."""
 
-    def agent(self, name: str) -> Agent:
+    def get_agent(self, name: str) -> Agent:
         """Return an agent. Raises OperationError (NotFoundError), which lists the agents."""
         agent = self.agents.get(name)
         if agent is None:
@@ -211,7 +214,7 @@ class Engine(Struct, frozen=True):
             raise OperationError("NotFoundError", f"Agent not found: {name}.{available}")
         return agent
 
-    def subagent(self, name: str) -> Agent:
+    def get_subagent(self, name: str) -> Agent:
         """Return an agent that can run as a subagent. Raises ToolFailure with the available names."""
         agent = self.agents.get(name)
         if agent is None or agent.mode == "primary":
@@ -219,15 +222,15 @@ class Engine(Struct, frozen=True):
             raise ToolFailure(f"There is no subagent named {name}. Available: {names or 'none'}.")
         return agent
 
-    def ceilings(self, session_id: str) -> tuple[Ceiling, ...]:
+    def list_ceilings(self, session_id: str) -> tuple[Ceiling, ...]:
         """Return the ceilings of a session: those stored with it, and its parents with theirs."""
-        return tuple(ceilings_of(tuple(walk_ancestors(self.store, session_id)), self._profile))
+        return tuple(collect_ceilings(tuple(walk_ancestors(self.store, session_id)), self._find_profile))
 
-    def profile(self, session_id: str) -> Profile:
+    def find_profile(self, session_id: str) -> Profile:
         """Return the profile of a session: its own, a parent's, or the configured one."""
-        return self._profile(walk_ancestors(self.store, session_id))
+        return self._find_profile(walk_ancestors(self.store, session_id))
 
-    def _profile(self, lineage: Iterable[Session]) -> Profile:
+    def _find_profile(self, lineage: Iterable[Session]) -> Profile:
         """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
         for session in lineage:
             profile = (session.metadata or {}).get(PROFILE_KEY)
@@ -235,8 +238,8 @@ class Engine(Struct, frozen=True):
                 return profile
         return self.rulebook.profile
 
-    def call_rules(self, session_id: str, agent: Agent) -> CallRules:
-        """Return the rules that decide a call of a session, and the further lists that it must pass.
+    def make_call_rules(self, session_id: str, agent: Agent) -> CallRules:
+        """Make the rules that decide a call of a session, with the further lists that it must pass.
 
         The lists are the firm rules of the profile and the agent, the guards that no blanket permission covers, and
         the rules of its parents, so that a child is never allowed more than they are.
@@ -245,17 +248,17 @@ class Engine(Struct, frozen=True):
         lineage = tuple(walk_ancestors(self.store, session_id))
         if not lineage:
             raise SessionNotFound(session_id)
-        profile = self._profile(lineage)
-        lists = self._lists(_session_layer(lineage[0]), agent, profile)
-        ceilings = tuple(ceilings_of(lineage, self._profile))
+        profile = self._find_profile(lineage)
+        lists = self._make_lists(_make_session_layer(lineage[0]), agent, profile)
+        ceilings = tuple(collect_ceilings(lineage, self._find_profile))
         for ceiling in ceilings:
-            lists += self._ceiling(ceiling, profile)
+            lists += self._make_ceiling_lists(ceiling, profile)
         rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
         # The profile `yolo` answers every question, but a child of a stricter session still asks.
         approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
         return CallRules(rule_layers, approves_questions=approves_questions)
 
-    def _ceiling(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
+    def _make_ceiling_lists(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
         """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
         profile = ceiling.profile or profile
         ceiling_layer = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
@@ -263,32 +266,32 @@ class Engine(Struct, frozen=True):
             return [(*self.rulebook.layers("", profile), ceiling_layer)]
         agent = self.agents.get(ceiling.agent)
         if agent is None:
-            return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", NOTHING.permission),)]
-        return self._lists(ceiling_layer, agent, profile)
+            return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", DENY_ALL.permission),)]
+        return self._make_lists(ceiling_layer, agent, profile)
 
-    def _lists(self, session: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
+    def _make_lists(self, session: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
         """Return the lists that a call must pass: the agent's and session's rules, the guards, the firm rules."""
-        rule_layers = self._layers(session, agent, profile)
+        rule_layers = self._make_layers(session, agent, profile)
         # A profile's rules can't lift a guard; those of the user, the agent and the session can.
         guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in rule_layers[1:])))
         return [rule_layers, (guards,), *self.rulebook.ceilings(agent.name, profile)]
 
-    def _layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:
+    def _make_layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:
         rule_layers = self.rulebook.layers(agent.name, profile)
         # The configuration names no such agent (any more): the rules that it came with apply.
         if agent.name not in self.agents:
             rule_layers = (rule_layers[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
         return (*rule_layers, session)
 
-    def rulesets(self, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
-        """Return the lists of `call_rules`, each as its rulesets."""
-        return tuple(tuple(layer.rules for layer in layers) for layers in self.call_rules(session_id, agent).lists)
+    def list_rulesets(self, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
+        """Return the lists of `make_call_rules`, each as its rulesets."""
+        return tuple(tuple(layer.rules for layer in layers) for layers in self.make_call_rules(session_id, agent).lists)
 
 
-def _session_layer(session: Session) -> RuleLayer:
+def _make_session_layer(session: Session) -> RuleLayer:
     return RuleLayer(f"session {session.id}", tuple(session.permission or ()))
 
 
 def model_ref(model: ModelRef) -> str:
-    """Return `provider/model`."""
+    """Format a model as `provider/model`."""
     return f"{model.provider_id}/{model.model_id}"

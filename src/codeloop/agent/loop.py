@@ -4,7 +4,7 @@ from codeloop.agent.answer.reminders import end_turn
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, next_move
 from codeloop.agent.recovery import fall_back, recover
-from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.step import ask_model, delegate
 
 

@@ -1,4 +1,7 @@
-"""What to do next, decided from what is stored. Pure."""
+"""Decides the next move of the loop (ask the model, recover, compact, stop) from the stored conversation.
+
+Pure: a process that is killed at any point loses nothing, since the next one decides from the same conversation.
+"""
 
 from itertools import takewhile
 from typing import Literal
@@ -6,8 +9,8 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.agent.engine import Policy, model_ref
-from codeloop.agent.request.budget import dollars
-from codeloop.agent.request.window import compaction_of
+from codeloop.agent.request.shared_budget import format_dollars
+from codeloop.agent.request.window import find_compaction_part
 from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move
 from codeloop.schema.part import (
@@ -30,7 +33,7 @@ StopReason = Literal[
 REJECTED = "rejected"
 """Metadata key of a tool part: the user refused the call without a message."""
 _RECENT_ENTRIES = 8
-"""Entries among which the last step with token counts is looked for: one that failed may have none."""
+"""Entries at the end among which the last step with token counts is searched; a step that failed may have none."""
 
 
 class AskModel(Struct, frozen=True):
@@ -41,15 +44,15 @@ class AskModel(Struct, frozen=True):
 
 
 class Recover(Struct, frozen=True):
-    """Close what a crash left open in these entries, without running it again."""
+    """Close the answers and calls that a crash left open in these entries. Nothing is run again."""
 
     entries: tuple[Entry, ...]
 
 
 class Stop(Struct, frozen=True):
-    """The turn is over; `message` says why in a line when it is not simply done.
+    """End the turn. `message`: the reason in one line, if the turn is not simply done.
 
-    `test_changes`: how tests changed that were there before, a phrase each. `has_unchecked_edits`: files changed, the
+    `test_changes`: a phrase for each existing test that the turn changed. `has_unchecked_edits`: files changed, the
     project has checks, and none ran.
     """
 
@@ -99,7 +102,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     if user is None:
         return Stop("idle")
     last = entries[-1]
-    compaction_part = compaction_of(last)
+    compaction_part = find_compaction_part(last)
     if compaction_part is not None and isinstance(last.info, UserMessage):
         return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
@@ -150,8 +153,10 @@ def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
             continue
         if info.summary:
             return False
-        if info.tokens.all and not (info.error and info.tokens.estimated):  # else the step before it counts
-            if info.tokens.all < room:  # the usual case: nothing else has to be looked at
+        # A failed step has estimated tokens only, so the step before it counts.
+        if info.tokens.all and not (info.error and info.tokens.estimated):
+            # The usual case comes first: this runs before every step, and the sum below goes through all entries.
+            if info.tokens.all < room:
                 return False
             at = info.time.completed or info.time.created
             return info.tokens.all - sum(_count_pruned_tokens(entry, at) for entry in entries[: index + 1]) >= room
@@ -169,7 +174,7 @@ def _count_pruned_tokens(entry: Entry, since: int) -> int:
 
 
 def _has_progress(entries: tuple[Entry, ...]) -> bool:
-    """Return whether more than one step followed the last compaction: otherwise another compaction is no use."""
+    """Return whether more than one step followed the last compaction; otherwise another compaction gains nothing."""
     steps = 0
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):
@@ -206,10 +211,10 @@ def list_turn_entries(view: Conversation) -> list[Entry]:
 
 
 def list_queued_prompts(view: Conversation) -> tuple[Entry, ...]:
-    """Return the prompts that no answer has included, oldest first: those after the last answered one.
+    """Return the prompts after the last answered one, oldest first. No request has included them yet.
 
-    A request holds all that was stored when its answer began, so what came later waits for the next step. It does
-    not tell whether a running turn will include them.
+    A request holds everything that was stored when its answer began, so later prompts wait for the next step. Whether
+    a running turn will include them is not known here.
     """
     entries = view.entries
     parent = next((e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None)
@@ -309,9 +314,9 @@ def _check_limits(view: Conversation, policy: Policy) -> Stop | None:
         policy.spending is not None
         and (cost := _sum_cost(view, policy) + policy.spending.spent) >= policy.spending.limit
     ):
-        limit, name = dollars(policy.spending.limit), policy.spending.name
+        limit, name = format_dollars(policy.spending.limit), policy.spending.name
         more = "`codeloop stats` shows what was spent; the configuration has the limit"
-        return Stop("limit", f"`budget.{name}` is used up: {dollars(cost)} of {limit} spent. {more}.")
+        return Stop("limit", f"`budget.{name}` is used up: {format_dollars(cost)} of {limit} spent. {more}.")
     # Most turns have no limit: their entries need not be searched.
     if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
@@ -321,7 +326,7 @@ def _check_limits(view: Conversation, policy: Policy) -> Stop | None:
     if policy.cost == 0:
         return Stop("limit", "Nothing is left of the limit of cost, so no request was made.")
     if policy.cost is not None and (cost := _sum_cost(view, policy)) >= policy.cost:
-        return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(cost)} spent.")
+        return Stop("limit", f"The limit of {format_dollars(policy.cost)} is reached: {format_dollars(cost)} spent.")
     if policy.tokens is not None and (used := count_used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
         return Stop("limit", f"The limit of {_format_count(policy.tokens, 'token')} is reached: {used} used.")
     return None

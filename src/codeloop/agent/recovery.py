@@ -1,6 +1,6 @@
-"""Closes what a crash or a cancel left open, and switches to a fallback model.
+"""Closes answers and calls that a crash or a cancel left open, and switches to a fallback model.
 
-No tool call is ever repeated automatically.
+No tool call is ever repeated automatically: it is not known how far it got, and it may have changed something.
 """
 
 from codeloop.agent.engine import Engine, model_ref

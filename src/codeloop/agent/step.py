@@ -1,18 +1,18 @@
-"""One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
+"""One step: sends a request to the model, stores the parts of the answer, and runs its tool calls as they come."""
 
 from collections.abc import Callable
 from contextlib import aclosing
 
 import msgspec
 
-from codeloop.agent.answer.draft import Draft
-from codeloop.agent.answer.lifecycle import AbortGuard, make_finish_part, new_message, store_finish
-from codeloop.agent.answer.status import RetryStatus, show_status
+from codeloop.agent.answer.answer_draft import Draft
+from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_finish_part, new_message, store_finish
+from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Delegate, list_fallbacks
-from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.projection import describe_changed_files
+from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
@@ -45,13 +45,13 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
 
     Failures of the service and of tools are stored, not raised. A cancelled step is stored as interrupted.
     """
-    agent = engine.agent(move.user.agent)
+    agent = engine.get_agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
     info = new_message(engine, session_id, move.user)
     request = await _prepare_request(engine, info, move.user, agent, model, cache)
     structured = None
     if move.required_format is not None:
-        from codeloop.agent.structured.answer import StructuredStep  # few prompts ask for a format
+        from codeloop.agent.structured.structured_step import StructuredStep  # few prompts ask for a format
 
         structured = StructuredStep(engine, info, move.required_format, cache)
         model, request = structured.prepare(model, request)
@@ -67,23 +67,24 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             await fault_injection.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
             await engine.hooks.complete_texts(engine, info)
-            if calls.holds_calls:  # they may take long, and the process may end meanwhile
-                usage.append(engine.store, session_id, make_message_updated(usage.of(info)))
+            # Calls may take long, and the process may end meanwhile, so the cost of the request is stored now.
+            if calls.has_tool_calls:
+                usage.store_events(engine.store, session_id, make_message_updated(usage.add_to(info)))
             await calls.join(finished)
             is_complete = True
         finally:
             await calls.cancel()
             draft.close()
-            snapshot = await _store_changes(engine, usage.of(info), recorder, is_complete=is_complete)
+            snapshot = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
         await fault_injection.reach("step.finish")
-        has_called, more = calls.holds_calls, list[StoredEvent]()
+        has_called, more = calls.has_tool_calls, list[StoredEvent]()
         if structured is not None:
             info, finished, has_called, more = await structured.finish(info, finished, has_called=has_called)
         store_finish(engine, info, finished, usage, snapshot, has_called=has_called, more=more)
 
 
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
-    """Run the tool `task` for each subtask of a prompt, side by side; the model is asked next, with their results.
+    """Run the tool `task` for each subtask of a prompt, all at once. Then the model is asked, with the results.
 
     If it is cancelled, the calls so far are stored as interrupted.
     """
@@ -99,7 +100,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         return await spawn_subagent(engine, call, replace(task, model=models.get(call.call_id)), report)
 
     engine = replace(engine, spawn=spawn)
-    calls = ToolCalls(engine, engine.agent(move.user.agent), info)  # each subagent records its own steps
+    calls = ToolCalls(engine, engine.get_agent(move.user.agent), info)  # each subagent records its own steps
     with AbortGuard(engine, info):
         try:
             for call_id, subtask in zip(models, move.subtasks, strict=True):
@@ -119,7 +120,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
 async def _prepare_request(
     engine: Engine, info: AssistantMessage, user: UserMessage, agent: Agent, model: ChatModel, cache: RequestCache
 ) -> ModelRequest:
-    """Build the request of a step, with what the prompt `user` and the extensions add to it."""
+    """Build the request of a step, with the additions of the prompt `user` and of the extensions."""
     view = engine.store.read_context(info.session_id)
     if parts := cache.select_outputs_to_drop(view, model.info, info.time.created):
         engine.store.append(*map(make_part_updated, parts))
@@ -135,7 +136,7 @@ def _make_request(
     """Build the request of the step `info`: system prompt, tools, the whole conversation."""
     session_id = info.session_id
     view = engine.store.read_context(session_id)
-    rulesets, *ceilings = engine.rulesets(session_id, agent)
+    rulesets, *ceilings = engine.list_rulesets(session_id, agent)
     if not engine.policy.attended:
         ceilings.append((UNATTENDED_RULES,))
     options = {**model.info.options, **agent.options}
@@ -144,9 +145,9 @@ def _make_request(
 
         options = apply_variant(options, model.info, info.variant)
     return ModelRequest(
-        system=cache.system(engine, view.session, agent, model.info),
-        messages=cache.messages(view, model.info, info.time.created),
-        tools=cache.tools(engine.toolbox, model.info, rulesets, tuple(ceilings)),
+        system=cache.get_system_prompt(engine, view.session, agent, model.info),
+        messages=cache.get_messages(view, model.info, info.time.created),
+        tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(ceilings)),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
@@ -174,14 +175,14 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
 async def _stream(
     engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: ToolCalls, usage: Usage
 ) -> Finished:
-    """Fold the model's events into the draft, start calls as they become ready, and count what is used."""
+    """Add the model's events to the draft, start calls as they become complete, and count the usage."""
     retry_status = RetryStatus(engine, request.session_id)
     calls.offered_tools = frozenset(spec.name for spec in request.tools)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
                 retry_status.end()
-                usage.take(event)
+                usage.count_event(event)
                 match event:
                     case TextDelta(text=text, block=block, metadata=metadata):
                         draft.add_text(text, block, metadata)
@@ -198,16 +199,16 @@ async def _stream(
                         calls.start(event)
                     case RetryScheduled():
                         draft.restart()
-                        calls.drop_started()
+                        calls.drop_incomplete()
                         retry_status.begin(event)
                     case Finished():
                         draft.close()
                         # Some models write their calls as text, and the service then reports a plain end.
-                        if event.reason == "stop" and not calls.holds_calls:
+                        if event.reason == "stop" and not calls.has_tool_calls:
                             calls.start_text_tool_calls()
                         return event
         draft.close()  # the service closed the stream without saying why
-        usage.take(Finished("stop"))
+        usage.count_event(Finished("stop"))
         return Finished("stop")
     finally:
         retry_status.close()
@@ -216,7 +217,7 @@ async def _stream(
 async def _store_changes(
     engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, is_complete: bool
 ) -> str | None:
-    """Store which files a step has changed, however it ended; return the work tree's state after it."""
+    """Store the files that a step has changed, however it ended; return the snapshot of the work tree after it."""
     changes = await recorder.finish() if recorder is not None else None
     for note in recorder.notes if recorder is not None else ():
         engine.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))

@@ -117,7 +117,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     engine.store.update_session(
         session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
     )
-    usage.append(engine.store, session_id)
+    usage.store_events(engine.store, session_id)
 
 
 def _set_title(engine: Engine, session_id: str, title: str, may_replace: Callable[[str], bool]) -> None:

@@ -1,4 +1,7 @@
-"""The tool calls of one step: validated, run as soon as they are complete, and always given a result."""
+"""The tool calls of one step: validates them, runs each as soon as it is complete, and always stores a result.
+
+Services refuse a conversation in which a call has no result, so every failure becomes one.
+"""
 
 import asyncio
 import logging
@@ -39,23 +42,23 @@ from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 if TYPE_CHECKING:
-    from codeloop.agent.tool_context import CallContext
+    from codeloop.agent.call_context import CallContext
 
-CUT_SHORT = {
+_CUT_SHORT_REASONS = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
-"""Why an answer ended -> the result of a call whose arguments never became complete."""
-MAKE_SHORTER = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
-WRITTEN_CALL_MARKS = frozenset("<[{")
+"""By the reason why an answer ended: the result of a call whose arguments never became complete."""
+_SHORTER_CALL_ADVICE = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
+_TEXT_CALL_MARKS = frozenset("<[{")
 """Every format of a call written as text contains one of these, or ends with a parenthesis."""
-WRITTEN_AS_TEXT = "the call came as text and was run; make calls as the service takes them"
-LOOP_ENDED = "The same call of {tool} gave the same result {count} times, so the turn was ended."
-POLLS = frozenset({"bash_output", "task_output"})
+_TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service takes them"
+_LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
+_POLLING_TOOLS = frozenset({"bash_output", "task_output"})
 """Tools that are called again and again while something runs: equal results are no loop."""
-SENT_TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
-EARLIER_REJECTED = "Not run: the user rejected an earlier call of the same step."
-TURN_ENDED = "Not run: a hook ended the turn with an earlier call of the same step."
+_DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
+_REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
+_TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the same step."
 
 
 _LOG = logging.getLogger("codeloop.agent")
@@ -74,8 +77,8 @@ class RunningCall(Struct):
 class ToolCalls:
     """The calls of one step.
 
-    Each runs as soon as it is complete, and concurrent ones at the same time; one that changes something waits for all
-    calls before it, and those after it wait for it, as if they were made one by one.
+    A call runs as soon as it is complete. Calls that change nothing run at the same time; a call that changes something
+    waits for all calls before it, and all later ones wait for it, so the effect is that of one call after the other.
     """
 
     def __init__(
@@ -86,29 +89,29 @@ class ToolCalls:
         recorder: StepRecorder | None = None,
         toolbox: Toolbox | None = None,
     ) -> None:
-        """`toolbox`: the tools of this step, where they are not the engine's; subagents have the engine's."""
+        """`toolbox`: the tools of this step; None: those of the engine. Subagents always get those of the engine."""
         self._engine = engine
         self._toolbox = toolbox or engine.toolbox
         self._agent = agent
         self._info = info
         self._recorder = recorder
-        self._started_parts: dict[str, list[ToolPart]] = {}
+        self._incomplete_parts: dict[str, list[ToolPart]] = {}
         self._running: list[RunningCall] = []
         self._skip_reason = ""
         """Why the calls that have not started yet are not run, as their result; "": they are run."""
         self.offered_tools: frozenset[str] | None = None
         """The names of the tools that the model was offered; None: unknown."""
-        self._holds_calls = False
+        self._has_tool_calls = False
         self._ready_calls: list[CallReady] = []
 
     @property
-    def holds_calls(self) -> bool:
+    def has_tool_calls(self) -> bool:
         """Whether the answer holds any call, complete or not."""
-        return self._holds_calls
+        return self._has_tool_calls
 
     def open_call(self, call_id: str, name: str) -> str:
         """Store a call whose arguments are still streaming in; return the id of its part."""
-        self._holds_calls = True
+        self._has_tool_calls = True
         part = ToolPart(
             id=new_id("prt"),
             session_id=self._info.session_id,
@@ -117,7 +120,7 @@ class ToolCalls:
             tool=name,
             state=ToolStatePending(input={}, raw=""),
         )
-        self._started_parts.setdefault(call_id, []).append(part)
+        self._incomplete_parts.setdefault(call_id, []).append(part)
         self._engine.store.append(make_part_updated(part))
         return part.id
 
@@ -130,7 +133,7 @@ class ToolCalls:
             (p for p in reversed(view.find_parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
         )
         if text is None or not (
-            any(mark in text.text for mark in WRITTEN_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
+            any(mark in text.text for mark in _TEXT_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
         ):
             return
         from codeloop.agent.answer.text_tool_calls import find_calls
@@ -140,23 +143,23 @@ class ToolCalls:
             return
         self._engine.store.append(make_part_updated(replace(text, text=rest)))
         for name, arguments in calls:
-            self.start(CallReady(new_id("tool"), name, arguments), WRITTEN_AS_TEXT)
+            self.start(CallReady(new_id("tool"), name, arguments), _TEXT_CALL_NOTE)
 
     def start(self, call: CallReady, note: str = "") -> None:
-        """Start a complete call; one that was sent twice is run once. `note`: for the model."""
-        parts = self._started_parts.get(call.id)
+        """Start a complete call; a call that was sent twice runs once. `note`: is added to the result for the model."""
+        parts = self._incomplete_parts.get(call.id)
         if call.id and call in self._ready_calls:
             if parts:
                 part = parts.pop(0)
-                self._engine.store.append(make_part_updated(replace(part, state=_make_error(SENT_TWICE))))
+                self._engine.store.append(make_part_updated(replace(part, state=_make_error(_DUPLICATE_REASON))))
             return
         self._ready_calls.append(call)
-        if not self._started_parts.get(call.id):
+        if not self._incomplete_parts.get(call.id):
             self.open_call(call.id, call.name)
-        part = self._started_parts[call.id].pop(0)
+        part = self._incomplete_parts[call.id].pop(0)
         prepared = self._toolbox.prepare(call.name, call.arguments, self.offered_tools)
         if isinstance(prepared, InvalidToolCall):
-            self._engine.store.append(make_part_updated(refuse(part, prepared)))
+            self._engine.store.append(make_part_updated(make_refused_part(part, prepared)))
             return
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
@@ -166,17 +169,17 @@ class ToolCalls:
         task = asyncio.create_task(self._run(part, prepared, predecessors))
         self._running.append(RunningCall(task, is_concurrent))
 
-    def drop_started(self) -> None:
-        """Drop the calls whose arguments are still incomplete: the request is sent again."""
-        self._started_parts.clear()
-        self._holds_calls = bool(self._running)
+    def drop_incomplete(self) -> None:
+        """Forget the calls whose arguments are incomplete, since the request is sent again and repeats them."""
+        self._incomplete_parts.clear()
+        self._has_tool_calls = bool(self._running)
 
     async def join(self, finished: Finished) -> None:
-        """Wait for all calls; those that never became complete get an error result."""
+        """Wait for all calls, and store an error as the result of each that never became complete."""
         if self._running:
             await asyncio.gather(*(running.task for running in self._running))
-        reason = CUT_SHORT.get(finished.reason, CUT_SHORT["cut"])
-        advice = MAKE_SHORTER if finished.reason == "length" else None
+        reason = _CUT_SHORT_REASONS.get(finished.reason, _CUT_SHORT_REASONS["cut"])
+        advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
             self._engine.store.append(make_part_updated(replace(part, state=_make_error(reason, advice))))
 
@@ -186,13 +189,13 @@ class ToolCalls:
         return list_open_calls(view.find_parts(self._info.id))
 
     async def cancel(self) -> None:
-        """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""
+        """Cancel the running calls and wait for their end; each stores its own interrupted state."""
         for running in self._running:
             running.task.cancel()
         await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
 
     async def _run(self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]) -> None:
-        """Run a call after its predecessors and store its result; whatever goes wrong becomes a result, too."""
+        """Run a call after its predecessors and store its result; any failure becomes a result, too."""
         if predecessors:
             await asyncio.wait(predecessors)
         start = now_ms()
@@ -202,18 +205,18 @@ class ToolCalls:
             self._store_error(part, start, self._skip_reason)
             return
         self._engine.store.append(make_part_updated(part))
-        from codeloop.agent.tool_context import CallContext  # an answer without calls needs none of it
+        from codeloop.agent.call_context import CallContext  # an answer without calls needs none of it
 
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
-            result = await self._carry_out(prepared_call, context)
+            result = await self._run_with_hooks(prepared_call, context)
             if context.first.repeat_need is not None:  # a tool that asks nothing; the model does not see its result yet
                 await context.ask()
             await fault_injection.reach("call.effect")
-            result = self._finish(result, prepared_call, part.session_id)
+            result = self._complete_result(result, prepared_call, part.session_id)
             if TURN_ENDED_KEY in result.metadata:
-                self._skip_reason = self._skip_reason or TURN_ENDED
+                self._skip_reason = self._skip_reason or _TURN_ENDED_REASON
             self._store_result(context.part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.first.waits else INTERRUPTED
@@ -230,7 +233,7 @@ class ToolCalls:
             context.close()
         await fault_injection.reach("call.result")
 
-    def _finish(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
+    def _complete_result(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
         """Cut a result where it is too long, and add the notices that wait for it, also for screens."""
         from codeloop.tool.truncate import truncate_output
 
@@ -242,18 +245,18 @@ class ToolCalls:
             return result
         return replace(result, output=f"{result.output}\n\n{notices}", metadata={**result.metadata, TOLD_KEY: notices})
 
-    async def _carry_out(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
+    async def _run_with_hooks(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""
         from codeloop.tool.call_hooks import run_call
 
-        return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._begin, context))
+        return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._prepare_run, context))
 
-    async def _begin(self, context: "CallContext", prepared_call: PreparedCall) -> None:
+    async def _prepare_run(self, context: "CallContext", prepared_call: PreparedCall) -> None:
         """Store the arguments that extensions may have changed, and have a repeated call asked about.
 
         Otherwise a model could run in circles unseen.
         """
-        from codeloop.agent.answer.repeats import is_repeated
+        from codeloop.agent.answer.repeated_calls import is_repeated
 
         context.replace_arguments(prepared_call.input)
         part = context.part
@@ -263,24 +266,24 @@ class ToolCalls:
                 permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
             )
 
-    def _check_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
+    def _judge_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
         """Return the note for the model on a call whose result repeats, and the reason that ends the turn."""
-        if part.tool in POLLS:
+        if part.tool in _POLLING_TOOLS:
             return "", {}
-        from codeloop.agent.answer.repeats import count_equal, ends_turn, make_note
+        from codeloop.agent.answer.repeated_calls import count_equal_calls, is_endless, make_repeat_note
 
         entries = self._engine.store.read_context(part.session_id).entries
-        recent, total = count_equal(entries, part, output, metadata)
-        note = make_note(recent, metadata)
-        return note, {LOOPED_KEY: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}
+        recent, total = count_equal_calls(entries, part, output, metadata)
+        note = make_repeat_note(recent, metadata)
+        return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=total)} if is_endless(total) else {}
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
-        note, loop = self._check_repeats(part, result.output, result.metadata)
+        note, loop_metadata = self._judge_repeats(part, result.output, result.metadata)
         state = ToolStateCompleted(
             input=part.state.input,
             output=f"{result.output.rstrip()}\n\n{note}" if note else result.output,
             title=result.title,
-            metadata=add_model_note(result.metadata, note) | loop,
+            metadata=add_model_note(result.metadata, note) | loop_metadata,
             time=ToolTime(start=start, end=max(now_ms(), start)),
             attachments=list(result.attachments) or None,
         )
@@ -291,10 +294,10 @@ class ToolCalls:
         # Without a handler, `logging` would print the line to stderr.
         if _LOG.hasHandlers():
             _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, MAX_LOGGED_CHARACTERS))
-        note, loop = self._check_repeats(part, error, {})
+        note, loop_metadata = self._judge_repeats(part, error, {})
         if note:
             data = metadata or {}
-            metadata = {**data, ADVICE_KEY: " ".join(filter(None, (data.get(ADVICE_KEY), note))), **loop}
+            metadata = {**data, ADVICE_KEY: " ".join(filter(None, (data.get(ADVICE_KEY), note))), **loop_metadata}
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(make_part_updated(replace(part, state=state)))
 
@@ -313,9 +316,9 @@ def _find_skip_reason(error: Exception) -> str:
     """Return why the later calls of a step are not run after this failure of one; "": they are run."""
     match error:
         case HookRefused(ends=True):
-            return TURN_ENDED
+            return _TURN_ENDED_REASON
         case Rejected(message=None):
-            return EARLIER_REJECTED
+            return _REJECTED_REASON
         case _:
             return ""
 
@@ -342,7 +345,7 @@ def _describe_advice(error: HasAdvice) -> JSON:
     return {ADVICE_KEY: error.advice} if error.advice else {}
 
 
-def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
+def make_refused_part(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
     """Return the part of a call that can't run: the tool `invalid` when it is unusable, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.is_unusable:

@@ -31,8 +31,8 @@ MAX_SUBAGENTS = 1_000
 """Subagents of one session whose changes are included."""
 
 
-class Step(Struct, frozen=True):
-    """The files that one message changed: `index` is its position in the conversation.
+class StepChanges(Struct, frozen=True):
+    """The changes of one message: `index` is its position in the conversation.
 
     `missing`: files whose content is no longer stored.
     `outside`: absolute paths below another work tree, where the message was copied from.
@@ -44,7 +44,7 @@ class Step(Struct, frozen=True):
     outside: tuple[str, ...] = ()
 
 
-def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
+def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> StepChanges | None:
     """Return the changes of one message: the files of its patch part, from the two trees around it. Reads the disk."""
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
     after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
@@ -54,15 +54,15 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | 
     files = {file for part in patches for file in part.files}
     names = {file.removeprefix(root) for file in files if file.startswith(root)}
     if files and not names:
-        return Step(index, (), outside=tuple(sorted(files)))
+        return StepChanges(index, (), outside=tuple(sorted(files)))
     try:
         tree_changes = _find_changes(snapshots.objects, patches[0].hash, after, names)
     except MissingObject:
-        return Step(index, (), tuple(sorted(names)))
-    return Step(index, tree_changes)
+        return StepChanges(index, (), tuple(sorted(names)))
+    return StepChanges(index, tree_changes)
 
 
-def list_positions(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
+def list_positioned_entries(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
     """Return the messages of a session and its subagents, each with the index of its message in the session.
 
     A subagent's message gets the index of the message that was the session's latest when it began. Oldest first, undone
@@ -150,7 +150,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
         return
     view = engine.store.read_context(session_id)
     missing = _list_prompts_without_diffs(view)
-    positions = list_positions(engine.store, view) if missing else []
+    positions = list_positioned_entries(engine.store, view) if missing else []
     for prompt, answers in missing:
         steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
         diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it

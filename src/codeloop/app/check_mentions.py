@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from codeloop.agent.tool_context import CallContext
+from codeloop.agent.call_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
 from codeloop.kit.wildcard import escape_names

@@ -232,7 +232,7 @@ class Project:
     @property
     def is_busy(self) -> bool:
         """Whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
-        turns = self.runs.any_running or self.engine.tasks.any_running
+        turns = self.runs.any_running or self.engine.tasks.is_any_running
         return bool(self._requests or turns or self.workspace.is_busy or self.services.is_busy)
 
     def refresh(self) -> bool:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.answer.status import show_error, show_status
+from codeloop.agent.answer.live_status import show_error, show_status
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
@@ -30,7 +30,7 @@ First = Callable[[], Awaitable[None]]
 
 
 class Rounds(Protocol):
-    """Sends the model on until a goal is reached: `agent.goal.rounds.GoalRounds`, which few turns need."""
+    """Sends the model on until a goal is reached: `agent.goal.goal_rounds.GoalRounds`, which few turns need."""
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Look at what there is before the work begins."""

@@ -20,8 +20,8 @@ from codeloop.tool.toolbox import ServerTools
 from codeloop.workspace.workspace import RunningService, Workspace
 
 if TYPE_CHECKING:
-    from codeloop.agent.goal.rounds import GoalRounds
-    from codeloop.agent.request.budget import SharedBudget
+    from codeloop.agent.goal.goal_rounds import GoalRounds
+    from codeloop.agent.request.shared_budget import SharedBudget
     from codeloop.app.models.own_sign_in import OwnSignIns
     from codeloop.app.models.provider_list import ProviderList
     from codeloop.app.models.sign_in import PluginSignIns

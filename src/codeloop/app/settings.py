@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.request.budget import SharedBudgets
+from codeloop.agent.request.shared_budget import SharedBudgets
 from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root

@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from codeloop.agent.request.budget import SharedBudget, SharedBudgets
+from codeloop.agent.request.shared_budget import SharedBudget, SharedBudgets
 from codeloop.schema.api.session_inputs import BudgetShare
 
 

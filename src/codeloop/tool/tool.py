@@ -61,6 +61,8 @@ class ToolResult(Struct, frozen=True):
 
 TURN_ENDED_KEY = "turnEnded"
 """The metadata key for the reason that a hook gave for ending the turn with this call."""
+EDIT_TOOLS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+"""The built-in tools that change files of the project, in whatever form the change is given."""
 
 
 class Subtask(Struct, frozen=True):

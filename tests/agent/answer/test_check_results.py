@@ -3,7 +3,7 @@
 import pytest
 
 from codeloop.agent.answer.check_commands import CheckCommand, find_checks, join_folder
-from codeloop.agent.answer.checks import CheckRun, describe_problem, find_failure, list_checks
+from codeloop.agent.answer.check_runs import CheckRun, describe_problem, find_failure, list_checks
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
 from tests.agent.answer.test_honest_ends import FAILED, PASSED, bash, tool

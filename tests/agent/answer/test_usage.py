@@ -38,15 +38,15 @@ async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path)
 def test_a_request_that_nothing_came_of_has_used_nothing() -> None:
     usage = Usage(PRICED.prices, REQUEST)
     assert usage.total_tokens == NO_TOKENS
-    usage.take(Finished("error", error=UnknownError(data=UnknownData(message="Refused."))))
+    usage.count_event(Finished("error", error=UnknownError(data=UnknownData(message="Refused."))))
     assert usage.total_tokens == NO_TOKENS
 
 
 def test_what_the_service_counts_is_taken_and_the_rest_is_estimated_from_bytes() -> None:
     usage = Usage(PRICED.prices, REQUEST)
-    usage.take(TextDelta("x" * 40))
+    usage.count_event(TextDelta("x" * 40))
     assert (usage.tokens.input, usage.tokens.output, usage.tokens.estimated) == (200, 10, 210)
-    usage.take(Finished("stop", replace(NO_TOKENS, output=12)))
+    usage.count_event(Finished("stop", replace(NO_TOKENS, output=12)))
     assert (usage.tokens.input, usage.tokens.output, usage.tokens.estimated) == (200, 12, 200)
-    usage.take(Finished("stop", replace(NO_TOKENS, input=150, output=12)))
+    usage.count_event(Finished("stop", replace(NO_TOKENS, input=150, output=12)))
     assert (usage.tokens.input, usage.tokens.output, usage.tokens.estimated) == (150, 12, None)

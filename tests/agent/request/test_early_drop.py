@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.request.request_cache import RequestCache
 from codeloop.model.chat import ModelInfo, Prices, ToolModelMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
@@ -49,7 +49,7 @@ def test_what_left_stays_out_and_the_request_grows_on_from_there() -> None:
     cache, entries = RequestCache(), turn(8, again=True)
 
     def outputs(now: int) -> list[str]:
-        turns = cache.messages(Conversation(SESSION, tuple(entries)), info, now)
+        turns = cache.get_messages(Conversation(SESSION, tuple(entries)), info, now)
         return [piece.output[:12] for each in turns if isinstance(each, ToolModelMessage) for piece in each.content]
 
     assert outputs(8_500) == ["x" * 12] * 8
@@ -62,7 +62,7 @@ def test_what_left_stays_out_and_the_request_grows_on_from_there() -> None:
     assert outputs(10_000)[:8] == [*["[superseded:"] * 7, "x" * 12]
     assert outputs(10_000) == [
         piece.output[:12]
-        for each in RequestCache().messages(Conversation(SESSION, tuple(entries)), info, 10_000)
+        for each in RequestCache().get_messages(Conversation(SESSION, tuple(entries)), info, 10_000)
         if isinstance(each, ToolModelMessage)
         for piece in each.content
     ], "another process sends the same"

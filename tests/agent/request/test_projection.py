@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.projection import INTERRUPTED, NO_RESULT, file_piece, make_model_messages, project
+from codeloop.agent.request.request_cache import RequestCache
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -131,8 +131,8 @@ def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
     prefix = RequestCache()
-    short = prefix.messages(Conversation(SESSION, tuple(entries)), SEEING, 1)
-    long = prefix.messages(Conversation(SESSION, (*entries, *more)), SEEING, 1)
+    short = prefix.get_messages(Conversation(SESSION, tuple(entries)), SEEING, 1)
+    long = prefix.get_messages(Conversation(SESSION, (*entries, *more)), SEEING, 1)
     assert all(a is b for a, b in zip(short, long, strict=False))
     assert long == project([*entries, *more], SEEING)
 
@@ -142,15 +142,15 @@ def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None
     before = answer(tool(ToolStatePending(input={}, raw="")), finish="tool-calls", done=None)
     done = ToolStateCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
     after = Entry(before.info, (tool(done),))
-    told = prefix.messages(Conversation(SESSION, (before,)), BLIND, 1)[1]
+    told = prefix.get_messages(Conversation(SESSION, (before,)), BLIND, 1)[1]
     assert isinstance(told, ToolModelMessage)
     assert told.content[0].output == NO_RESULT
-    told = prefix.messages(Conversation(SESSION, (after,)), BLIND, 1)[1]
+    told = prefix.get_messages(Conversation(SESSION, (after,)), BLIND, 1)[1]
     assert isinstance(told, ToolModelMessage)
     assert told.content[0].output == "ok"
     picture = Entry(user(SESSION.id), (file("image/png", PNG),))
     view = Conversation(SESSION, (picture,))
-    kinds = [type(prefix.messages(view, info, 1)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
+    kinds = [type(prefix.get_messages(view, info, 1)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
     assert kinds == [TextPiece, ImagePiece, TextPiece]
 
 

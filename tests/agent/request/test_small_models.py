@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.agent.request.cache import NOT_FOR_SMALL
+from codeloop.agent.request.request_cache import TOOLS_NOT_FOR_SMALL_MODELS
 from codeloop.app.toolbox import toolbox_of
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.vendors import is_small
@@ -44,7 +44,7 @@ def test_the_configuration_decides() -> None:
 
 
 def test_what_small_models_do_without_are_tools_that_there_are() -> None:
-    assert toolbox_of().tools_by_name.keys() >= NOT_FOR_SMALL
+    assert toolbox_of().tools_by_name.keys() >= TOOLS_NOT_FOR_SMALL_MODELS
 
 
 async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:
@@ -57,7 +57,7 @@ async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:
 async def test_a_small_model_is_sent_much_less(tmp_path: Path) -> None:
     usual, small = await ask(tmp_path / "a", SCRIPT_INFO), await ask(tmp_path / "b", replace(SCRIPT_INFO, small=True))
     assert {"bash", "read", "edit", "write", "grep", "glob"} <= {tool.name for tool in small.tools}
-    assert not {tool.name for tool in small.tools} & NOT_FOR_SMALL
+    assert not {tool.name for tool in small.tools} & TOOLS_NOT_FOR_SMALL_MODELS
     sizes = [len(each.system) + len(msgspec.json.encode(each.tools)) for each in (usual, small)]
     assert sizes[1] < sizes[0] * 0.62, sizes
     assert "Make calls together" in usual.system

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.structured import check
+from codeloop.agent.structured import validation
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
@@ -208,7 +208,7 @@ async def test_a_format_that_is_wrong_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_pattern_that_runs_away_is_ended_by_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "SCHEMA_TIME", replace(check.SCHEMA_TIME, value=1_000))
-    monkeypatch.setattr(check, "_STALLED", 600)  # so that the clock is not what ends it
-    problems = await check.find_value_problems({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!", {})
+    monkeypatch.setattr(validation, "SCHEMA_TIME", replace(validation.SCHEMA_TIME, value=1_000))
+    monkeypatch.setattr(validation, "_STALLED", 600)  # so that the clock is not what ends it
+    problems = await validation.find_value_problems({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!", {})
     assert [problem.message for problem in problems] == ["checking it takes more than 1 s. Make its patterns simpler."]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.agent.subagent.ceilings import WITHIN, Ceiling, with_ceilings
+from codeloop.agent.subagent.ceilings import CEILINGS_KEY, Ceiling, set_ceilings
 from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.app.handlers.session.fork import fork
 from codeloop.app.handlers.session.session import update
@@ -57,7 +57,7 @@ def some_need(chance: random.Random) -> Need:
 def verdict(it: Rig, session: Session, need: Need) -> int:
     """Return how strict the decision about a session's call is; what a profile answers by itself is no question."""
     engine = it.project.engine
-    rules = engine.call_rules(session.id, engine.agent(session.agent or "build"))
+    rules = engine.make_call_rules(session.id, engine.get_agent(session.agent or "build"))
     action = judge_need(need, rules.lists)[0].action
     return STRICTNESS["allow" if action == "ask" and rules.approves_questions else action]
 
@@ -144,13 +144,13 @@ async def test_below_an_agent_that_is_gone_nothing_is_allowed(tmp_path: Path) ->
 @pytest.mark.parametrize("kept", [5, [{"agent": 5}], [{"profile": "loose"}]])
 async def test_ceilings_that_make_no_sense_allow_nothing(tmp_path: Path, kept: Any) -> None:
     async with rig(tmp_path, []) as it:
-        session = replace(it.project.store.get_session(it.session_id), metadata={WITHIN: kept})
+        session = replace(it.project.store.get_session(it.session_id), metadata={CEILINGS_KEY: kept})
         it.project.store.append(updated(session))
         assert verdict(it, session, Need(permission="read", patterns=("a",))) == 2
 
 
 def test_ceilings_are_kept_beside_what_else_there_is() -> None:
-    assert with_ceilings({"a": 1, WITHIN: []}, ()) == {"a": 1}
-    assert with_ceilings(None, ()) is None
-    kept = with_ceilings({"a": 1}, (Ceiling(agent="plan"),))
-    assert kept == {"a": 1, WITHIN: [msgspec.to_builtins(Ceiling(agent="plan"))]}
+    assert set_ceilings({"a": 1, CEILINGS_KEY: []}, ()) == {"a": 1}
+    assert set_ceilings(None, ()) is None
+    kept = set_ceilings({"a": 1}, (Ceiling(agent="plan"),))
+    assert kept == {"a": 1, CEILINGS_KEY: [msgspec.to_builtins(Ceiling(agent="plan"))]}

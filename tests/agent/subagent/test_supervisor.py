@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.subagent.supervisor import Patience, Supervisor, wait_overdue
+from codeloop.agent.subagent.supervisor import Supervisor, TimeLimits, wait_until_overdue
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
@@ -88,7 +88,7 @@ async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> N
         async with asyncio.timeout(30):
             await it.client.call(ABORT, SessionId(session_id=children(it)[0].id))
         assert state(it) == "cancelled"
-        assert not it.project.engine.tasks.any_running
+        assert not it.project.engine.tasks.is_any_running
 
 
 @pytest.mark.slow
@@ -164,7 +164,13 @@ async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> 
 async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         store = it.project.store
-        quiet = await within(wait_overdue(store, it.session_id, Patience(work=60, silence=0.06, look=0.02)))
+        quiet = await within(
+            wait_until_overdue(
+                store,
+                it.session_id,
+                TimeLimits(max_work_seconds=60, max_silence_seconds=0.06, check_interval_seconds=0.02),
+            )
+        )
         assert "no sign of life" in quiet
 
         async def work() -> None:
@@ -173,7 +179,13 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
                 await asyncio.sleep(0.005)
 
         working = asyncio.create_task(work())
-        long = await within(wait_overdue(store, it.session_id, Patience(work=0.3, silence=0.1, look=0.02)))
+        long = await within(
+            wait_until_overdue(
+                store,
+                it.session_id,
+                TimeLimits(max_work_seconds=0.3, max_silence_seconds=0.1, check_interval_seconds=0.02),
+            )
+        )
         assert "which is the limit" in long
         working.cancel()
 
@@ -185,7 +197,14 @@ async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -
         )
         it.project.store.append(PermissionAsked(properties=request))
         with pytest.raises(TimeoutError):
-            await within(wait_overdue(it.project.store, it.session_id, Patience(work=0.1, silence=0.1, look=0.02)), 0.6)
+            await within(
+                wait_until_overdue(
+                    it.project.store,
+                    it.session_id,
+                    TimeLimits(max_work_seconds=0.1, max_silence_seconds=0.1, check_interval_seconds=0.02),
+                ),
+                0.6,
+            )
 
 
 async def test_a_task_that_still_works_is_not_started_twice() -> None:
@@ -199,4 +218,4 @@ async def test_a_task_that_still_works_is_not_started_twice() -> None:
     with pytest.raises(ToolFailure, match="is still working"):
         tasks.begin("ses_1", work())
     await tasks.close()
-    assert not tasks.any_running
+    assert not tasks.is_any_running

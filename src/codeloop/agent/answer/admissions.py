@@ -1,4 +1,7 @@
-"""Whether an answer itself says that something failed, is not done, or that tests were changed. Pure."""
+"""Finds admissions in the text of an answer: that a check fails, that something is not done, that tests changed. Pure.
+
+Patterns, not a model: they run after every unattended turn. An answer that admits a problem needs no reminder of it.
+"""
 
 import re
 

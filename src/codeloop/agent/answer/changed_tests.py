@@ -1,4 +1,7 @@
-"""Which tests a turn changed, and how: read from the diffs of its files, whatever changed them. Pure."""
+"""Finds the existing tests that a turn changed, and how, in the diffs of its files. Pure.
+
+A model can make a check pass by weakening its tests, so an answer has to mention such changes.
+"""
 
 import re
 import shlex
@@ -14,30 +17,30 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
 from codeloop.workspace.check_files import SETTINGS_GLOBS, TEST_GLOBS, compile_patterns
 
-_FILES = compile_patterns((*TEST_GLOBS, "**/conftest.py"))
-_SETTINGS = compile_patterns(SETTINGS_GLOBS)
+_TEST_FILE_PATTERNS = compile_patterns((*TEST_GLOBS, "**/conftest.py"))
+_SETTINGS_PATTERNS = compile_patterns(SETTINGS_GLOBS)
 _TOOL_FOLDERS = frozenset(("__pycache__", "node_modules", ".pytest_cache", ".venv", "venv"))
-_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
+_TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
 CODE_FILE = re.compile(
     r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kts?|cs|php|swift|exs?|scala|dart|lua|bats|zig|c|cc|cpp|h|hpp|sh|vue|svelte)"
 )
 """Matches files of code, which the checks of most projects look at."""
-_COLLECTED = re.compile(r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+")
+_COLLECTED_FILE = re.compile(r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+")
 """Matches names of files whose tests a runner finds: pytest and unittest look at no other Python files."""
-_START = re.compile(
+_TEST_START = re.compile(
     r"^\s*(?:async\s+)?def\s+(test\w*)"
     r"|^\s*(?:it|test|specify|scenario)(?:\.\w+)*\s*[( ]\s*(['\"`])(?P<title>.+?)\2"
     r"|^func\s+(Test\w+)"
     r"|^\s*(?:(?:public|private|internal|async|static|suspend|pub)\s+)*(?:fun|func|void|function|fn|Task)\s+(\w*[Tt]est\w*)"
 )
-_SKIP = re.compile(
+_SKIP_LINE = re.compile(
     r"@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bpytest\.(?:skip|xfail|importorskip)\(|\.skipTest\("
     r"|\bSkipTest\(|\b(?:it|test|describe|context|suite)\.(?:skip|todo|failing|fixme|only)\b"
     r"|\bx(?:it|describe|test|context)\(|\bf(?:it|describe)\(|\b[tb]\.Skip\w*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[Ignore"
     r"|\(Skip ?=|markTestSkipped|collect_ignore|^\s*skip\b"
     r"|^    return\s*(?:#.*)?$|\bpytestmark\s*=.*\.(?:skip|xfail)|\b__test__ *= *False"
 )
-_SELECTION = re.compile(
+_SELECTION_LINE = re.compile(
     r"collect_ignore|\bdef pytest_(?:collection_modifyitems|ignore_collect|collect_file|runtest_\w+|pyfunc_call)\b"
     r"|\bexitstatus *=|--(?:deselect|ignore(?:-glob)?|collect-only|co|passWithNoTests)\b"
     r"|\baddopts\b.*\s-[km]\b|^\s*['\"]?-[km][ '\"=]"
@@ -46,13 +49,13 @@ _SELECTION = re.compile(
     r"|\|\|\s*(?:true|:|exit 0)\s*['\"]?,?\s*$"
 )
 """Matches a line of settings that leaves tests out, or makes a run pass that failed."""
-_RUNNER = re.compile(
+_RUNNER_NAME = re.compile(
     r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
 )
-_STARTUP = frozenset(("sitecustomize.py", "usercustomize.py"))
+_STARTUP_FILES = frozenset(("sitecustomize.py", "usercustomize.py"))
 _TEST_NAME = re.compile(r"test|spec", re.IGNORECASE)
-_OTHER = re.compile(r"(?:async )?(?:def|class|func|function|fn|const)\b")
-_IMPORT = re.compile(r"\s*(?:import|from|use|using|require|package|#|//|/?\*|[)\]}]+[;,]?\s*$)")
+_OTHER_DEFINITION = re.compile(r"(?:async )?(?:def|class|func|function|fn|const)\b")
+_IMPORT_LINE = re.compile(r"\s*(?:import|from|use|using|require|package|#|//|/?\*|[)\]}]+[;,]?\s*$)")
 _ASSERTION = re.compile(r"assert|expect|should|require|verify|raises|\bt\.(?:Error|Fatal)|\beq", re.IGNORECASE)
 _FAILURE_LINE = re.compile(
     r"FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) ",
@@ -60,7 +63,7 @@ _FAILURE_LINE = re.compile(
 )
 _REMOVERS = frozenset(("rm", "unlink", "mv", "truncate"))
 _RESTORERS = frozenset(("checkout", "restore", "reset"))
-_WHOLE_TREE = frozenset((".", "./", ":/", "--hard"))
+_WHOLE_TREE_WORDS = frozenset((".", "./", ":/", "--hard"))
 """Words with which git restores every file. Without them and without a file it only looks, or changes the branch."""
 
 Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
@@ -89,15 +92,15 @@ def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = 
     """
     reader = _ChangeReader(failures)
     for diff in diffs:
-        reader.take(diff)
-    return reader.list_all()
+        reader.add_diff(diff)
+    return reader.list_changes()
 
 
 def is_check_file(path: str) -> bool:
     """Return whether a file (relative to the project) holds tests or data of tests, or decides which tests run."""
     if not _TOOL_FOLDERS.isdisjoint(PurePath(path).parts):
         return False
-    return any(each.fullmatch(path) for each in (*_FILES, *_SETTINGS))
+    return any(each.fullmatch(path) for each in (*_TEST_FILE_PATTERNS, *_SETTINGS_PATTERNS))
 
 
 def pick_failure_lines(output: str) -> str:
@@ -124,7 +127,7 @@ def find_exported_options(commands: Iterable[str]) -> list[ChangedTest]:
 def has_moved_commit(commands: Iterable[str]) -> bool:
     """Return whether a command made git check out another commit, which may have other tests."""
     return any(
-        _checks_out(words[1:])
+        _moves_commit(words[1:])
         for command in commands
         if "git" in command
         for words in split_commands(command)
@@ -132,13 +135,13 @@ def has_moved_commit(commands: Iterable[str]) -> bool:
     )
 
 
-def _checks_out(words: Sequence[str]) -> bool:
+def _moves_commit(words: Sequence[str]) -> bool:
     match words:
         case ["switch" | "pull" | "merge" | "rebase" | "revert" | "cherry-pick" | "bisect", *rest]:
             return not {"-c", "-C", "--create"} & set(rest)
         case ["checkout", *rest]:
             plain = [word for word in rest if word != "-q"]
-            return len(plain) == 1 and not _is_test_file(plain[0], folders=True) and plain[0] not in _WHOLE_TREE
+            return len(plain) == 1 and not _is_test_file(plain[0], folders=True) and plain[0] not in _WHOLE_TREE_WORDS
         case _:
             return False
 
@@ -168,7 +171,7 @@ class _ChangeReader:
         """The names of the tests in each file that was deleted."""
         self._changes: dict[tuple[str, str], Effect] = {}
 
-    def list_all(self) -> list[ChangedTest]:
+    def list_changes(self) -> list[ChangedTest]:
         """Return the changes, but for tests that were moved to another file."""
         moved = {name for file, name in self._created if name and _is_collected(file)}
         changes: dict[tuple[str, str], Effect] = {
@@ -184,15 +187,15 @@ class _ChangeReader:
             if name or effect not in {"edited", "changed"} or file not in named_files
         ]
 
-    def take(self, diff: SnapshotFileDiff) -> None:
-        """Take the changes of one file."""
+    def add_diff(self, diff: SnapshotFileDiff) -> None:
+        """Add the changes of one file."""
         file = diff.file or ""
         lines = (diff.patch or "").partition("\n@@")[2].split("\n")
         if _is_settings_file(file):
-            self._take_settings(file, diff, lines)
+            self._add_settings(file, diff, lines)
         if not _is_test_file(file):
             return
-        before, after = _names(lines, "-"), _names(lines, "+")
+        before, after = _list_test_names(lines, "-"), _list_test_names(lines, "+")
         for name in sorted(after - before):
             if self._changes.pop((file, name), None) is None:
                 self._created.add((file, name))
@@ -203,29 +206,29 @@ class _ChangeReader:
                 self._created.add((file, ""))
         elif diff.status == "deleted":
             is_test = CODE_FILE.fullmatch(file) and (before or _TEST_NAME.search(PurePath(file).name) or not diff.patch)
-            self._note(file, "", "removed" if is_test else "deleted")
+            self._record(file, "", "removed" if is_test else "deleted")
             self._deleted[file] = before
         elif not CODE_FILE.fullmatch(file) or len(lines) < 2:  # it is data, or too large
-            self._note(file, "", "changed")
+            self._record(file, "", "changed")
         else:
-            self._take_edit(file, lines, before, after)
+            self._add_edit(file, lines, before, after)
 
-    def _take_edit(self, file: str, lines: Sequence[str], before: set[str], after: set[str]) -> None:
+    def _add_edit(self, file: str, lines: Sequence[str], before: set[str], after: set[str]) -> None:
         for name in sorted(before - after):
             is_rename = len(after) >= len(before) and not self._has_failed(file, name)
-            self._note(file, name, "replaced" if is_rename else "removed")
+            self._record(file, name, "replaced" if is_rename else "removed")
         for name, effect in _find_changed_bodies(lines):
-            self._note(file, name, effect)
+            self._record(file, name, effect)
 
-    def _take_settings(self, file: str, diff: SnapshotFileDiff, lines: Sequence[str]) -> None:
+    def _add_settings(self, file: str, diff: SnapshotFileDiff, lines: Sequence[str]) -> None:
         added = [line[1:] for line in lines if line.startswith("+")]
         removed = [line[1:] for line in lines if line.startswith("-")]
-        if PurePath(file).name in _STARTUP or any(_SELECTION.search(line) for line in added):
-            self._note(file, "", "changes which tests run")
+        if PurePath(file).name in _STARTUP_FILES or any(_SELECTION_LINE.search(line) for line in added):
+            self._record(file, "", "changes which tests run")
         elif diff.status == "deleted":
-            self._note(file, "", "deleted")
-        elif any(_RUNNER.search(line) for line in removed):
-            self._note(file, "", "changed")
+            self._record(file, "", "deleted")
+        elif any(_RUNNER_NAME.search(line) for line in removed):
+            self._record(file, "", "changed")
 
     def _needs_reason(self, file: str, name: str, effect: Effect) -> bool:
         if effect == "edited":
@@ -241,7 +244,7 @@ class _ChangeReader:
         is_named = PurePath(file).name in self._failures
         return (is_named and not name) or not self._failures.strip()
 
-    def _note(self, file: str, name: str, effect: Effect) -> None:
+    def _record(self, file: str, name: str, effect: Effect) -> None:
         if not {(file, name), (file, "")} & self._created:
             is_weak = effect in {"edited", "changed"}
             self._changes[file, name] = self._changes.get((file, name), effect) if is_weak else effect
@@ -255,7 +258,7 @@ def _apply_command(diffs: list[SnapshotFileDiff], words: Sequence[str]) -> list[
     paths = [each.removeprefix("./").rstrip("/") for each in files]
     if program == "git" and len(words) > 1:
         if words[1] in _RESTORERS:
-            is_whole = not _WHOLE_TREE.isdisjoint(words)
+            is_whole = not _WHOLE_TREE_WORDS.isdisjoint(words)
             return [each for each in diffs if not is_whole and not _is_below(each.file or "", paths)]
         program = "rm" if words[1] == "rm" else program
     if program not in _REMOVERS:
@@ -290,13 +293,13 @@ def _read_status(patch: str) -> Literal["added", "deleted", "modified"]:
     return "added" if header.startswith(" -0,0 ") else "deleted" if header.endswith(" +0,0 ") else "modified"
 
 
-def _names(lines: Sequence[str], sign: str) -> set[str]:
-    return {name for line in lines if line.startswith(sign) and (name := _name_of(line[1:]))}
+def _list_test_names(lines: Sequence[str], sign: str) -> set[str]:
+    return {name for line in lines if line.startswith(sign) and (name := _find_test_name(line[1:]))}
 
 
-def _name_of(line: str) -> str:
+def _find_test_name(line: str) -> str:
     """Return the name of the test that a line begins; "": none."""
-    match = _START.match(line)
+    match = _TEST_START.match(line)
     return "" if match is None else match["title"] or next(filter(None, (match[1], match[4], match[5])), "")
 
 
@@ -306,28 +309,36 @@ def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, Effect]]:
     for number, line in enumerate(lines):
         if line.startswith("@@"):
             name = ""
-        name = _name_of(line[1:]) or ("" if _OTHER.match(line[1:]) else name)
-        if line.startswith("+") and _SKIP.search(line[1:]):
-            below = next(filter(None, (_name_of(each[1:]) for each in lines[number : number + 8])), name)
-            yield (below if line[1:].lstrip().startswith(("@", "#[", "[")) else _name_of(line[1:]) or name), "skipped"
-        elif line.startswith("-") and line[1:].strip() and not _name_of(line[1:]) and not _IMPORT.match(line[1:]):
+        name = _find_test_name(line[1:]) or ("" if _OTHER_DEFINITION.match(line[1:]) else name)
+        if line.startswith("+") and _SKIP_LINE.search(line[1:]):
+            below = next(filter(None, (_find_test_name(each[1:]) for each in lines[number : number + 8])), name)
+            yield (
+                (below if line[1:].lstrip().startswith(("@", "#[", "[")) else _find_test_name(line[1:]) or name),
+                "skipped",
+            )
+        elif (
+            line.startswith("-")
+            and line[1:].strip()
+            and not _find_test_name(line[1:])
+            and not _IMPORT_LINE.match(line[1:])
+        ):
             yield name, "edited" if name or _ASSERTION.search(line) else "changed"
 
 
 def _is_settings_file(path: str) -> bool:
-    return _TOOL_FOLDERS.isdisjoint(PurePath(path).parts) and any(each.fullmatch(path) for each in _SETTINGS)
+    return _TOOL_FOLDERS.isdisjoint(PurePath(path).parts) and any(each.fullmatch(path) for each in _SETTINGS_PATTERNS)
 
 
 def _is_collected(file: str) -> bool:
     """Return whether a runner finds the tests of a file by its name."""
-    return CODE_FILE.fullmatch(file) is not None and _COLLECTED.fullmatch(PurePath(file).name) is not None
+    return CODE_FILE.fullmatch(file) is not None and _COLLECTED_FILE.fullmatch(PurePath(file).name) is not None
 
 
 def _is_test_file(path: str, *, folders: bool = False) -> bool:
     parts = PurePath(path).parts
     if not parts or not _TOOL_FOLDERS.isdisjoint(parts) or path.startswith(("-", "/")):
         return False
-    is_below_tests = any(each.fullmatch(path.removeprefix("./")) for each in _FILES)
+    is_below_tests = any(each.fullmatch(path.removeprefix("./")) for each in _TEST_FILE_PATTERNS)
     if not folders:
         return is_below_tests
-    return parts[-1] in _FOLDERS or (is_below_tests and CODE_FILE.fullmatch(parts[-1]) is not None)
+    return parts[-1] in _TEST_FOLDERS or (is_below_tests and CODE_FILE.fullmatch(parts[-1]) is not None)

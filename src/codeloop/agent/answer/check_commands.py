@@ -1,4 +1,4 @@
-"""Which command lines are checks (tests, linters, type checkers, builds), and how much each of them checks. Pure."""
+"""Finds the checks in command lines (tests, linters, type checkers, builds), and how much each of them checks. Pure."""
 
 import os
 import re
@@ -9,26 +9,26 @@ from pathlib import PurePath
 from msgspec import Struct, structs
 
 from codeloop.agent.answer.check_programs import (
-    ATTACHED,
-    EVERYTHING,
-    FILTERS,
-    NAMES,
-    NARROW,
-    OWN_FILTERS,
-    PROGRAMS,
-    QUESTIONS,
-    RUNS_IN,
-    TASK_RUNNERS,
-    TASKS,
-    VALUES,
-    WRAPPERS,
+    ATTACHED_VALUE_OPTIONS,
+    CANONICAL_NAMES,
+    CHECK_PROGRAMS,
+    FILTER_OPTIONS,
+    INFORMATION_OPTIONS,
+    NARROWING_FLAGS,
+    PROGRAM_FILTER_OPTIONS,
+    RUNNER_SUBCOMMANDS,
+    TASK_PROGRAMS,
+    TASK_RUNNER_WORDS,
+    VALUE_OPTIONS,
+    WHOLE_PROJECT_TARGETS,
+    WRAPPER_PROGRAMS,
     Kind,
 )
 
-_LINE = 20_000
+_MAX_LINE_CHARS = 20_000
 """Characters of a line that are looked at."""
-_TOP = "$(git rev-parse --show-toplevel)"
-_DEEP = 3
+_TOP_EXPRESSION = "$(git rev-parse --show-toplevel)"
+_MAX_NESTING = 3
 """How deep lines inside of lines (`bash -c "..."`) are followed."""
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)(?=\n)(?:.*?\n[ \t]*\2[ \t]*(?=\n|\Z)|.*)", re.DOTALL)
 _TOKEN = re.compile(
@@ -42,23 +42,23 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _KEYWORDS = frozenset(
     ("!", "if", "then", "elif", "else", "do", "while", "until", "time", "{", "exec", "command", "eval")
 )
-_TASK = re.compile(
+_TASK_NAME = re.compile(
     r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)|(?P<lint>lint|style)"
     r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
     r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
 )
-_NO_TASK = re.compile(
+_OTHER_TASK_PART = re.compile(
     r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
     r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
 )
 """Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`)."""
-_JVM = re.compile(
+_JVM_TASK = re.compile(
     r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)|(?P<build>build|assemble|package|install|compile\w*))"
 )
 _INTERPRETERS = re.compile(
     r"python[\d.]*|pypy3?|node|nodejs|bun|deno|tsx|ts-node|ruby|perl|php|lua|luajit|julia|Rscript|bash|sh|zsh|dash"
 )
-_SCRIPT = re.compile(
+_SCRIPT_NAME = re.compile(
     r"(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
     r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|R))?"
 )
@@ -66,9 +66,11 @@ _TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|a
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 _CODE_RUN = re.compile(r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)")
 """Matches code that runs tests: `python -c "import pytest; pytest.main()"`."""
-_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
-_FUNCTION = re.compile(r"(?:^|[;\n&|({])[ \t]*(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\(\))|\balias[ \t]+([\w.-]+)=")
-_MODULE_AFTER = frozenset(("python", "pypy", "pypy3", "coverage"))
+_QUOTED_TEXT = re.compile(r"['\"]([^'\"]+)['\"]")
+_FUNCTION_DEFINITION = re.compile(
+    r"(?:^|[;\n&|({])[ \t]*(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\(\))|\balias[ \t]+([\w.-]+)="
+)
+_MODULE_RUNNERS = frozenset(("python", "pypy", "pypy3", "coverage"))
 
 
 class CheckCommand(Struct, frozen=True):
@@ -111,7 +113,7 @@ def find_checks(line: str, folder: str = "", root: str = "") -> list[CheckComman
 
     `folder`: where the line begins, as in `CheckCommand`; `root`: the session's directory, "" if it is not known.
     """
-    return [*_find_checks(line.replace(_TOP, root or "."), _DEEP, folder, root)]
+    return [*_find_checks(line.replace(_TOP_EXPRESSION, root or "."), _MAX_NESTING, folder, root)]
 
 
 def _find_checks(line: str, depth: int, folder: str, root: str) -> Iterator[CheckCommand]:
@@ -119,7 +121,7 @@ def _find_checks(line: str, depth: int, folder: str, root: str) -> Iterator[Chec
     for words, end in split_line(line):
         if words[:1] in (["cd"], ["pushd"]):
             folder = join_folder(folder, words[1] if len(words) > 1 else "~", root)
-        for check in _read(words, depth):
+        for check in _read_command(words, depth):
             yield structs.replace(check, folder=join_folder(folder, check.folder, root))
         if end == "(":
             outer.append(folder)
@@ -142,13 +144,13 @@ def is_outside(folder: str, root: str) -> bool:
 
 def find_functions(line: str) -> set[str]:
     """Return the names of the shell functions and aliases that a line defines."""
-    text = _QUOTES.sub("", _HERE_DOCUMENT.sub(r"\3", line[:_LINE]))
-    return {name for match in _FUNCTION.finditer(text) for name in match.groups() if name}
+    text = _QUOTES.sub("", _HERE_DOCUMENT.sub(r"\3", line[:_MAX_LINE_CHARS]))
+    return {name for match in _FUNCTION_DEFINITION.finditer(text) for name in match.groups() if name}
 
 
 def runs_check(words: Sequence[str]) -> bool:
     """Return whether a simple command is a check."""
-    return any(True for _ in _read(words, _DEEP))
+    return any(True for _ in _read_command(words, _MAX_NESTING))
 
 
 def inverts_check(line: str) -> bool:
@@ -190,7 +192,7 @@ def split_commands(line: str) -> Iterator[list[str]]:
 
 def split_line(line: str) -> Iterator[tuple[list[str], str]]:
     """Yield the words of each simple command of a line, with the operator after it ("" at the line's end)."""
-    text = _HERE_DOCUMENT.sub(r"\3", line[:_LINE].replace("\\\n", " "))
+    text = _HERE_DOCUMENT.sub(r"\3", line[:_MAX_LINE_CHARS].replace("\\\n", " "))
     words: list[str] = []
     for token in _TOKEN.finditer(text):
         if token["end"] is not None:
@@ -201,7 +203,7 @@ def split_line(line: str) -> Iterator[tuple[list[str], str]]:
     yield words, ""
 
 
-def _read(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
+def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     """Yield the check of a simple command; several, where it runs lines of its own."""
     start = next(
         (n for n, word in enumerate(words) if word not in _KEYWORDS and not _ASSIGNMENT.match(word)), len(words)
@@ -209,34 +211,34 @@ def _read(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     options = [word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")]
     words = words[start:]
     if options:
-        narrow = _narrow("pytest", "test", [word for option in options for word in option.split()]).filters
-        for check in _read(words, depth):
+        narrow = _make_check("pytest", "test", [word for option in options for word in option.split()]).filters
+        for check in _read_command(words, depth):
             yield structs.replace(check, filters=(*check.filters, *narrow))
         return
-    if not words or any(word in QUESTIONS for word in words[1:]):
+    if not words or any(word in INFORMATION_OPTIONS for word in words[1:]):
         return
     name = words[0].rpartition("/")[2].removesuffix(".exe")
     if (check := _read_program(name, words) or _read_task(name, words[1:])) is not None:
         yield check
         return
-    rest = _find_inner(name, words)
+    rest = _list_inner_words(name, words)
     for start in range(len(rest)):
         if " " in rest[start] and depth:
             yield from _find_checks(rest[start], depth - 1, "", "")
-        elif inner := [*_read(rest[start:], 0)]:
+        elif inner := [*_read_command(rest[start:], 0)]:
             more = ("xargs",) if name == "xargs" else ()  # its targets come from elsewhere
             yield from (structs.replace(check, filters=(*check.filters, *more)) for check in inner)
             return
 
 
-def _find_inner(name: str, words: Sequence[str]) -> Sequence[str]:
+def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
     """Return the words among which a wrapper's command begins; empty: the program is no wrapper."""
     plain = re.sub(r"[\d.]+$", "", name)
-    if name in WRAPPERS:
+    if name in WRAPPER_PROGRAMS:
         return words[1:]
-    if plain in _MODULE_AFTER and "-m" in words:
+    if plain in _MODULE_RUNNERS and "-m" in words:
         return words[words.index("-m") + 1 :]
-    within = RUNS_IN.get(name, ())
+    within = RUNNER_SUBCOMMANDS.get(name, ())
     start = next((number for number, word in enumerate(words, 1) if word in within), len(words))
     return words[start:]
 
@@ -244,22 +246,22 @@ def _find_inner(name: str, words: Sequence[str]) -> Sequence[str]:
 def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check of a program that is known, or of a script with a check's name."""
     plain = re.sub(r"-?[\d.]+$", "", name)
-    for first, kind in PROGRAMS.get(name, PROGRAMS.get(plain, {})).items():
+    for first, kind in CHECK_PROGRAMS.get(name, CHECK_PROGRAMS.get(plain, {})).items():
         wanted = first.split()
         rest = [word for word in words[1:] if not word.startswith("+")]  # cargo +nightly
         if wanted and not (_has_subcommand(rest, wanted[0]) and all(word in rest for word in wanted)):
             continue
-        return _narrow(f"{plain} {first}".strip(), kind, rest[rest.index(wanted[-1]) + 1 :] if wanted else rest)
+        return _make_check(f"{plain} {first}".strip(), kind, rest[rest.index(wanted[-1]) + 1 :] if wanted else rest)
     if plain in {"mvn", "mvnw", "gradle", "gradlew"}:
         return _read_jvm(plain.removesuffix("w"), words[1:])
     if plain == "rake" and len(words) == 1:
         return CheckCommand("rake", "all", is_task=True)
     if _INTERPRETERS.fullmatch(name):
         if "-c" in words and (match := _CODE_RUN.search(" ".join(words[words.index("-c") + 1 :]))):
-            arguments = tuple(_QUOTED.findall(match["arguments"]))
-            return _narrow(match["runner"], "test", arguments)
+            arguments = tuple(_QUOTED_TEXT.findall(match["arguments"]))
+            return _make_check(match["runner"], "test", arguments)
         script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
-        if script.rpartition("/")[2] in PROGRAMS:  # manage.py, artisan
+        if script.rpartition("/")[2] in CHECK_PROGRAMS:  # manage.py, artisan
             return _read_program(script.rpartition("/")[2], words[words.index(script) :])
         return _read_script(script, is_run_by_name=False)
     return _read_script(words[0], is_run_by_name=True)
@@ -281,7 +283,7 @@ def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
 
 def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check of Maven or Gradle; a task of one module, or tests that an option picks, is narrow."""
-    matches = [match for word in words if not word.startswith("-") and (match := _JVM.fullmatch(word))]
+    matches = [match for word in words if not word.startswith("-") and (match := _JVM_TASK.fullmatch(word))]
     if not matches:
         return None
     kinds = {match.lastgroup for match in matches}
@@ -294,9 +296,9 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
 def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
     """Return the check of a script: one with a check's name, or one of a folder of tests."""
     folder, _, name = path.removeprefix("./").rpartition("/")
-    if (is_run_by_name and "/" not in path) or _NO_TASK.search(name):
+    if (is_run_by_name and "/" not in path) or _OTHER_TASK_PART.search(name):
         return None
-    match = _SCRIPT.fullmatch(name)
+    match = _SCRIPT_NAME.fullmatch(name)
     if match is not None:
         kind: Kind = "test" if match["test"] else "lint" if match["lint"] else "all"
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
@@ -308,7 +310,7 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
 
 def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check that a runner's task is, by the task's name."""
-    before = TASK_RUNNERS.get(name)
+    before = TASK_RUNNER_WORDS.get(name)
     if before is None:
         return None
     rest = [word for word in words if not word.startswith(("-", "+")) and not _ASSIGNMENT.match(word)]
@@ -316,8 +318,8 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
         at = next((n for n, word in enumerate(rest) if word in before), -1 if "" in before else None)
         rest = rest[at + 1 : at + 2] if at is not None else []
     for task in rest:
-        match = _TASK.fullmatch(task)
-        if match is None or _NO_TASK.search(task):
+        match = _TASK_NAME.fullmatch(task)
+        if match is None or _OTHER_TASK_PART.search(task):
             continue
         kind: Kind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
@@ -326,25 +328,25 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
     return None
 
 
-def _narrow(program: str, kind: Kind, words: Sequence[str]) -> CheckCommand:
+def _make_check(program: str, kind: Kind, words: Sequence[str]) -> CheckCommand:
     """Return the check of a program with the targets and filters among its words."""
     targets: list[str] = []
     filters: list[str] = []
     previous = ""
-    own, attached = OWN_FILTERS.get(program, frozenset()), ATTACHED.get(program, frozenset())
+    own, attached = PROGRAM_FILTER_OPTIONS.get(program, frozenset()), ATTACHED_VALUE_OPTIONS.get(program, frozenset())
     for word in words:
         option = word.partition("=")[0]
-        if previous in FILTERS or previous in own:
+        if previous in FILTER_OPTIONS or previous in own:
             filters.append(f"{previous} {word}")
         elif word.startswith("-"):
-            is_filter = option in NARROW or ("=" in word and (option in FILTERS or option in own))
+            is_filter = option in NARROWING_FLAGS or ("=" in word and (option in FILTER_OPTIONS or option in own))
             filters += [word] if is_filter or (len(word) > 2 and word[:2] in attached) else []
-        elif previous not in VALUES and not word.isdigit():
+        elif previous not in VALUE_OPTIONS and not word.isdigit():
             targets.append(word.removeprefix("./").rstrip("/") or ".")
         previous = word if word.startswith("-") and word[:2] not in attached - {word} else ""
-    is_all = any(word in EVERYTHING for word in targets)
-    name = NAMES.get(program, program)
-    return CheckCommand(name, kind, () if is_all else tuple(targets), tuple(filters), name in TASKS)
+    is_all = any(word in WHOLE_PROJECT_TARGETS for word in targets)
+    name = CANONICAL_NAMES.get(program, program)
+    return CheckCommand(name, kind, () if is_all else tuple(targets), tuple(filters), name in TASK_PROGRAMS)
 
 
 def _is_below(target: str, other: str) -> bool:

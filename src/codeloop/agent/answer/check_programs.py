@@ -7,7 +7,7 @@ Kind = Literal["test", "lint", "types", "build", "all"]
 """What a check checks; `all`: a task such as `check`, of which only its project knows."""
 
 
-WRAPPERS = frozenset(
+WRAPPER_PROGRAMS = frozenset(
     (
         *("env", "sudo", "doas", "nice", "ionice", "timeout", "gtimeout", "nohup", "stdbuf", "xvfb-run", "caffeinate"),
         *("taskset", "unbuffer", "xargs", "npx", "pnpx", "bunx", "uvx", "pipx", "cross-env", "dotenv", "direnv", "nyc"),
@@ -15,7 +15,7 @@ WRAPPERS = frozenset(
     )
 )
 """Programs that run the command that they are given."""
-RUNS_IN: Mapping[str, tuple[str, ...]] = {
+RUNNER_SUBCOMMANDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("uv", "pdm", "rye", "pixi", "hatch", "poetry", "pipenv", "devbox", "dotenvx"), ("run",)),
     **dict.fromkeys(("conda", "mamba", "micromamba"), ("run",)),
     **dict.fromkeys(("docker", "podman", "docker-compose", "nerdctl"), ("run", "exec")),
@@ -25,7 +25,7 @@ RUNS_IN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("coverage",), ("run",)),
 }
 """Programs that run the command after one of these words."""
-TASK_RUNNERS: Mapping[str, tuple[str, ...]] = {
+TASK_RUNNER_WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("make", "gmake", "just", "task", "poe", "mage", "invoke", "inv", "nox", "rake", "grunt"), ()),
     **dict.fromkeys(("gulp", "jake", "ant", "bb", "doit", "earthly", "scons", "ninja", "b", "pants", "xtask"), ()),
     **dict.fromkeys(("npm", "bun", "composer", "deno"), ("run", "run-script", "task")),
@@ -35,37 +35,43 @@ TASK_RUNNERS: Mapping[str, tuple[str, ...]] = {
 """Programs with tasks of the project's own, and the words that stand before a task's name ("": none has to)."""
 
 
-def _rows(kind: Kind, names: str, *subcommands: str) -> dict[str, dict[str, Kind]]:
+def _make_rows(kind: Kind, names: str, *subcommands: str) -> dict[str, dict[str, Kind]]:
     return {name: dict.fromkeys(subcommands or ("",), kind) for name in names.split()}
 
 
-PROGRAMS: dict[str, dict[str, Kind]] = {
-    **_rows("test", "pytest py.test tox jest vitest mocha ava jasmine tap uvu wtr phpunit pest behat rspec cucumber"),
-    **_rows(
+CHECK_PROGRAMS: dict[str, dict[str, Kind]] = {
+    **_make_rows(
+        "test", "pytest py.test tox jest vitest mocha ava jasmine tap uvu wtr phpunit pest behat rspec cucumber"
+    ),
+    **_make_rows(
         "test", "minitest bats shellspec ctest prove busted nosetests nose2 green stestr trial behave robot ginkgo"
     ),
-    **_rows("test", "unittest doctest gotestsum elm-test testem qunit kyua zunit web-test-runner"),
-    **_rows("test", "playwright hardhat anchor nimble lein", "test"),
-    **_rows("test", "cypress codecept", "run"),
-    **_rows("test", "karma", "start"),
-    **_rows("lint", "eslint flake8 pylint shellcheck staticcheck hadolint yamllint actionlint ansible-lint stylelint"),
-    **_rows("lint", "markdownlint oxlint xo standard rubocop standardrb ktlint detekt swiftlint clang-tidy cppcheck"),
-    **_rows("lint", "ameba luacheck selene tflint phpcs bandit pydocstyle codespell golint revive"),
-    **_rows("lint", "golangci-lint pre-commit prek", "run"),
-    **_rows("lint", "biome", "check", "lint", "ci"),
-    **_rows("lint", "ruff", "check", "format --check"),
-    **_rows("lint", "black isort rustfmt", "--check"),
-    **_rows("lint", "prettier", "--check", "-c", "-l", "--list-different"),
-    **_rows("lint", "helm", "lint"),
-    **_rows("lint", "terraform", "validate"),
-    **_rows("types", "mypy pyright basedpyright pytype tsc vue-tsc svelte-check tsd attw psalm"),
-    **_rows("types", "dmypy", "run", "check"),
-    **_rows("types", "ty pyrefly flow steep pyre", "check"),
-    **_rows("types", "phpstan", "analyse", "analyze"),
-    **_rows("build", "rollup webpack esbuild tsup microbundle unbuild tsdown"),
-    **_rows("build", "vite parcel next nuxt", "build"),
-    **_rows("build", "cmake", "--build"),
-    **_rows("build", "xcodebuild", "build"),
+    **_make_rows("test", "unittest doctest gotestsum elm-test testem qunit kyua zunit web-test-runner"),
+    **_make_rows("test", "playwright hardhat anchor nimble lein", "test"),
+    **_make_rows("test", "cypress codecept", "run"),
+    **_make_rows("test", "karma", "start"),
+    **_make_rows(
+        "lint", "eslint flake8 pylint shellcheck staticcheck hadolint yamllint actionlint ansible-lint stylelint"
+    ),
+    **_make_rows(
+        "lint", "markdownlint oxlint xo standard rubocop standardrb ktlint detekt swiftlint clang-tidy cppcheck"
+    ),
+    **_make_rows("lint", "ameba luacheck selene tflint phpcs bandit pydocstyle codespell golint revive"),
+    **_make_rows("lint", "golangci-lint pre-commit prek", "run"),
+    **_make_rows("lint", "biome", "check", "lint", "ci"),
+    **_make_rows("lint", "ruff", "check", "format --check"),
+    **_make_rows("lint", "black isort rustfmt", "--check"),
+    **_make_rows("lint", "prettier", "--check", "-c", "-l", "--list-different"),
+    **_make_rows("lint", "helm", "lint"),
+    **_make_rows("lint", "terraform", "validate"),
+    **_make_rows("types", "mypy pyright basedpyright pytype tsc vue-tsc svelte-check tsd attw psalm"),
+    **_make_rows("types", "dmypy", "run", "check"),
+    **_make_rows("types", "ty pyrefly flow steep pyre", "check"),
+    **_make_rows("types", "phpstan", "analyse", "analyze"),
+    **_make_rows("build", "rollup webpack esbuild tsup microbundle unbuild tsdown"),
+    **_make_rows("build", "vite parcel next nuxt", "build"),
+    **_make_rows("build", "cmake", "--build"),
+    **_make_rows("build", "xcodebuild", "build"),
     "go": {"test": "test", "vet": "lint", "build": "build"},
     "cargo": {
         **dict.fromkeys(("test", "t", "nextest run", "miri", "tarpaulin", "llvm-cov"), "test"),
@@ -84,7 +90,7 @@ PROGRAMS: dict[str, dict[str, Kind]] = {
     "sbt": {"test": "test", "testOnly": "test", "compile": "build"},
     "deno": {"test": "test", "lint": "lint", "check": "types"},
     "bun": {"test": "test", "build": "build"},
-    **_rows("test", "npm pnpm yarn", "test", "t", "tst"),
+    **_make_rows("test", "npm pnpm yarn", "test", "t", "tst"),
     "composer": {"test": "test"},
     "node": {"--test": "test"},
     "rails": {"test": "test", "spec": "test"},
@@ -113,7 +119,7 @@ PROGRAMS: dict[str, dict[str, Kind]] = {
     "manage.py": {"test": "test", "check": "lint"},
 }
 """Program -> what it must be told first ("": nothing) -> what that checks."""
-QUESTIONS = frozenset(
+INFORMATION_OPTIONS = frozenset(
     (
         "--version",
         "-V",
@@ -129,7 +135,7 @@ QUESTIONS = frozenset(
     )
 )
 """Options with which a program checks nothing."""
-FILTERS = frozenset(
+FILTER_OPTIONS = frozenset(
     (
         *("-k", "-m", "-t", "-g", "-e", "--grep", "-run", "--run", "--testNamePattern", "--filter", "--only"),
         *("--select", "--deselect", "--ignore", "--exclude", "--test", "--example", "--package", "--tests", "-Dtest"),
@@ -138,23 +144,25 @@ FILTERS = frozenset(
     )
 )
 """Options that narrow what is checked, each with the word after it."""
-NARROW = frozenset(("--lf", "--last-failed", "--changed", "--onlyChanged", "--only-failures", "--lib", "--bins"))
+NARROWING_FLAGS = frozenset(
+    ("--lf", "--last-failed", "--changed", "--onlyChanged", "--only-failures", "--lib", "--bins")
+)
 """Options that narrow it by themselves."""
 _PYTEST_SETTINGS = frozenset(("-c", "--config-file", "-o", "--override-ini", "--rootdir", "--confcutdir"))
-OWN_FILTERS: Mapping[str, frozenset[str]] = {
+PROGRAM_FILTER_OPTIONS: Mapping[str, frozenset[str]] = {
     "pytest": _PYTEST_SETTINGS,
     "py.test": _PYTEST_SETTINGS,
     "unittest": frozenset(("-p", "--pattern")),
 }
 """Options, each with the word after it, by which one program may check less than its project says."""
-ATTACHED: Mapping[str, frozenset[str]] = {
+ATTACHED_VALUE_OPTIONS: Mapping[str, frozenset[str]] = {
     "pytest": frozenset(("-k", "-m", "-c", "-o")),
     "py.test": frozenset(("-k", "-m", "-c", "-o")),
     "unittest": frozenset(("-k",)),
     "ctest": frozenset(("-R", "-E", "-L")),
 }
 """Short options of a program whose value may be attached (`-kname`)."""
-VALUES = frozenset(
+VALUE_OPTIONS = frozenset(
     (
         *("-n", "-c", "-o", "-W", "-p", "-r", "-j", "-C", "-f", "-R", "-S", "--tb", "--cov", "--cov-report", "--color"),
         *("--reporter", "--config", "--rootdir", "--jobs", "--maxfail", "--log-level", "--project", "--format"),
@@ -162,13 +170,15 @@ VALUES = frozenset(
     )
 )
 """Options whose next word is neither a target nor a filter."""
-EVERYTHING = frozenset(
+WHOLE_PROJECT_TARGETS = frozenset(
     (".", "./...", "...", "test", "tests", "spec", "specs", "src", "all", "//...", "--all", "--workspace")
 )
-NAMES = {f"{manager} {word}": "npm test" for manager in ("npm", "pnpm", "yarn") for word in ("test", "t", "tst")} | {
+CANONICAL_NAMES = {
+    f"{manager} {word}": "npm test" for manager in ("npm", "pnpm", "yarn") for word in ("test", "t", "tst")
+} | {
     **dict.fromkeys(("py.test",), "pytest"),
     **dict.fromkeys(("cargo t", "cargo nextest run"), "cargo test"),
 }
 """Commands that are the same check under another name."""
-TASKS = frozenset(("npm test", "tox", "nox", "hatch test", "composer test"))
+TASK_PROGRAMS = frozenset(("npm test", "tox", "nox", "hatch test", "composer test"))
 """Programs in the table that run whatever the project says."""

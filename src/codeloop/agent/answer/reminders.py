@@ -170,7 +170,7 @@ def _list_unfinished(
     The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
     """
     from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
-    from codeloop.agent.answer.checks import (
+    from codeloop.agent.answer.check_runs import (
         FAILED_BEFORE,
         FILES_CHANGED,
         NOT_SHOWN,

@@ -1,4 +1,4 @@
-"""What a turn did to tests, and which checks it ran, read from its calls, its subagents' calls, and the snapshots."""
+"""Reviews a turn: which tests it changed and which checks it ran, by its calls, its subagents' calls and snapshots."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,12 +14,13 @@ from codeloop.agent.answer.changed_tests import (
     is_check_file,
     list_call_diffs,
 )
-from codeloop.agent.answer.checks import EDITS, list_checks, read_failures
+from codeloop.agent.answer.check_runs import list_checks, read_failures
 from codeloop.agent.engine import Engine
 from codeloop.agent.turn_diffs import compare_turn, list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
+from codeloop.tool.tool import EDIT_TOOLS
 from codeloop.workspace.project_facts import has_runnable_check
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
@@ -62,7 +63,7 @@ async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) ->
 async def has_unchecked_edits(engine: Engine, review: TurnReview) -> bool:
     """Return whether a turn changed code and ran no check, although the project has one that can be run."""
     files = [file for part in review.parts if isinstance(part, PatchPart) for file in part.files]
-    files += [str(part.state.input.get("filePath")) for part, _ in _list_calls(review.parts) if part.tool in EDITS]
+    files += [str(part.state.input.get("filePath")) for part, _ in _list_calls(review.parts) if part.tool in EDIT_TOOLS]
     workspace = engine.workspace
     if not any(CODE_FILE.fullmatch(file) for file in files) or list_checks(review.parts, str(workspace.directory)):
         return False
@@ -98,5 +99,5 @@ def _list_calls(parts: Sequence[Part]) -> list[tuple[ToolPart, ToolStateComplete
         for part in parts
         if isinstance(part, ToolPart)
         and isinstance(part.state, ToolStateCompleted)
-        and (part.tool == "bash" or part.tool in EDITS)
+        and (part.tool == "bash" or part.tool in EDIT_TOOLS)
     ]

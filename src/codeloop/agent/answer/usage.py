@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from codeloop.agent.request.budget import SharedBudget
+from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.model.chat import (
     CallDelta,
     CallPiece,
@@ -29,9 +29,9 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 
-BYTES = 4
+BYTES_PER_TOKEN = 4
 """Bytes of UTF-8 a token, roughly."""
-IMAGE = 1_500
+TOKENS_PER_IMAGE = 1_500
 """Tokens of an image or a PDF, roughly."""
 
 
@@ -52,11 +52,11 @@ class Usage:
         self._earlier_attempts = NO_TOKENS
         self._stored_sums = (0.0, NO_TOKENS)
 
-    def take(self, event: ModelEvent) -> None:
+    def count_event(self, event: ModelEvent) -> None:
         """Count an event of the answer."""
         match event:
             case TextDelta(text=text) | ReasoningDelta(text=text) | CallDelta(text=text) | CallStarted(name=text):
-                self._streamed_bytes += len(text) if text.isascii() else _size(text)
+                self._streamed_bytes += len(text) if text.isascii() else _count_bytes(text)
             case UsageUpdate(tokens=tokens):
                 self._reported = tokens
             case RetryScheduled(tokens=tokens):
@@ -66,7 +66,7 @@ class Usage:
             case Finished(tokens=tokens, error=error, reason=reason):
                 self._reported = tokens if tokens.all else self._reported
                 self._is_complete = error is None and reason != "cut"
-                self._pay()
+                self._pay_budget()
                 if self._budget is not None and self._request.session_id:
                     self._budget.end_call(
                         self._request.session_id, self.cost if self._is_complete or self.cost else None
@@ -80,7 +80,7 @@ class Usage:
         reported = self._reported
         if not (self._streamed_bytes or reported.all or self._is_complete):
             return NO_TOKENS
-        streamed_tokens = self._streamed_bytes // BYTES
+        streamed_tokens = self._streamed_bytes // BYTES_PER_TOKEN
         output = reported.output if self._is_complete and reported.output else max(reported.output, streamed_tokens)
         has_input = bool(reported.input or reported.cache.read or reported.cache.write)
         fresh = reported.input if has_input else estimate_tokens(self._request)
@@ -98,20 +98,20 @@ class Usage:
         """Tokens of all attempts."""
         return self.tokens.plus(self._earlier_attempts)
 
-    def of(self, info: AssistantMessage) -> AssistantMessage:
+    def add_to(self, info: AssistantMessage) -> AssistantMessage:
         """Return an answer's info with its usage so far."""
         earlier_attempts = self._earlier_attempts if self._earlier_attempts.all else None
         return replace(info, cost=self.cost, tokens=self.tokens, retried=earlier_attempts)
 
-    def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
+    def store_events(self, store: Store, session_id: str, *events: StoredEvent) -> None:
         """Store events, and add what was used since the last time to the sums of the session and its parents."""
-        self._pay()
+        self._pay_budget()
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._stored_sums
         more = tokens.plus(tokens_before, -1)
         store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
         self._stored_sums = (cost, tokens)
 
-    def _pay(self) -> None:
+    def _pay_budget(self) -> None:
         """Add new costs to the budget shared with other sessions."""
         if self._budget is not None:
             self._budget.pay(self.cost - self._cost_in_budget)
@@ -123,7 +123,7 @@ async def ask_for_text(model: ChatModel, request: ModelRequest, usage: Usage) ->
     pieces: list[str] = []
     async with aclosing(model.stream(request)) as events:
         async for event in events:
-            usage.take(event)
+            usage.count_event(event)
             match event:
                 case TextDelta(text=text):
                     pieces.append(text)
@@ -133,7 +133,7 @@ async def ask_for_text(model: ChatModel, request: ModelRequest, usage: Usage) ->
                     return "".join(pieces).strip(), event
                 case _:
                     pass
-    usage.take(Finished("stop"))
+    usage.count_event(Finished("stop"))
     return "".join(pieces).strip(), Finished("stop")
 
 
@@ -152,17 +152,17 @@ def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: T
 def estimate_tokens(request: ModelRequest) -> int:
     """Estimate how many tokens a request holds, from its bytes and images."""
     tools = sum(len(tool.description) + len(msgspec.json.encode(tool.parameters)) for tool in request.tools)
-    size = _size(request.system) + tools
+    size = _count_bytes(request.system) + tools
     for piece in (piece for message in request.messages for piece in message.content):
         match piece:
             case ImagePiece():
-                size += IMAGE * BYTES
+                size += TOKENS_PER_IMAGE * BYTES_PER_TOKEN
             case (
                 TextPiece(text=text) | ReasoningPiece(text=text) | ResultPiece(output=text) | CallPiece(arguments=text)
             ):
-                size += _size(text)
-    return size // BYTES
+                size += _count_bytes(text)
+    return size // BYTES_PER_TOKEN
 
 
-def _size(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

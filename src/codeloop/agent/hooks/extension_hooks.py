@@ -1,11 +1,11 @@
-"""The TurnHooks of a project with extensions: when they are called in a turn, and what they may change."""
+"""The TurnHooks of a project with extensions: calls their hooks during a turn, and applies their changes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from codeloop.agent.engine import Engine, T, TurnHooks
-from codeloop.agent.hooks.request import (
+from codeloop.agent.hooks.request_hooks import (
     MESSAGES,
     apply_parameter_hooks,
     apply_request_hooks,
@@ -13,7 +13,7 @@ from codeloop.agent.hooks.request import (
     transform_history,
     transform_prompt,
 )
-from codeloop.agent.request.window import text_of
+from codeloop.agent.request.window import read_own_text
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.extension import HOOK_STOPS
@@ -79,7 +79,7 @@ class ExtensionHooks(TurnHooks):
                 "sessionID": session_id,
                 "parentID": engine.store.get_session(session_id).parent_id,
                 "active": times > 0,
-                "text": text_of(answer),
+                "text": read_own_text(answer),
             }
             output = await self._hooks.run(STOP, payload, {"continue": None})
             reason: str | None = output["continue"]

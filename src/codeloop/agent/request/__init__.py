@@ -1,1 +1,1 @@
-"""Building of requests to the model."""
+"""Builds requests to the model: system prompt, messages, tools, and what of them is cached."""

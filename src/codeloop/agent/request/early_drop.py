@@ -7,7 +7,7 @@ many turns end soon after.
 
 from collections.abc import Collection, Sequence
 
-from codeloop.agent.request.window import size_of
+from codeloop.agent.request.window import estimate_size
 from codeloop.model.chat import Prices
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
@@ -45,7 +45,7 @@ def select_outputs_to_drop(
         if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is None
     ]
     saved = sum(len(state.output) for _, state in states)
-    rewritten_size = sum(map(size_of, entries[indices[0] :])) - saved
+    rewritten_size = sum(map(estimate_size, entries[indices[0] :])) - saved
     write = prices.cache_write or prices.input
     if rewritten_size * (write - prices.cache_read) >= saved * prices.cache_read * steps / _PAYBACK_DIVISOR:
         return []

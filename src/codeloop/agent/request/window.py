@@ -1,6 +1,6 @@
 """Selects the entries of a request after a compaction: the summary, the user's own words, and the recent tail.
 
-Pure. Before the first compaction it is simply everything.
+Pure. Before the first compaction all entries are selected.
 """
 
 from msgspec import Struct
@@ -23,30 +23,30 @@ SAID = """What the user said until then, word for word:
 
 
 class Window(Struct, frozen=True):
-    """Which entries are shown: all, or those from `start` on without the summary and the request for it.
+    """The selection of entries for a request: all, or those from `start` on without the summary and its request.
 
-    `head`: the message that replaces the omitted entries; empty if none are omitted. `summary_index`: where the last
-    summary is; the request for it is right before it.
+    `head`: the message that replaces the omitted entries; empty if none are omitted. `summary_index`: of the last
+    summary; the message that asked for it is right before it.
     """
 
     head: tuple[UserModelMessage, ...] = ()
     start: int = 0
     summary_index: int | None = None
 
-    def of(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    def select(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Return the entries that are shown; more may have been added at the end since the window was made."""
         if self.summary_index is None:
             return entries
         return (*entries[self.start : self.summary_index - 1], *entries[self.summary_index + 1 :])
 
 
-def window(entries: tuple[Entry, ...]) -> Window:
+def make_window(entries: tuple[Entry, ...]) -> Window:
     """Select the part of a conversation that a request shows."""
-    index = last_compaction(entries)
+    index = find_last_summary(entries)
     if index is None:
         return Window()
     start = find_context_start(entries)
-    text = SUMMARY.format(summary=text_of(entries[index]))
+    text = SUMMARY.format(summary=read_own_text(entries[index]))
     pins = select_pins(entries[:start])
     if pins:
         text += "\n\n" + PINNED.format(pins="\n\n".join(pins))
@@ -56,7 +56,7 @@ def window(entries: tuple[Entry, ...]) -> Window:
     return Window((UserModelMessage((TextPiece(text),)),), start, index)
 
 
-def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:
+def find_last_summary(entries: tuple[Entry, ...], since: int = 0) -> int | None:
     """Return the index of the last completed summary from `since` on; the request for it is right before it."""
     for index in range(len(entries) - 1, max(since - 1, 0), -1):
         info = entries[index].info
@@ -65,7 +65,7 @@ def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:
     return None
 
 
-def compaction_of(entry: Entry) -> CompactionPart | None:
+def find_compaction_part(entry: Entry) -> CompactionPart | None:
     """Return the part that makes a user message the request for a summary."""
     return next((part for part in entry.parts if isinstance(part, CompactionPart)), None)
 
@@ -75,7 +75,7 @@ def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
     prompts: list[str] = []
     budget = KEPT_PROMPTS.value
     for entry in reversed(entries):
-        text = text_of(entry) if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry) else ""
+        text = read_own_text(entry) if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry) else ""
         if not text:
             continue
         budget -= max(len(text), KEPT_PROMPT.value)
@@ -97,12 +97,12 @@ def select_pins(entries: tuple[Entry, ...]) -> list[str]:
     return pins[::-1]
 
 
-def text_of(entry: Entry) -> str:
+def read_own_text(entry: Entry) -> str:
     """Return the text of a message, without the parts that codeloop added."""
     return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()
 
 
-def room_of(info: ModelInfo, reserved: int | None) -> int | None:
+def compute_room(info: ModelInfo, reserved: int | None) -> int | None:
     """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
 
     That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
@@ -115,12 +115,12 @@ def room_of(info: ModelInfo, reserved: int | None) -> int | None:
     return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100
 
 
-def size_of(entry: Entry) -> int:
+def estimate_size(entry: Entry) -> int:
     """Return roughly how many characters of a request an entry takes."""
-    return sum(_characters(part) for part in entry.parts)
+    return sum(_estimate_part_size(part) for part in entry.parts)
 
 
-def _characters(part: Part) -> int:
+def _estimate_part_size(part: Part) -> int:
     match part:
         case TextPart(text=text):
             return len(text)

@@ -1,16 +1,16 @@
-"""Starts subagents: a call answered by another agent, in its own session."""
+"""Starts subagents: another agent answers a call of the tool `task`, in a session of its own."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from codeloop.agent.answer.status import show_status
+from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
-from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
-from codeloop.agent.subagent.supervisor import wait_overdue
+from codeloop.agent.subagent.ceilings import Ceiling, set_ceilings
+from codeloop.agent.subagent.supervisor import wait_until_overdue
 from codeloop.extend.agents import parse_ref
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
@@ -28,7 +28,7 @@ from codeloop.store.stop_request import wait_for_stop
 from codeloop.store.subagent_state import make_subagent_report, store_subagent_state, walk_ancestors
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
-NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
+_NO_NESTING_RULE = PermissionRule(permission="task", pattern="*", action="deny")
 
 
 async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -37,7 +37,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     Its messages stay in its session, whatever happens to the call that waits for it.
     Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
     """
-    agent = engine.subagent(task.agent)
+    agent = engine.get_subagent(task.agent)
     parent = engine.store.get_session(call.session_id)
     child = _make_child(engine, parent, agent, task, _find_ceiling(engine, call))
     if engine.tasks.find_task(child.id) is not None or child.id in engine.store.statuses:
@@ -111,7 +111,7 @@ def _make_policy(engine: Engine, parent: Session, child: Session) -> Policy:
         cost = max(cost - ((parent.cost or 0.0) - policy.cost_before), 0.0)
     if tokens is not None:
         tokens = max(tokens - (count_used_tokens(parent) - policy.tokens_before), 0)
-    steps = engine.agent(child.agent or "general").steps or SUBAGENT_STEPS.value
+    steps = engine.get_agent(child.agent or "general").steps or SUBAGENT_STEPS.value
     return replace(
         policy,
         steps=steps,
@@ -125,7 +125,7 @@ def _make_policy(engine: Engine, parent: Session, child: Session) -> Policy:
 async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or exceeds its time limit or shows no progress."""
     running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
-    watching = asyncio.create_task(wait_overdue(engine.store, session_id))
+    watching = asyncio.create_task(wait_until_overdue(engine.store, session_id))
     stopping = asyncio.create_task(wait_for_stop(engine.stop_file))
     try:
         await asyncio.wait([running, watching, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -145,7 +145,7 @@ def _find_ceiling(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
     return (Ceiling(agent=agent),) if agent else ()
 
 
-def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within: tuple[Ceiling, ...]) -> Session:
+def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, ceilings: tuple[Ceiling, ...]) -> Session:
     if task.session_id is not None:
         session = engine.store.find_session(task.session_id)
         if session is None or session.parent_id != parent.id:
@@ -153,9 +153,9 @@ def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, wi
                 f"There is no subagent session {task.session_id} of this session.",
                 advice="Leave task_id out to start a new one.",
             )
-        data = with_ceilings(session.metadata, within)
+        data = set_ceilings(session.metadata, ceilings)
         return engine.store.update_session(session.id, lambda now: replace(now, metadata=data))
-    _check_tree(engine, parent)
+    _check_subagent_count(engine, parent)
     ref = _find_own_model(engine, agent, task)
     model = SessionModel(id=ref.model_id, provider_id=ref.provider_id, variant=ref.variant) if ref else parent.model
     now = now_ms()
@@ -172,26 +172,26 @@ def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, wi
         model=model,
         cost=0.0,
         tokens=NO_TOKENS,
-        permission=[NO_NESTING, *task.permission],
-        metadata=with_ceilings(None, within),
+        permission=[_NO_NESTING_RULE, *task.permission],
+        metadata=set_ceilings(None, ceilings),
         time=SessionTime(created=now, updated=now),
     )
     engine.store.append(make_session_created(child))
     return child
 
 
-def _check_tree(engine: Engine, parent: Session) -> None:
+def _check_subagent_count(engine: Engine, parent: Session) -> None:
     """Raise ToolFailure beyond the total of subagents of a session tree; counted from the store."""
     *_, root = walk_ancestors(engine.store, parent.id)
-    most = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
+    max_count = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
     count, waiting = 0, [root.id]
     while waiting:
         below = engine.store.list_sessions(parent=waiting.pop())
         count += len(below)
         waiting += [session.id for session in below]
-    if count >= most:
+    if count >= max_count:
         raise ToolFailure(
-            f"The limit of {most} subagents of a session is reached (`subagents.most` of the configuration).",
+            f"The limit of {max_count} subagents of a session is reached (`subagents.most` of the configuration).",
             advice="Do the rest yourself, or continue an earlier subagent by its task_id.",
         )
 

@@ -1,4 +1,4 @@
-"""Running subagents: how many at once, and for how long."""
+"""Supervises the running subagents of a project: bounds how many run at once, and for how long each runs."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -17,66 +17,66 @@ class Supervisor:
 
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(RUNNING_SUBAGENTS.value)
-        self._working: dict[str, asyncio.Task[SubtaskResult]] = {}
+        self._tasks: dict[str, asyncio.Task[SubtaskResult]] = {}
 
     @property
-    def any_running(self) -> bool:
-        """Return whether a subagent is running or waiting for a slot."""
-        return bool(self._working)
+    def is_any_running(self) -> bool:
+        """Whether a subagent is running or waiting for a slot."""
+        return bool(self._tasks)
 
     def find_task(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
         """Return the task of the subagent with this session while it runs, else None."""
-        return self._working.get(session_id)
+        return self._tasks.get(session_id)
 
     def list_busy_sessions(self) -> list[str]:
         """Return the sessions of the running and waiting subagents."""
-        return list(self._working)
+        return list(self._tasks)
 
     def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
         """Start a subagent. Raises ToolFailure when it is already running."""
-        if session_id in self._working:
+        if session_id in self._tasks:
             # A coroutine that is never awaited causes a warning.
             work.close()
             raise ToolFailure(
                 f"The subagent {session_id} is still working.", advice="Wait for it, or ask with task_output."
             )
         task = asyncio.create_task(work)
-        self._working[session_id] = task
+        self._tasks[session_id] = task
         task.add_done_callback(lambda task: self._forget(session_id, task))
         return task
 
     def _forget(self, session_id: str, task: asyncio.Task[SubtaskResult]) -> None:
         """Remove a subagent that has ended; its session stores the outcome."""
-        del self._working[session_id]
+        del self._tasks[session_id]
         if not task.cancelled():
             # Marks the exception as retrieved: asyncio would log it otherwise.
             task.exception()
 
     async def cancel(self, session_id: str) -> None:
         """Cancel a subagent and wait until its state is stored."""
-        task = self._working.get(session_id)
+        task = self._tasks.get(session_id)
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
 
     async def close(self) -> None:
         """Cancel every subagent, and wait until their states are stored."""
-        for session_id in list(self._working):
+        for session_id in list(self._tasks):
             await self.cancel(session_id)
 
 
-class Patience(Struct, frozen=True):
-    """How long a subagent may run, how long without progress, and how often that is checked, in seconds."""
+class TimeLimits(Struct, frozen=True):
+    """The seconds that a subagent may run, those without any event of its session, and those between two checks."""
 
-    work: float = SUBAGENT_TIME.seconds
-    silence: float = SUBAGENT_IDLE.seconds
-    look: float = SUBAGENT_CHECK.seconds
-
-
-PATIENCE = Patience()
+    max_work_seconds: float = SUBAGENT_TIME.seconds
+    max_silence_seconds: float = SUBAGENT_IDLE.seconds
+    check_interval_seconds: float = SUBAGENT_CHECK.seconds
 
 
-async def wait_overdue(store: Store, session_id: str, patience: Patience = PATIENCE) -> str:
+DEFAULT_LIMITS = TimeLimits()
+
+
+async def wait_until_overdue(store: Store, session_id: str, limits: TimeLimits = DEFAULT_LIMITS) -> str:
     """Wait until a subagent has exceeded its time limit or its idle limit; return the reason.
 
     Time spent waiting for the user does not count.
@@ -86,17 +86,17 @@ async def wait_overdue(store: Store, session_id: str, patience: Patience = PATIE
     active = quiet = 0.0
     try:
         while True:
-            await asyncio.sleep(patience.look)
+            await asyncio.sleep(limits.check_interval_seconds)
             if is_waiting_for_answer(store, session_id):
                 quiet = 0.0
                 continue
-            active += patience.look
-            quiet = 0.0 if activity.is_set() else quiet + patience.look
+            active += limits.check_interval_seconds
+            quiet = 0.0 if activity.is_set() else quiet + limits.check_interval_seconds
             activity.clear()
-            if active > patience.work:
-                return f"It worked for {patience.work / 60:g} minutes, which is the limit."
-            if quiet > patience.silence:
-                return f"It showed no sign of life for {patience.silence / 60:g} minutes."
+            if active > limits.max_work_seconds:
+                return f"It worked for {limits.max_work_seconds / 60:g} minutes, which is the limit."
+            if quiet > limits.max_silence_seconds:
+                return f"It showed no sign of life for {limits.max_silence_seconds / 60:g} minutes."
     finally:
         listening.cancel()
         with suppress(asyncio.CancelledError):

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from codeloop.agent.call_context import CallContext
 from codeloop.agent.engine import Engine
-from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
 from codeloop.permission.gate import Gate
 from codeloop.permission.rules import judge_need
@@ -68,7 +68,7 @@ class Situation(Struct, frozen=True):
 async def explain(project: Project, situation: Situation, tool: str, arguments: JSON) -> Explanation:
     """Decide a call as the gate would, without running, asking or storing anything."""
     async with _stand_in(project, situation) as (engine, session_id):
-        agent = engine.agent(situation.agent)
+        agent = engine.get_agent(situation.agent)
         part = ToolPart(
             id="prt_new",
             session_id=session_id,
@@ -86,7 +86,7 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
             pass
         except ToolFailure as error:
             failure = str(error)
-        rules = engine.call_rules(session_id, agent)
+        rules = engine.make_call_rules(session_id, agent)
         needs = [_explain_need(engine, session_id, agent, need) for need in ctx.needs]
         if any(need.action == "deny" for need in needs):  # then nobody is asked about the others
             needs = [need for need in needs if need.action != "ask"]
@@ -97,7 +97,7 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
             directory = engine.workspace.resolve(arguments.get("workdir") or ".", engine.workspace.directory).path
             sandbox = await preview_sandbox(arguments["command"], directory, session_id, engine.workspace)
         return Explanation(
-            profile=engine.profile(session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
+            profile=engine.find_profile(session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
         )
 
 
@@ -127,7 +127,7 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
         for grant in engine.gate.list_grants(session_id, need)
         for pattern in grant.patterns
     ]
-    verdict, origin = judge_need(need, engine.call_rules(session_id, agent).lists, tuple(grants))
+    verdict, origin = judge_need(need, engine.make_call_rules(session_id, agent).lists, tuple(grants))
     is_granted = verdict.action == "allow" and verdict.rule is not None and verdict.rule.action == "ask"
     return ExplainedNeed(
         permission=need.permission,

@@ -12,7 +12,7 @@ from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from codeloop.agent.hooks.judge import HookJudge
+    from codeloop.agent.hooks.hook_judge import HookJudge
 
 PROGRAMS = "programs"
 """Our folder with those of the user's hooks and extensions."""
@@ -38,7 +38,7 @@ def _make_rows(project: OpenProject, store: Store, workspace: Workspace) -> tupl
 
     @cache
     def make_judge() -> "HookJudge":
-        from codeloop.agent.hooks.judge import HookJudge
+        from codeloop.agent.hooks.hook_judge import HookJudge
 
         return HookJudge(lambda: project.engine, project.warn)
 

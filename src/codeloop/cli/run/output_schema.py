@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from codeloop.agent.structured.check import find_schema_problems
+from codeloop.agent.structured.validation import find_schema_problems
 from codeloop.kit.jsonc import JsoncError, parse_jsonc
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON

@@ -116,7 +116,7 @@ async def get_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> 
 async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None:
     """Choose the agent of the next turns."""
     project = await preview.project(args.session_id)
-    project.engine.agent(args.agent)
+    project.engine.get_agent(args.agent)
     project.store.update_session(args.session_id, lambda session: replace(session, agent=args.agent))
 
 

@@ -52,11 +52,11 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
     if args.session_id is not None and session is None:
         raise SessionNotFound(args.session_id)
     own = session.agent if session is not None else None
-    agent = engine.agent(args.agent or own or project.settings.config.default_agent or "build")
+    agent = engine.get_agent(args.agent or own or project.settings.config.default_agent or "build")
     if session is None:
         lists: list[RuleLayers] = [engine.rulebook.layers(agent.name, engine.rulebook.profile)]
     else:
-        lists = list(engine.call_rules(session.id, agent).lists)
+        lists = list(engine.make_call_rules(session.id, agent).lists)
     rules = [
         RuleInForce(
             permission=rule.permission,
@@ -70,7 +70,7 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
         for index, rule in enumerate(layer.rules)
     ]
     return PermissionsInForce(
-        profile=engine.profile(session.id) if session is not None else engine.rulebook.profile,
+        profile=engine.find_profile(session.id) if session is not None else engine.rulebook.profile,
         agent=agent.name,
         rules=rules,
         grants=store.permissions.list_all_grants(),

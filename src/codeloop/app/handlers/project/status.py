@@ -56,7 +56,7 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     if not info.tool_call:
         return []
     engine = project.engine
-    agent = engine.agent(project.settings.config.default_agent or "build")
+    agent = engine.get_agent(project.settings.config.default_agent or "build")
     profile = engine.rulebook.profile
     layers = engine.rulebook.layers(agent.name, profile)
     guards = (RuleLayer("", make_guard_rules(layers[1].rules)),)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from codeloop.agent.answer.usage import BYTES, IMAGE
+from codeloop.agent.answer.usage import BYTES_PER_TOKEN, TOKENS_PER_IMAGE
 from codeloop.agent.compaction import list_old_outputs
 from codeloop.agent.engine import Engine
-from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.window import Window, room_of, window
+from codeloop.agent.request.request_cache import RequestCache
+from codeloop.agent.request.window import Window, compute_room, make_window
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN
@@ -43,7 +43,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     if session is None:
         raise SessionNotFound(args.session_id)
     view = project.store.read_context(session.id)
-    agent = project.engine.agent(session.agent or project.settings.config.default_agent or "build")
+    agent = project.engine.get_agent(session.agent or project.settings.config.default_agent or "build")
     ref = (
         f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.choose_default()
     )
@@ -57,16 +57,19 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     for name, size in _measure_conversation(view):
         sizes["conversation", name] = sizes.get(("conversation", name), 0) + size
     used, is_counted = _find_last_usage(view)
-    total = sum(sizes.values()) / BYTES
+    total = sum(sizes.values()) / BYTES_PER_TOKEN
     scale = used / total if is_counted and total else 1.0
-    parts = [ContextPart(group=key[0], name=key[1], tokens=round(size * scale / BYTES)) for key, size in sizes.items()]
-    gain = sum(size for size, _ in list_old_outputs(view)) // BYTES
+    parts = [
+        ContextPart(group=key[0], name=key[1], tokens=round(size * scale / BYTES_PER_TOKEN))
+        for key, size in sizes.items()
+    ]
+    gain = sum(size for size, _ in list_old_outputs(view)) // BYTES_PER_TOKEN
     return SessionContext(
         model=ref,
         window=info.limits.input or info.limits.context or 0,
         used=used if is_counted else round(total),
         is_counted=is_counted,
-        compacts_at=room_of(info, project.settings.config.compaction.reserved) or 0,
+        compacts_at=compute_room(info, project.settings.config.compaction.reserved) or 0,
         prunable=gain if gain >= PRUNE_GAIN.value else 0,
         parts=[each for each in parts if each.tokens],
     )
@@ -75,7 +78,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
 def _measure_system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
     """Yield the system prompt, and each file of instructions in it."""
     engine = project.engine
-    total = _count_bytes(RequestCache().system(engine, session, agent, info))
+    total = _count_bytes(RequestCache().get_system_prompt(engine, session, agent, info))
     for path, text in engine.instructions():
         size = _count_bytes(text)
         total -= size
@@ -86,10 +89,10 @@ def _measure_system(project: Project, session: Session, agent: Agent, info: Mode
 def _measure_tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
     """Yield the sizes of the tools on offer: built in, of each MCP server, and others."""
     engine: Engine = project.engine
-    rulesets, *ceilings = engine.rulesets(session.id, agent)
+    rulesets, *ceilings = engine.list_rulesets(session.id, agent)
     table = project.services.mcp
     servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
-    for spec in RequestCache().tools(engine.toolbox, info, rulesets, tuple(ceilings)):
+    for spec in RequestCache().get_tools(engine.toolbox, info, rulesets, tuple(ceilings)):
         server = next((name for name in servers if spec.name.startswith(re.sub(r"[^A-Za-z0-9_-]", "_", name))), "")
         if spec.name in BUILTIN:
             yield "tools", "built-in", _measure_spec(spec)
@@ -101,13 +104,13 @@ def _measure_tools(project: Project, session: Session, agent: Agent, info: Model
 
 def _measure_conversation(view: Conversation) -> Iterator[tuple[str, int]]:
     """Yield the names and sizes of the conversation's parts that the model gets."""
-    visible: Window = window(view.entries)
+    visible: Window = make_window(view.entries)
     for turn in visible.head:
         yield (
             "summary of what was before",
             sum(_count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece)),
         )
-    for entry in visible.of(view.entries):
+    for entry in visible.select(view.entries):
         for part in entry.parts:
             yield from _list_part_texts(entry, part)
 
@@ -134,7 +137,7 @@ def _list_part_texts(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
 
 def _measure_file(part: FilePart) -> int:
     is_seen = part.mime.startswith("image/") or part.mime == "application/pdf"
-    return IMAGE * BYTES if is_seen else _count_bytes(part.url)
+    return TOKENS_PER_IMAGE * BYTES_PER_TOKEN if is_seen else _count_bytes(part.url)
 
 
 def _find_last_usage(view: Conversation) -> tuple[int, bool]:

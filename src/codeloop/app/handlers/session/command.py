@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from codeloop.agent.call_context import CallContext
 from codeloop.agent.engine import model_ref
-from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import servers_in

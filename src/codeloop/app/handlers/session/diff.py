@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.agent.turn_diffs import compare_turn, find_undo_start, list_positions
+from codeloop.agent.turn_diffs import compare_turn, find_undo_start, list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import diff_undo
 from codeloop.app.project import Project
@@ -26,7 +26,7 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         point = view.session.revert
         end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
         return await _diff_turn(
-            project, [e for at, e in list_positions(project.store, view) if end is None or at < end]
+            project, [e for at, e in list_positioned_entries(project.store, view) if end is None or at < end]
         )
     if args.message_id is None:
         return list(await diff_undo(project, view))
@@ -40,7 +40,9 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         for at, e in enumerate(view.entries)
         if e.info.id == prompt or (isinstance(e.info, AssistantMessage) and e.info.parent_id == prompt)
     }
-    return await _diff_turn(project, [entry for at, entry in list_positions(project.store, view) if at in answers])
+    return await _diff_turn(
+        project, [entry for at, entry in list_positioned_entries(project.store, view) if at in answers]
+    )
 
 
 async def _diff_turn(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:

@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from codeloop import __version__
 from codeloop.agent.moves import is_open
-from codeloop.agent.subagent.ceilings import with_ceilings
+from codeloop.agent.subagent.ceilings import set_ceilings
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.slugs import make_slug
@@ -68,8 +68,8 @@ async def fork(project: Project, args: ForkSession) -> Session:
 def _make_metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy, with the ceilings of the original's parents, since the copy has no parents."""
     engine = project.engine
-    data = with_ceilings(session.metadata, engine.ceilings(session.id))
-    return data if session.parent_id is None else {**(data or {}), PROFILE_KEY: engine.profile(session.id)}
+    data = set_ceilings(session.metadata, engine.list_ceilings(session.id))
+    return data if session.parent_id is None else {**(data or {}), PROFILE_KEY: engine.find_profile(session.id)}
 
 
 def _describe_origin(args: ForkSession) -> JSON:

@@ -1,6 +1,6 @@
 """Helpers for prompts with a goal: the rounds of the turn, and the outcome that clients are shown."""
 
-from codeloop.agent.goal.rounds import GoalRounds, check_goal, describe_goal
+from codeloop.agent.goal.goal_rounds import GoalRounds, check_goal, describe_goal
 from codeloop.app.project import Project
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import MessageWithParts, PartInput, Prompt, TextPartInput

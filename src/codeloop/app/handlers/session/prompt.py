@@ -171,7 +171,7 @@ async def abort(project: Project, args: SessionId) -> bool:
 
 def choose_agent(project: Project, session: Session, name: str | None) -> Agent:
     """Return the agent to use: the named one, else the session's, else the default one. Raises OperationError."""
-    return project.engine.agent(name or session.agent or project.settings.config.default_agent or "build")
+    return project.engine.get_agent(name or session.agent or project.settings.config.default_agent or "build")
 
 
 def make_user_message(
@@ -315,7 +315,7 @@ async def _check_format(project: Project, args: Prompt) -> JSON | None:
     """Return the output format of a prompt in the form that is stored. Raises OperationError when it is invalid."""
     if args.format is None or args.format == {"type": "text"}:
         return args.format
-    from codeloop.agent.structured.format import check_format
+    from codeloop.agent.structured.answer_format import check_format
 
     return await check_format(args.format, project.workspace.environment)
 

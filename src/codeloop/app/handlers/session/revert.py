@@ -7,13 +7,13 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.agent.turn_diffs import (
-    Step,
+    StepChanges,
     add_diffs,
     find_step_changes,
     find_undo_start,
     list_diffs,
     list_files,
-    list_positions,
+    list_positioned_entries,
 )
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
@@ -118,7 +118,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
 def _undo_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
     """Return the sessions of the subagents that worked since the undo's message, each with an undo of its own."""
     sessions: dict[str, Session] = {}
-    for index, entry in list_positions(store, view):
+    for index, entry in list_positioned_entries(store, view):
         child = entry.info.session_id
         if start is not None and index >= start and child != view.session.id and child not in sessions:
             revert = Revert(message_id=entry.info.id, snapshot=point.snapshot, diff="")
@@ -133,7 +133,7 @@ async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileD
     if start is None:
         return ()
     snapshots = project.snapshots
-    positions = list_positions(project.store, view)
+    positions = list_positioned_entries(project.store, view)
     plan = await snapshots.jobs.run_job(lambda: _make_plan(snapshots, view, positions, start), UNDO_TIME)
     return () if isinstance(plan, JobFailure) else plan.diffs
 
@@ -147,7 +147,7 @@ async def _move(
     leaves each file either old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, project.snapshots
-    positions = list_positions(project.store, view)
+    positions = list_positioned_entries(project.store, view)
     plan = await snapshots.jobs.run_job(lambda: _make_plan(snapshots, view, positions, target), UNDO_TIME)
     if isinstance(plan, JobFailure):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
@@ -235,7 +235,7 @@ def _make_plan(
 
 
 def _keep_entries(
-    snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
+    snapshots: Snapshots, old: Revert | None, steps: Sequence[StepChanges], here: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
     """Return each file's entry before the first undo, and a tree that stores these entries for a later redo.
 
@@ -255,7 +255,7 @@ def _keep_entries(
 
 
 def _find_entry_at(
-    stored_entry: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None
+    stored_entry: TreeEntry | None, steps: Sequence[StepChanges], path: str, point: int | None
 ) -> tuple[TreeEntry | None, bool]:
     """Return a file's entry at `point` of the session, and whether all later changes of the file can be undone."""
     if point is None:

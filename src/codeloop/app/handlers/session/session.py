@@ -5,7 +5,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 
 from codeloop import __version__
-from codeloop.agent.subagent.ceilings import read_ceilings, with_ceilings
+from codeloop.agent.subagent.ceilings import read_ceilings, set_ceilings
 from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import check_model
@@ -34,7 +34,7 @@ async def create(project: Project, args: CreateSession) -> Session:
     if args.parent_id is not None:
         project.store.get_session(args.parent_id)
     if args.agent is not None:
-        project.engine.agent(args.agent)
+        project.engine.get_agent(args.agent)
     if args.model is not None:
         check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
     now = now_ms()
@@ -140,7 +140,7 @@ def _merge_metadata(session: Session, data: JSON | None) -> JSON:
     kept = {name: own[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in own} | data
     if kept.get(MOVED_KEY, ...) is None:
         del kept[MOVED_KEY]
-    return {"metadata": with_ceilings(kept, read_ceilings(session))}
+    return {"metadata": set_ceilings(kept, read_ceilings(session))}
 
 
 @handles(operation.SESSION_CHILDREN)

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from codeloop.agent.answer.lifecycle import new_message
+from codeloop.agent.answer.answer_lifecycle import new_message
+from codeloop.agent.call_context import CallContext
 from codeloop.agent.engine import Policy
-from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import check_ids, choose_agent, choose_model, make_user_message
 from codeloop.app.handlers.session.revert import discard_reverted

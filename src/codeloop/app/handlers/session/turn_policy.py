@@ -5,8 +5,8 @@ from contextlib import suppress
 
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import count_used_tokens
-from codeloop.agent.request.budget import SharedBudget
-from codeloop.agent.request.window import room_of
+from codeloop.agent.request.shared_budget import SharedBudget
+from codeloop.agent.request.window import compute_room
 from codeloop.app.project import Project
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.api.session_inputs import RunLimits
@@ -20,7 +20,7 @@ from codeloop.store.subagent_state import walk_ancestors
 async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
     """Return the policy of a prompt's turn. Raises CodeloopError when the model is not available."""
     limits = limits or RunLimits()
-    agent = project.engine.agent(message.agent)
+    agent = project.engine.get_agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
     compaction = project.settings.config.compaction
     info = project.models.open(model_ref(message.model)).info
@@ -33,7 +33,7 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
         tokens=limits.tokens,
         tokens_before=count_used_tokens(session),
         budget=_find_budget(project, session, limits),
-        room=room_of(info, compaction.reserved),
+        room=compute_room(info, compaction.reserved),
         compact=compaction.auto and limits.compact,
         fallback=_list_usable_models(project, agent.fallback or ()),
         attended=limits.attended,
@@ -56,16 +56,16 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
         root.id, SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)")
     )
     tree.spent = max(tree.spent, root.cost or 0.0)  # the stored cost counts, so that a restart does not allow more
-    tree.above = shared
+    tree.parent = shared
     return tree
 
 
 def _wants_long_cache(project: Project, session_id: str, info: ModelInfo) -> bool:
     if info.prices.hour_write <= info.prices.cache_write:
         return False
-    from codeloop.agent.request.cache_life import wants_hour
+    from codeloop.agent.request.cache_lifetime import saves_with_hour
 
-    return wants_hour(project.store.read_context(session_id).entries, info)
+    return saves_with_hour(project.store.read_context(session_id).entries, info)
 
 
 async def _find_tightest_budget(project: Project) -> BudgetUse | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import find_step_changes, find_undo_start, list_positions
+from codeloop.agent.turn_diffs import find_step_changes, find_undo_start, list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import (
     add_conflicts,
@@ -49,7 +49,7 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     """
     session, view = require_idle(project, args.session_id)
     snapshots = project.snapshots
-    positions = list_positions(project.store, view)
+    positions = list_positioned_entries(project.store, view)
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
         plan = await snapshots.jobs.run_job(

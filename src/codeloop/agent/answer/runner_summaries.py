@@ -1,4 +1,4 @@
-"""Reads the numbers of tests from a check's output. Pure."""
+"""Reads the numbers of tests from the summaries that test runners print. Pure."""
 
 import re
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 # === 3 passed, 1 failed in 0.12s ===
 _PYTEST = re.compile(r"^=*\s*(\d+ \w+(?:, \d+ \w+)*)\s.*\bin \d[\d.:]*\s?(?:s\b|ms\b|\()", re.MULTILINE)
-_COUNT = re.compile(r"(\d+) (\w+)")
+_COUNT_AND_WORD = re.compile(r"(\d+) (\w+)")
 # Ran 3 tests in 0.001s
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
 # OK (skipped=1)
@@ -22,24 +22,26 @@ _GO_SKIPPED = re.compile(r"^\s*--- SKIP:", re.MULTILINE)
 _TAP = re.compile(r"^[#\u2139] (pass|fail|skipped|todo) (\d+)$", re.MULTILINE)
 #   3 passing (5ms)
 _MOCHA = re.compile(r"^\s+(\d+) (passing|failing|pending)\b", re.MULTILINE)
-_RAN = frozenset(("passed", "failed", "error", "errors", "xfailed", "xpassed", "pass", "fail", "passing", "failing"))
-_SKIPPED = frozenset(("skipped", "deselected", "todo", "pending"))
+_RAN_WORDS = frozenset(
+    ("passed", "failed", "error", "errors", "xfailed", "xpassed", "pass", "fail", "passing", "failing")
+)
+_SKIPPED_WORDS = frozenset(("skipped", "deselected", "todo", "pending"))
 
 
-class TestResults(Struct, frozen=True):
-    """How many tests ran (passed or failed), and how many were skipped."""
+class TestCounts(Struct, frozen=True):
+    """The number of tests that ran (passed or failed), and of those that were skipped."""
 
     __test__ = False
     ran: int
     skipped: int
 
 
-def read_results(output: str) -> TestResults | None:
+def read_test_counts(output: str) -> TestCounts | None:
     """Return the sums of the test runners' summaries in an output; None: there is none."""
     ran = skipped = 0
     counts: list[tuple[int, str]] = []
     for line in (*_PYTEST.findall(output), *_JEST.findall(output)):
-        counts += [(int(number), word) for number, word in _COUNT.findall(line)]
+        counts += [(int(number), word) for number, word in _COUNT_AND_WORD.findall(line)]
     counts += [(int(number), word) for word, number in _TAP.findall(output)]
     counts += [(int(number), word) for number, word in _MOCHA.findall(output)]
     for passed, failed, ignored in _CARGO.findall(output):
@@ -52,12 +54,12 @@ def read_results(output: str) -> TestResults | None:
     if "no tests ran" in output:
         counts.append((0, "passed"))
     for number, word in counts:
-        ran += number if word in _RAN else 0
-        skipped += number if word in _SKIPPED else 0
-    return TestResults(ran, skipped) if counts else None
+        ran += number if word in _RAN_WORDS else 0
+        skipped += number if word in _SKIPPED_WORDS else 0
+    return TestCounts(ran, skipped) if counts else None
 
 
-def find_lost_tests(before: TestResults | None, now: TestResults | None) -> str:
+def describe_lost_tests(before: TestCounts | None, now: TestCounts | None) -> str:
     """Return why a run that exits with 0 does not count, because fewer tests ran than before; "": it counts.
 
     `before`: of the run before the work began; None: it printed no results, or there was none.
@@ -67,11 +69,11 @@ def find_lost_tests(before: TestResults | None, now: TestResults | None) -> str:
     if now.ran == 0:
         return "it ran no test"
     if before is not None and now.ran < before.ran:
-        return f"it ran {_count(now.ran)}, and {before.ran} before the work began"
+        return f"it ran {_format_test_count(now.ran)}, and {before.ran} before the work began"
     if before is not None and now.skipped > before.skipped:
-        return f"it left out {_count(now.skipped)}, and {before.skipped} before the work began"
+        return f"it left out {_format_test_count(now.skipped)}, and {before.skipped} before the work began"
     return ""
 
 
-def _count(number: int) -> str:
+def _format_test_count(number: int) -> str:
     return "1 test" if number == 1 else f"{number} tests"

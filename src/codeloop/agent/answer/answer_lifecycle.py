@@ -1,10 +1,10 @@
-"""How an answer begins and ends in the store: as completed, as failed, or as interrupted."""
+"""Begins an answer in the store, and ends it: as completed, as failed, or as interrupted."""
 
 import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 
-from codeloop.agent.answer.status import show_error
+from codeloop.agent.answer.live_status import show_error
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine
 from codeloop.agent.recovery import ABORTED, make_closing_events
@@ -66,7 +66,7 @@ def store_finish(
     more: Sequence[StoredEvent] = (),
 ) -> None:
     """Store how the step ended, the session's new sums, and `more`, in one transaction."""
-    info = usage.of(info)
+    info = usage.add_to(info)
     reason = "tool-calls" if has_called and finished.reason != "cut" else finished.reason
     # The calls decide, not the service's reason; a cut-off without calls is an error.
     if reason == "tool-calls" and not has_called:
@@ -81,7 +81,7 @@ def store_finish(
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = make_finish_part(info, reason, snapshot)
-    usage.append(engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *more)
+    usage.store_events(engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *more)
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 
@@ -111,5 +111,7 @@ class AbortGuard:
         if self._usage is None:
             store.append(*make_closing_events(info, parts, reason))
         else:
-            self._usage.append(store, info.session_id, *make_closing_events(self._usage.of(info), parts, reason))
+            self._usage.store_events(
+                store, info.session_id, *make_closing_events(self._usage.add_to(info), parts, reason)
+            )
         show_error(self._engine, info.session_id, reason)

@@ -10,7 +10,7 @@ FIVE_MINUTES_MS, HOUR_MS = 5 * 60_000, 60 * 60_000
 """The two lifetimes of a prompt cache, from the last request that used it."""
 
 
-def wants_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
+def saves_with_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
     """Return whether the session's requests so far would have cost less with a cache that is kept for an hour.
 
     Writing to such a cache costs more for every token; it saves writing the whole conversation again after a pause of

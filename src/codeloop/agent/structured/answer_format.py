@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from codeloop.agent.structured.check import find_schema_problems
+from codeloop.agent.structured.validation import find_schema_problems
 from codeloop.schema.bounds.structured import STRUCTURED_MAX_RETRIES, STRUCTURED_RETRIES
 from codeloop.schema.errors import OperationError
 from codeloop.schema.wire import JSON

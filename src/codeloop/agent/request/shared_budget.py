@@ -9,14 +9,14 @@ from threading import Lock
 from codeloop.schema.api.session_inputs import BudgetShare
 from codeloop.schema.bounds.session import SHARED_BUDGETS
 
-_ROUNDING = 1e-9
+_ROUNDING_ERROR = 1e-9
 """Dollars by which a sum of costs may exceed the budget, since sums of floats are inexact."""
 
 
 class SharedBudget:
-    """A shared budget. A call starts only when the dearest one so far would still fit, with those in flight.
+    """A shared budget. A call starts only if the highest cost of a call so far still fits, besides the calls in flight.
 
-    A model's cost is known once one call has ended; until then that call runs alone.
+    A model's cost is not known before its first call has ended; until then that call runs alone.
     """
 
     def __init__(self, cost: float, *, cost_so_far: float = 0.0, name: str = "shared budget") -> None:
@@ -24,39 +24,39 @@ class SharedBudget:
         self.cost = cost
         self.spent = cost_so_far
         self._name = name
-        self.above: SharedBudget | None = None
+        self.parent: SharedBudget | None = None
         """A further budget into which every call has to fit as well; None: there is none."""
         self._refusal = ""
         self._lock = Lock()
         self._reservations: dict[str, tuple[str, float]] = {}
         """The calls in flight by session: the model, and the dollars that are reserved for the call."""
-        self._dearest: dict[str, float] = {}
+        self._highest_costs: dict[str, float] = {}
         """What the dearest call of each model has cost."""
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     @property
     def refusal(self) -> str:
         """Why no further call is started; "": there is room."""
-        return self._refusal or (self.above.refusal if self.above is not None else "")
+        return self._refusal or (self.parent.refusal if self.parent is not None else "")
 
     @asynccontextmanager
     async def reserve(self, session_id: str, model: str) -> AsyncGenerator[bool]:
         """Wait for room for a call, and reserve it until the call ends. Yields False when there never will be."""
-        if self.above is None:
+        if self.parent is None:
             async with self._reserve(session_id, model) as is_affordable:
                 yield is_affordable
             return
-        async with self.above.reserve(session_id, model) as fits_above, self._reserve(session_id, model) as fits:
+        async with self.parent.reserve(session_id, model) as fits_above, self._reserve(session_id, model) as fits:
             yield fits_above and fits
 
     @asynccontextmanager
     async def _reserve(self, session_id: str, model: str) -> AsyncGenerator[bool]:
-        is_affordable = self._take(session_id, model)
+        is_affordable = self._try_reserve(session_id, model)
         while is_affordable is None:
             released = asyncio.Event()
             with self._lock:
                 self._waiting.append((asyncio.get_running_loop(), released))
-            is_affordable = self._take(session_id, model)
+            is_affordable = self._try_reserve(session_id, model)
             # Asked again after joining the queue: a call may have ended in between.
             if is_affordable is None:
                 await released.wait()
@@ -69,13 +69,13 @@ class SharedBudget:
         """Add dollars to what was spent."""
         with self._lock:
             self.spent += cost
-        if self.above is not None:
-            self.above.pay(cost)
+        if self.parent is not None:
+            self.parent.pay(cost)
 
     def end_call(self, session_id: str, cost: float | None = None) -> None:
         """Release the dollars reserved for a session's call, if it is still in flight. `cost`: its whole cost."""
-        if self.above is not None:
-            self.above.end_call(session_id, cost)
+        if self.parent is not None:
+            self.parent.end_call(session_id, cost)
         self._end_call(session_id, cost)
 
     def _end_call(self, session_id: str, cost: float | None = None) -> None:
@@ -84,27 +84,30 @@ class SharedBudget:
             if call is None:
                 return
             if cost is not None:
-                self._dearest[call[0]] = max(cost, self._dearest.get(call[0], 0.0))
+                self._highest_costs[call[0]] = max(cost, self._highest_costs.get(call[0], 0.0))
             waiting, self._waiting = self._waiting, []
         for loop, released in waiting:
             if not loop.is_closed():
                 # Sessions of other projects run in other threads, each with its own loop.
                 loop.call_soon_threadsafe(released.set)
 
-    def _take(self, session_id: str, model: str) -> bool | None:
+    def _try_reserve(self, session_id: str, model: str) -> bool | None:
         """Reserve room for a call and return True; False: there is none, None: wait until another call ends."""
         with self._lock:
-            need = self._dearest.get(model, math.inf)
+            highest_cost = self._highest_costs.get(model, math.inf)
             used = self.spent + sum(amount for _, amount in self._reservations.values())
             # A model whose cost is unknown may run once, alone, as long as anything is left.
-            is_first = math.isinf(need) and not self._reservations and self.spent < self.cost
-            if not self._refusal and (is_first or used + need <= self.cost + _ROUNDING):
-                self._reservations[session_id] = (model, need)
+            is_first = math.isinf(highest_cost) and not self._reservations and self.spent < self.cost
+            if not self._refusal and (is_first or used + highest_cost <= self.cost + _ROUNDING_ERROR):
+                self._reservations[session_id] = (model, highest_cost)
                 return True
             if not self._refusal and self._reservations:
                 return None
-            dear = "" if math.isinf(need) else f", and a call has cost up to {dollars(need)}"
-            self._refusal = f"The {self._name} of {dollars(self.cost)} is used up: {dollars(self.spent)} spent{dear}."
+            cost_note = (
+                "" if math.isinf(highest_cost) else f", and a call has cost up to {format_dollars(highest_cost)}"
+            )
+            limit, spent = format_dollars(self.cost), format_dollars(self.spent)
+            self._refusal = f"The {self._name} of {limit} is used up: {spent} spent{cost_note}."
             return False
 
 
@@ -124,7 +127,7 @@ class SharedBudgets:
         return shared_budget
 
 
-def dollars(amount: float) -> str:
+def format_dollars(amount: float) -> str:
     """Return dollars without an exponent: two digits after the point at least, eight at most."""
     digits, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
     return f"${digits}.{rest:0<2}"

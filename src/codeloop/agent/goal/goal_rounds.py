@@ -1,6 +1,6 @@
 """Rounds of work on a goal: each time the model stops, the checks run; until they pass, it must continue.
 
-What the model says counts for nothing. A check counts when codeloop has run it after the last edit, it exits with 0,
+The model's own claims do not count. A check counts if codeloop has run it after the last edit, it exits with 0,
 the files that it consists of are as they were, and it runs as many tests as before the work began.
 """
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.agent.answer.check_commands import is_check
-from codeloop.agent.answer.checks import is_own_check, list_checks
+from codeloop.agent.answer.check_runs import is_goal_check, list_checks
 from codeloop.agent.answer.reminders import store_reminder
-from codeloop.agent.answer.results import TestResults, find_lost_tests, read_results
+from codeloop.agent.answer.runner_summaries import TestCounts, describe_lost_tests, read_test_counts
 from codeloop.agent.engine import Engine
-from codeloop.agent.goal.check_runs import run_and_store, run_without_storing
-from codeloop.agent.goal.judge import judge_goal
+from codeloop.agent.goal.check_runner import run_and_store_checks, run_checks_unstored
+from codeloop.agent.goal.goal_judge import judge_goal
 from codeloop.agent.moves import Stop
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
@@ -92,7 +92,7 @@ class GoalRounds:
         """The number of edits and the problems after each round: equal ones in a row mean that the model is stuck."""
         self._hashes: dict[str, str] = {}
         """The check files before the work began, by path."""
-        self._results_before: dict[str, TestResults | None] = {}
+        self._counts_before: dict[str, TestCounts | None] = {}
         self._began_at = 0
         self._last = ChecksOutcome([], ["its checks did not run after the last edit"])
 
@@ -104,8 +104,8 @@ class GoalRounds:
         agent = entries[-1].info.agent if entries else "build"
         if self.goal.checks:
             engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN, variant="info")))
-        for part in await run_without_storing(engine, session_id, agent, self.goal.checks):
-            self._results_before[str(part.state.input["command"])] = _read_results(part)
+        for part in await run_checks_unstored(engine, session_id, agent, self.goal.checks):
+            self._counts_before[str(part.state.input["command"])] = _read_test_counts(part)
         self._record(engine, session_id)
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
@@ -210,7 +210,7 @@ class GoalRounds:
         changes = describe_changes(self._hashes, await self._hash(engine))
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
-        parts = await run_and_store(engine, session_id, commands, is_from_user=is_from_user) if commands else []
+        parts = await run_and_store_checks(engine, session_id, commands, is_from_user=is_from_user) if commands else []
         if not changes:  # a check may have changed them, too
             changes = describe_changes(self._hashes, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
@@ -240,7 +240,7 @@ class GoalRounds:
         elif code:
             problem = f"it exits with {code}"
         else:
-            problem = find_lost_tests(self._results_before.get(command), _read_results(part))
+            problem = describe_lost_tests(self._counts_before.get(command), _read_test_counts(part))
         return GoalCheck(command=command, exit_code=code, problem=problem)
 
     def _entries(self, engine: Engine, session_id: str) -> list[Entry]:
@@ -250,7 +250,7 @@ class GoalRounds:
     def _find_own_checks(self, engine: Engine, session_id: str) -> list[str]:
         """Return the checks that the model ran, newest first, except command lines that hide an exit code."""
         parts = [part for entry in self._entries(engine, session_id) for part in entry.parts]
-        own = [part for part in parts if not (isinstance(part, ToolPart) and is_own_check(part))]
+        own = [part for part in parts if not (isinstance(part, ToolPart) and is_goal_check(part))]
         commands = dict.fromkeys(run.command for run in reversed(list_checks(own)) if _is_plain(run.command))
         return list(commands)[: GOAL_CHECKS.value]
 
@@ -260,8 +260,8 @@ def _is_plain(command: str) -> bool:
     return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
 
 
-def _read_results(part: ToolPart) -> TestResults | None:
-    return read_results(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
+def _read_test_counts(part: ToolPart) -> TestCounts | None:
+    return read_test_counts(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
 
 
 async def _end_background(engine: Engine, session_id: str) -> None:

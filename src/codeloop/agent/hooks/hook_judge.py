@@ -1,4 +1,4 @@
-"""Hook rows that a model judges: by one request, or as a subagent that reads what it needs."""
+"""Has a model judge for hooks of the configuration: by one request, or as a subagent that can read files."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ import msgspec
 
 from codeloop.agent.answer.usage import Usage, ask_for_text
 from codeloop.agent.engine import Engine, Policy, model_ref
-from codeloop.agent.hooks.request import apply_parameter_hooks
-from codeloop.agent.structured.answer import is_refused
+from codeloop.agent.hooks.request_hooks import apply_parameter_hooks
+from codeloop.agent.structured.structured_step import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.hooks.commands.run_hook import HookVerdict
@@ -197,4 +197,4 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
         return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE_KEY: msgspec.to_builtins(judging)})
 
     engine.store.update_session(session_id, add_judging)
-    usage.append(engine.store, session_id)
+    usage.store_events(engine.store, session_id)

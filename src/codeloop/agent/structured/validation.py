@@ -14,7 +14,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.bounded_program import run_bounded
 
-_PROGRAM = Path(__file__).with_name("check_program.py")
+_PROGRAM = Path(__file__).with_name("validator_process.py")
 _MAX_LINE_BYTES = 1024 * 1024
 _STALLED = 6
 """How many times the processor time a check may take by the clock, then it counts as late, too."""

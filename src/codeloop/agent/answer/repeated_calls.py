@@ -1,4 +1,7 @@
-"""Calls that repeat earlier ones: the user is asked, the model gets a note, a turn that goes on so is ended. Pure."""
+"""Detects calls that repeat earlier ones, with which weak models run in circles. Pure.
+
+A repeated call is asked about, its result has a note for the model, and after too many the turn is ended.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,27 +12,27 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
+from codeloop.tool.tool import EDIT_TOOLS
 
-NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
-_MARK = "(This same call has given this same result "
+REPEAT_NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
+_REPEAT_NOTE_START = "(This same call has given this same result "
 CHANGE_NOTE = (
     "(This same change of the file was made {count} times now, and undone in between. Try another way, or say what "
     "stops you.)"
 )
-_RECENT = 8
+_RECENT_CALLS = 8
 """How many recent calls are compared for the note to the model."""
-_WINDOW = 24
+_MAX_COMPARED_CALLS = 24
 """How many calls are compared at most."""
-_VARYING = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
+_VARYING_TEXT = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
 """Parts in which equal results differ: durations and addresses."""
-_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
-_CHANGE = "change"
+_CHANGE_KEY = "change"
 """The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers."""
 
 
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
     """Return whether the calls right before `part` have its tool and arguments, so often that the user is asked."""
-    earlier = list(islice(_calls_before(entries, part), REPEATED_CALLS.value - 1))
+    earlier = list(islice(_list_calls_before(entries, part), REPEATED_CALLS.value - 1))
     return len(earlier) == REPEATED_CALLS.value - 1 and all(_is_same(call, part) for call in earlier)
 
 
@@ -37,44 +40,44 @@ def _is_same(call: ToolPart, part: ToolPart) -> bool:
     return call.tool == part.tool and call.state.input == part.state.input
 
 
-def count_equal(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> tuple[int, int]:
+def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> tuple[int, int]:
     """Return how often the call gave this output: among the last eight calls, and among all since the last progress.
 
     `part` counts too. A first edit or a new prompt counts as progress: earlier calls are ignored. Edits that made the
     same change are equal, however it was written; they are counted among edits alone, whatever was called in between.
     """
     own_key = _make_key(part, output, metadata)
-    is_change = own_key[0] == _CHANGE
-    calls = (call for call in _calls_before(entries, part) if not is_change or _is_edit(call))
+    is_change = own_key[0] == _CHANGE_KEY
+    calls = (call for call in _list_calls_before(entries, part) if not is_change or _is_edit(call))
     # Comparing goes through the text of each output: a bound keeps long turns fast.
-    before = list(islice(calls, _WINDOW))
-    edits = [find_key(each) for each in before if _is_edit(each)]
+    before = list(islice(calls, _MAX_COMPARED_CALLS))
+    edits = [make_call_key(each) for each in before if _is_edit(each)]
     recent = total = 1
     for number, call in enumerate(before, 2):
-        if (key := find_key(call)) == own_key:
+        if (key := make_call_key(call)) == own_key:
             total += 1
-            recent += number <= _RECENT
-        elif part.tool not in _EDITS and edits.count(key) == 1:
+            recent += number <= _RECENT_CALLS
+        elif part.tool not in EDIT_TOOLS and edits.count(key) == 1:
             break
     return recent, total
 
 
 def _is_edit(part: ToolPart) -> bool:
-    return part.tool in _EDITS and isinstance(part.state, ToolStateCompleted)
+    return part.tool in EDIT_TOOLS and isinstance(part.state, ToolStateCompleted)
 
 
-def make_note(recent: int, metadata: JSON) -> str:
+def make_repeat_note(recent: int, metadata: JSON) -> str:
     """Return the note for the model on a call repeated `recent` times; "": none."""
-    note = CHANGE_NOTE if metadata.get("diff") else NOTE
+    note = CHANGE_NOTE if metadata.get("diff") else REPEAT_NOTE
     return note.format(count=recent) if recent >= REPEATED_CALLS.value else ""
 
 
-def ends_turn(total: int) -> bool:
+def is_endless(total: int) -> bool:
     """Return whether a call repeated `total` times ends the turn."""
     return total >= LOOPED_CALLS.value
 
 
-def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart]:
+def _list_calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart]:
     """Yield the calls that were made before `part` since the last prompt, the last first."""
     for entry in reversed(entries):
         if isinstance(entry.info, UserMessage):
@@ -82,7 +85,7 @@ def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart
         yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
 
 
-def find_key(part: ToolPart) -> tuple[object, ...]:
+def make_call_key(part: ToolPart) -> tuple[object, ...]:
     """Return a key that is equal for two calls that did the same."""
     match part.state:
         case ToolStateCompleted(output=text, metadata=metadata):
@@ -94,6 +97,6 @@ def find_key(part: ToolPart) -> tuple[object, ...]:
 
 
 def _make_key(part: ToolPart, output: str, metadata: JSON) -> tuple[object, ...]:
-    if part.tool in _EDITS and (diff := metadata.get("diff")):
-        return (_CHANGE, diff)
-    return (part.tool, part.state.input, _VARYING.sub("", output.partition(_MARK)[0]).rstrip())
+    if part.tool in EDIT_TOOLS and (diff := metadata.get("diff")):
+        return (_CHANGE_KEY, diff)
+    return (part.tool, part.state.input, _VARYING_TEXT.sub("", output.partition(_REPEAT_NOTE_START)[0]).rstrip())

@@ -1,4 +1,7 @@
-"""The checks that a turn has run (tests, linters, types, builds), and whether files changed after them. Pure."""
+"""The checks that a turn has run (tests, linters, types, builds): which passed, and whether files changed later. Pure.
+
+Read from the commands of the turn and their outputs; `check_commands.py` decides which commands are checks.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,14 +20,14 @@ from codeloop.agent.answer.check_commands import (
     runs_check,
     split_line,
 )
-from codeloop.agent.answer.results import read_results
+from codeloop.agent.answer.runner_summaries import read_test_counts
 from codeloop.schema.part import CHECK_KEY, SHELL_NOTES_SEPARATOR, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
+from codeloop.tool.tool import EDIT_TOOLS
 
-EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
-_PROSE = (".md", ".rst", ".adoc")
+_PROSE_SUFFIXES = (".md", ".rst", ".adoc")
 """Suffixes of files that checks ignore: a line in a changelog leaves the last check valid."""
-_FAILURE = re.compile(
+_FAILURE_LINE = re.compile(
     # pytest and unittest
     r"^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
     r"|^(?:\d+ \w+, )*[1-9]\d* errors? in [\d.]+s|\bInterrupted: \d+ error|^ERROR: .*not found|^E {3,}\S"
@@ -53,7 +56,7 @@ _FAILURE = re.compile(
     re.MULTILINE,
 )
 """A line by which a known program says that something failed, or by which it is known that it didn't start."""
-_ERROR = re.compile(
+_ERROR_LINE = re.compile(
     r"^E {3,}\S|^(?:FAILED|ERROR|FAIL:|ERROR:) \S|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?: \[\w+\])?: \S"
     r"|^error(?:\[E\d+\])?: |\b(?:fatal )?error: |: error |\berror [A-Z]+\d+: |^\S+\.\w+:\d+:\d+: \S"
     r"|^ *--- FAIL: |^ *not ok\b|^\s*[\u2716\u2717\u00d7\u25cf] \S|^npm (?:ERR!|error) \S|\bpanicked at\b"
@@ -61,9 +64,9 @@ _ERROR = re.compile(
     re.MULTILINE,
 )
 """A line that says what failed, not only that or how often."""
-_CRASH = re.compile(r"^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)", re.MULTILINE)
+_CRASH_LINE = re.compile(r"^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)", re.MULTILINE)
 """The last line of a traceback. Tests that pass may print one, too."""
-_PASS = re.compile(
+_PASS_LINE = re.compile(
     r"^(?:=+ )?(?:\d+ \w+, )*[1-9]\d* passed\b.* in [\d.]+s|^OK(?: \(.*\))?$"
     r"|^ *Tests:? .*\b[1-9]\d* passed|^ +[1-9]\d* passing\b|^ +[1-9]\d* tests? passed|^ +[1-9]\d* passed \("
     r"|^[#\u2139] fail 0$|^ *0 fail$|^ok \| [1-9]\d* passed"
@@ -78,7 +81,7 @@ _PASS = re.compile(
     re.MULTILINE,
 )
 """A line by which a known program says that all passed."""
-_NOT_STARTED = re.compile(
+_NOT_STARTED_LINE = re.compile(
     r"^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
     r"|^ERROR: (?:file or directory )?not found:"
     r"|Missing script:|No rule to make target|could not determine executable|unrecognized (?:arguments|option)"
@@ -86,9 +89,9 @@ _NOT_STARTED = re.compile(
     re.MULTILINE,
 )
 """A line by which it is known that a check didn't start: the next one is another try at the same."""
-_ERROR_LINE = 200
+_MAX_ERROR_CHARS = 200
 """Characters kept of the line that says what failed."""
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_COLOUR_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 
 _FOLDER_NOTE = re.compile(r"^The working directory is now (.+)\.$", re.MULTILINE)
 
@@ -129,7 +132,7 @@ class _CheckRow(Struct):
     job: str = ""
 
 
-def is_own_check(part: ToolPart) -> bool:
+def is_goal_check(part: ToolPart) -> bool:
     """Return whether a call is a check of a goal that codeloop ran itself."""
     return isinstance(part.state, ToolStateCompleted) and bool(part.state.metadata.get(CHECK_KEY))
 
@@ -141,14 +144,14 @@ def list_checks(parts: Iterable[Part], root: str = "") -> list[CheckRun]:
 
 def read_failures(parts: Iterable[Part]) -> str | None:
     """Return the lines about failures that the failed checks of a turn printed; None: no check failed."""
-    outputs = [pick_failure_lines(_COLOUR.sub("", row.output)) for row in _list_rows(parts) if row.run.failed]
+    outputs = [pick_failure_lines(_COLOUR_ESCAPE.sub("", row.output)) for row in _list_rows(parts) if row.run.failed]
     return "\n".join(outputs) if outputs else None
 
 
 def _list_rows(parts: Iterable[Part], root: str = "") -> list[_CheckRow]:
     reader = _CheckReader(root)
     for part in parts:
-        reader.take(part)
+        reader.add_part(part)
     return reader.rows
 
 
@@ -163,25 +166,25 @@ class _CheckReader:
         self._functions: set[str] = set()
         self._written: set[str] = set()
 
-    def take(self, part: Part) -> None:
-        """Take the next part."""
-        if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE) for file in part.files):
+    def add_part(self, part: Part) -> None:
+        """Add the next part of the turn."""
+        if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE_SUFFIXES) for file in part.files):
             # A command may have changed them. Within a step it is not known whether that was before the check.
-            self._outdate(part.message_id)
+            self._mark_outdated(part.message_id)
             self._written |= {self._shorten(file) for file in part.files}
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             return
         file = str(part.state.input.get("filePath"))
-        if part.tool in EDITS:
+        if part.tool in EDIT_TOOLS:
             self._written.add(self._shorten(file))
-            if not file.lower().endswith(_PROSE):
-                self._outdate("")
+            if not file.lower().endswith(_PROSE_SUFFIXES):
+                self._mark_outdated("")
         elif part.tool == "bash_output":
-            self._take_output(part.state)
+            self._add_output(part.state)
         elif part.tool == "bash" and not part.state.input.get("unchanged"):  # else it says nothing about the files
-            self._take_command(part, part.state)
+            self._add_command(part, part.state)
 
-    def _outdate(self, but_message: str) -> None:
+    def _mark_outdated(self, but_message: str) -> None:
         for row in self.rows:
             if row.message_id != but_message:
                 row.run = replace(row.run, after_last_edit=False)
@@ -189,7 +192,7 @@ class _CheckReader:
     def _shorten(self, file: str) -> str:
         return file.removeprefix(f"{self._root}/") if self._root else file
 
-    def _take_command(self, part: ToolPart, state: ToolStateCompleted) -> None:
+    def _add_command(self, part: ToolPart, state: ToolStateCompleted) -> None:
         command = str(state.input.get("command"))
         folder = self._folders.get(part.session_id, "")
         if state.input.get("workdir"):
@@ -198,7 +201,7 @@ class _CheckReader:
             self._folders[part.session_id] = join_folder("", match[1], self._root)
         self._functions |= find_functions(command)
         checks = find_checks(command, folder, self._root)
-        if not is_own_check(part) and (not checks or all(is_outside(each.folder, self._root) for each in checks)):
+        if not is_goal_check(part) and (not checks or all(is_outside(each.folder, self._root) for each in checks)):
             return
         job = str(state.metadata.get("id") or "")
         run = _read_run(command, state.metadata.get("exit"), state.output)
@@ -208,7 +211,7 @@ class _CheckReader:
         run = replace(run, folder=folder, own_script=own_script)
         self.rows.append(_CheckRow(run, part.message_id, "" if job else state.output, job))
 
-    def _take_output(self, state: ToolStateCompleted) -> None:
+    def _add_output(self, state: ToolStateCompleted) -> None:
         """Take what a check in the background has printed and how it ended."""
         row = next((each for each in self.rows if each.job and each.job == state.metadata.get("id")), None)
         if row is None:
@@ -235,8 +238,10 @@ def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | N
         if run.own_script:  # it shows nothing about other checks
             commands = [structs.replace(each, is_task=False) for each in commands]
         if run.passed or run.failed:  # what a later run covers is judged by that one
-            still = [(earlier, left, _list_uncovered(left, commands)) for earlier, left in failures]
-            failures = [(earlier, remaining) for earlier, left, remaining in still if _counts(remaining, left)]
+            earlier_failures = [(earlier, left, _list_uncovered(left, commands)) for earlier, left in failures]
+            failures = [
+                (earlier, remaining) for earlier, left, remaining in earlier_failures if _still_counts(remaining, left)
+            ]
         if run.failed and run.started:
             failures.append((run, commands))
     return failures[-1][0] if failures else None
@@ -246,7 +251,7 @@ def _list_uncovered(commands: Sequence[CheckCommand], by: Sequence[CheckCommand]
     return [each for each in commands if not any(mine.covers(each) for mine in by)]
 
 
-def _counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -> bool:
+def _still_counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -> bool:
     return len(remaining) == len(before) or any(each.kind in {"test", "all"} for each in remaining)
 
 
@@ -267,8 +272,8 @@ def describe_problem(check_runs: Sequence[CheckRun], root: str = "") -> tuple[st
 
 
 def _read_run(command: str, code: int | None, output: str) -> CheckRun:
-    failed, passed = _judge(command, code, output)
-    started = not failed or (code not in {126, 127} and not _NOT_STARTED.search(output))
+    failed, passed = _judge_outcome(command, code, output)
+    started = not failed or (code not in {126, 127} and not _NOT_STARTED_LINE.search(output))
     return CheckRun(
         command=command,
         exit_code=code,
@@ -282,26 +287,26 @@ def _read_run(command: str, code: int | None, output: str) -> CheckRun:
 
 def _find_error_line(output: str) -> str:
     """Return the last line that says what failed, else the last one that says that something did, else the last."""
-    text = _COLOUR.sub("", output.partition(SHELL_NOTES_SEPARATOR)[0]).strip().removeprefix("(no output)")
-    for pattern in (_ERROR, _FAILURE):
+    text = _COLOUR_ESCAPE.sub("", output.partition(SHELL_NOTES_SEPARATOR)[0]).strip().removeprefix("(no output)")
+    for pattern in (_ERROR_LINE, _FAILURE_LINE):
         if matches := [*pattern.finditer(text)]:
             start = text.rfind("\n", 0, matches[-1].start() + 1) + 1
-            return text[start:].partition("\n")[0].strip()[:_ERROR_LINE]
-    return text.rpartition("\n")[2].strip()[:_ERROR_LINE]
+            return text[start:].partition("\n")[0].strip()[:_MAX_ERROR_CHARS]
+    return text.rpartition("\n")[2].strip()[:_MAX_ERROR_CHARS]
 
 
-def _judge(command: str, code: int | None, output: str) -> tuple[bool, bool]:
+def _judge_outcome(command: str, code: int | None, output: str) -> tuple[bool, bool]:
     """Return whether a check failed, and whether it passed; neither where nothing tells."""
-    text = _COLOUR.sub("", output).rstrip()
-    results = read_results(text)
+    text = _COLOUR_ESCAPE.sub("", output).rstrip()
+    results = read_test_counts(text)
     if "!" in command and inverts_check(command):
         return False, False
     if code != 0 or not hides_exit_code(command):
         # `cargo build && cargo test` has built, even where there is no test yet.
         has_run = results is None or results.ran > 0 or any(each.kind != "test" for each in find_checks(command))
         return code != 0, code == 0 and has_run
-    has_pass = _PASS.search(text) is not None
-    failed = _FAILURE.search(text) is not None or (not has_pass and _CRASH.search(text) is not None)
+    has_pass = _PASS_LINE.search(text) is not None
+    failed = _FAILURE_LINE.search(text) is not None or (not has_pass and _CRASH_LINE.search(text) is not None)
     return failed, has_pass and not failed and not _may_print_pass(command)
 
 
@@ -312,16 +317,16 @@ def _may_print_pass(command: str) -> bool:
     for words, end in split_line(command):
         is_filter = has_check and operator == "|" and bool(words)
         texts = [word.replace("\\n", "\n") for word in (*words[1:], " ".join(words[1:]))]
-        prints_pass = any(_PASS.search(text) for text in texts)
+        prints_pass = any(_PASS_LINE.search(text) for text in texts)
         if runs_check(words):
             has_check = True
-        elif prints_pass or (is_filter and not _is_whole(words)):
+        elif prints_pass or (is_filter and not _passes_failures_on(words)):
             return True
         operator = end
     return False
 
 
-def _is_whole(words: Sequence[str]) -> bool:
+def _passes_failures_on(words: Sequence[str]) -> bool:
     """Return whether a command after a pipe lets lines about failures through."""
     program = words[0].rpartition("/")[2]
     if program in {"grep", "egrep", "rg"}:

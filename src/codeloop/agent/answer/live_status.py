@@ -1,4 +1,4 @@
-"""What clients are shown while a turn runs: what its session is doing, a wait before a new try, an error."""
+"""Shows clients the live status of a turn: working, waiting to try again, or failed with an error."""
 
 import asyncio
 import logging

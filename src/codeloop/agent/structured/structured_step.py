@@ -1,4 +1,4 @@
-"""A step whose answer must be JSON of a given schema: how the model is asked, and how the answer is checked."""
+"""A step whose answer must be JSON of a given schema: asks the model for it, and checks the answer."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -8,8 +8,8 @@ import msgspec
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import list_turn_entries
-from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.structured.check import Problem, find_value_problems
+from codeloop.agent.request.request_cache import RequestCache
+from codeloop.agent.structured.validation import Problem, find_value_problems
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
 from codeloop.model.quirks import find_quirks
 from codeloop.model.structured_output import (

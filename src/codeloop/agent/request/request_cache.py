@@ -7,7 +7,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import make_model_messages
 from codeloop.agent.request.system_prompt import system_prompt
-from codeloop.agent.request.window import Window, last_compaction, window
+from codeloop.agent.request.window import Window, find_last_summary, make_window
 from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
 from codeloop.schema.agent import Agent
@@ -19,7 +19,7 @@ from codeloop.store.conversation import Conversation, Entry, find_context_start
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
-NOT_FOR_SMALL = frozenset(
+TOOLS_NOT_FOR_SMALL_MODELS = frozenset(
     (
         *("apply_patch", "batch", "list", "lsp", "multiedit", "question", "task", "task_output"),
         *("todoread", "todowrite", "webfetch"),
@@ -49,14 +49,14 @@ class RequestCache:
         self.takes_format = True
         """Whether no service of the run has refused a response format."""
 
-    def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
+    def get_system_prompt(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
         """Return the system prompt, built once a run."""
         key = (agent.name, info.ref)
         if key not in self._systems:
             self._systems[key] = system_prompt(engine, session, agent, info)
         return self._systems[key]
 
-    def tools(
+    def get_tools(
         self,
         toolbox: Toolbox,
         info: ModelInfo,
@@ -71,7 +71,7 @@ class RequestCache:
             self._tools_key = key
             tool_specs = toolbox.list_specs(info.id, *rulesets)
             if is_small(info):
-                tool_specs = tuple(spec for spec in tool_specs if spec.name not in NOT_FOR_SMALL)
+                tool_specs = tuple(spec for spec in tool_specs if spec.name not in TOOLS_NOT_FOR_SMALL_MODELS)
             within = [{spec.name for spec in toolbox.list_specs(info.id, *rules)} for rules in ceilings]
             allowed = tuple(spec for spec in tool_specs if all(spec.name in names for names in within))
             self._tool_specs = toolbox.fit(allowed, info.limits.context)
@@ -86,37 +86,37 @@ class RequestCache:
         start = find_context_start(view.entries)
         return select_outputs_to_drop(view.entries[start:], self._superseded.notes, info.prices, now)
 
-    def messages(self, view: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
+    def get_messages(self, view: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
         """Return the messages of a conversation, the same objects as before for the entries that are still the same.
 
         `now`: when the step that asks for them was created (ms since the epoch).
         """
-        common = _common(self._entries, view.entries)
+        common = _count_common_entries(self._entries, view.entries)
         # Only a new summary, or a change of the entries around the last one, moves the window.
-        if last_compaction(view.entries, common) is not None or (self._window.summary_index or -1) >= common:
-            self._window = window(view.entries)
-        entries = self._window.of(view.entries)
-        same = _common(self._visible_entries, entries) if info is self._info else 0
+        if find_last_summary(view.entries, common) is not None or (self._window.summary_index or -1) >= common:
+            self._window = make_window(view.entries)
+        entries = self._window.select(view.entries)
+        unchanged_count = _count_common_entries(self._visible_entries, entries) if info is self._info else 0
         start = find_context_start(view.entries)
         # A newly dropped output changes an old message: all messages are made again.
         if self._superseded.update(view.entries[start:], common - start, now):
-            same = 0
-        if not same:
+            unchanged_count = 0
+        if not unchanged_count:
             self._rejected_images = find_rejected_images(entries)
         text_only_info = replace(info, input=frozenset({"text"}))
         rejected, notes = self._rejected_images, self._superseded.notes
         new = [
             make_model_messages(entry, text_only_info if entry.info.id in rejected else info, notes)
-            for entry in entries[same:]
+            for entry in entries[unchanged_count:]
         ]
-        self._messages[same:] = new
+        self._messages[unchanged_count:] = new
         self._has_images = self._has_images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._visible_entries = info, view.entries, entries
         messages = (*self._window.head, *chain.from_iterable(self._messages))
         return limit_images(messages) if self._has_images else messages
 
 
-def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
+def _count_common_entries(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
     """Return how many entries at the start are the same."""
     for count in range(len(before), max(len(before) - 4, 0), -1):  # as a rule only the last ones have changed
         if before[:count] == now[:count]:

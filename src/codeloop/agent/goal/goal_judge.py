@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.hooks.judge import ask_verdict
+from codeloop.agent.hooks.hook_judge import ask_verdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.schema.bounds.session import GOAL_OUTPUT
 from codeloop.schema.errors import CodeloopError

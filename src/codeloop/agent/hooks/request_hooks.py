@@ -8,7 +8,7 @@ import msgspec
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import limit_images
 from codeloop.agent.request.projection import project
-from codeloop.agent.request.window import window
+from codeloop.agent.request.window import make_window
 from codeloop.extend.hooks.shapes import TransformedMessage
 from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
 from codeloop.schema.ids import new_id
@@ -93,8 +93,8 @@ async def _transform_messages(
 ) -> tuple[ModelMessage, ...] | None:
     """Return the messages of the conversation as changed by extensions; None: unchanged."""
     view = engine.store.read_context(session_id)
-    visible = window(view.entries)
-    entries = await transform_history(hooks, session_id, visible.of(view.entries))
+    visible = make_window(view.entries)
+    entries = await transform_history(hooks, session_id, visible.select(view.entries))
     return None if entries is None else limit_images((*visible.head, *project(entries, info, find_superseded(entries))))
 
 

@@ -1,11 +1,11 @@
-"""Checks that codeloop runs itself: in the sandbox, in a shell of their own, recorded as calls of the tool `bash`."""
+"""Runs the checks of a goal: in the sandbox, in a shell of their own, recorded as calls of the tool `bash`."""
 
 import asyncio
 from collections.abc import Sequence
 
-from codeloop.agent.answer.lifecycle import new_message
+from codeloop.agent.answer.answer_lifecycle import new_message
+from codeloop.agent.call_context import CallContext
 from codeloop.agent.engine import Engine
-from codeloop.agent.tool_context import CallContext
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
@@ -59,13 +59,13 @@ class CheckContext(CallContext):
             super().report(title=title, metadata=metadata)
 
 
-async def run_without_storing(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
+async def run_checks_unstored(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
     """Run checks before the first round, without storing them; return one completed or failed part for each."""
     parts = [_make_part(session_id, new_id("msg"), command) for command in commands]
     return [await _run(engine, agent, part, is_stored=False) for part in parts]
 
 
-async def run_and_store(
+async def run_and_store_checks(
     engine: Engine, session_id: str, commands: Sequence[str], *, is_from_user: bool
 ) -> list[ToolPart]:
     """Run checks, store them in an answer of their own, which the model reads, and return their parts.
@@ -108,7 +108,7 @@ def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
 async def _run(
     engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_from_user: bool = True
 ) -> ToolPart:
-    context = CheckContext(engine, engine.agent(agent), part)
+    context = CheckContext(engine, engine.get_agent(agent), part)
     context.is_stored, context.is_from_user = is_stored, is_from_user
     context.session_id = f"{part.session_id}{_SHELL_SUFFIX}"
     workspace = engine.workspace

@@ -1,4 +1,4 @@
-"""The ToolContext of a running call."""
+"""The context of a running call: how a tool asks for permission, reports progress, and starts subagents."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class CachedRules:
     """The rules for a call, cached from the store until it asks."""
 
     def __init__(self, engine: Engine, session_id: str, agent: Agent) -> None:
-        self._read_rules = partial(engine.call_rules, session_id, agent)
+        self._read_rules = partial(engine.make_call_rules, session_id, agent)
         self._rules: CallRules | None = None
 
     @property
@@ -78,9 +78,9 @@ class CallContext:
         return self._engine.services
 
     async def ask(self, *needs: Need) -> bool:
-        """Return when all needs are allowed, asking one question for all. Raises Denied, Rejected.
+        """Wait until all needs are allowed, with one question for all of them. Raises Denied, Rejected.
 
-        Returns whether somebody was asked: then the state behind the needs may have changed meanwhile.
+        Returns whether a user was asked: then the files behind the needs may have changed meanwhile.
         """
         if (repeat_need := self.first.repeat_need) is not None:
             # It comes first and shows what the call would do: one question covers all needs.
@@ -92,7 +92,7 @@ class CallContext:
         self._engine.refresh()
         for need in needs:
             if need.permission == "task":  # nobody is asked about an unknown agent
-                self._engine.subagent(need.patterns[0])
+                self._engine.get_subagent(need.patterns[0])
         rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.first.waits = self.first.waits is None
