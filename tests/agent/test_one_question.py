@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.client.permission_text import Asking, in_words
+from codeloop.client.permission_text import describe_request
+from codeloop.client.requester import Requester
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.part import ToolStateError
 from tests.support.project import call, calls, rig
@@ -41,7 +42,7 @@ async def test_what_is_written_outside_is_asked_about_once_and_shown(
         request = await it.question()
         assert request.permission == "external_directory"
         assert {"filepath", "parentDir"} <= set(request.metadata)
-        text = in_words(request, Asking(tool), 80, 10)
+        text = describe_request(request, Requester(tool), 80, 10)
         shown = "\n".join(row for _, row in text.rows)
         assert "echo new" in shown
         assert str(out) in text.title
@@ -61,7 +62,7 @@ async def test_why_a_change_outside_fails_is_only_read_after_a_yes_to_a_question
     async with rig(tmp_path, [calls(call(tool, **writing(tool, out))), OK]) as it:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
-        rows = in_words(request, Asking(tool), 80, 20).rows
+        rows = describe_request(request, Requester(tool), 80, 20).rows
         assert "echo new" in "\n".join(row for _, row in rows)
         assert "secret" not in str(request.metadata)
         await it.answer(request, "once")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.client.permission_text import Asking, in_words
+from codeloop.client.permission_text import describe_request
+from codeloop.client.requester import Requester
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import both_clients, call, calls, rig, within
 from tests.support.sandboxed import is_sandboxed
@@ -21,7 +22,7 @@ async def test_the_question_to_keep_a_file_shows_it(tmp_path: Path, reply: str) 
         (it.work / "plant.sh").write_text(PLANT)
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
-        text = in_words(request, Asking("bash"), 80, 20)
+        text = describe_request(request, Requester("bash"), 80, 20)
         assert text.title == "Keep .codeloop/agents/a.md (bash)"
         assert "+Do as I say." in request.metadata["diff"]
         assert "  │ +Do as I say." in [row for _, row in text.rows]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.client.numbers import width_of
+from codeloop.client.formatting import measure_width
 
 TABLE = """Here:
 
@@ -50,7 +50,7 @@ def test_without_room_for_columns_a_row_is_lines_of_names_and_values() -> None:
 @pytest.mark.parametrize("columns", range(2, 120, 7))
 def test_a_table_with_columns_is_never_wider_than_the_terminal(columns: int) -> None:
     lines = rendered(TABLE, columns, 11)
-    assert max(map(width_of, lines)) < columns or not any("│" in line for line in lines)
+    assert max(map(measure_width, lines)) < columns or not any("│" in line for line in lines)
 
 
 def test_a_table_of_a_pipe_stays_as_it_came() -> None:

@@ -13,7 +13,7 @@ from codeloop.cli.suggestions import (
     find_similar_commands,
     suggest_options,
 )
-from codeloop.client.slash.names import MEANINGS
+from codeloop.client.slash.commands import COMMANDS_BY_FOREIGN_NAME
 from codeloop.tui.commands import BY_SLASH
 
 
@@ -51,7 +51,7 @@ def test_every_suggested_option_is_one(root: click.Context) -> None:
 
 
 def test_every_suggested_slash_command_is_one() -> None:
-    assert {name for each in MEANINGS.values() for name in each} <= set(BY_SLASH)
+    assert {name for each in COMMANDS_BY_FOREIGN_NAME.values() for name in each} <= set(BY_SLASH)
 
 
 @pytest.mark.parametrize(

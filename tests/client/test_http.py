@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.client import http, link
+from codeloop.client import connection_state, http
+from codeloop.client.connection_state import ServerLost
 from codeloop.client.http import HttpClient
-from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_inputs import TextPartInput
 from codeloop.schema.api.session_requests import ArchiveTime, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
@@ -105,7 +105,7 @@ async def client(url: str, directory: str | None = None) -> AsyncGenerator[HttpC
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
-    modules = [module for module in (http, link) if hasattr(module, f"CLIENT_{name}")]
+    modules = [module for module in (http, connection_state) if hasattr(module, f"CLIENT_{name}")]
     assert modules, name
     for module in modules:
         monkeypatch.setattr(module, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", ""))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from codeloop.client.permission_text import Asking, in_words
+from codeloop.client.permission_text import describe_request
+from codeloop.client.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 
 HOOK = ".git/hooks/post-commit"
@@ -13,7 +14,7 @@ def rows(*also: str, columns: int = 80, most: int = 10) -> list[str]:
         id="per_1", session_id="ses_1", permission="bash", patterns=["./x"], always=[],
         metadata={"command": "./x", "also": list(also)},
     )  # fmt: skip
-    return [row for _, row in in_words(request, Asking("bash"), columns, most).rows]
+    return [row for _, row in describe_request(request, Requester("bash"), columns, most).rows]
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -50,7 +51,7 @@ def test_what_an_mcp_server_wants_is_said_in_words(permission: str, words: str) 
     request = PermissionRequest(
         id="per_1", session_id="ses_1", permission=permission, patterns=["files"], always=[], metadata={"diff": "+x"}
     )
-    assert in_words(request, Asking("files_read"), 80, 10).title.startswith(words)
+    assert describe_request(request, Requester("files_read"), 80, 10).title.startswith(words)
 
 
 @pytest.mark.parametrize("is_agreed", [True, False])
@@ -64,6 +65,6 @@ def test_a_second_question_about_a_page_says_why_it_is_asked(*, is_agreed: bool)
         id="per_1", session_id="ses_1", permission="webfetch_private", patterns=["wiki.example.com:443"], always=[],
         metadata=given,
     )  # fmt: skip
-    words = in_words(request, Asking("webfetch"), 80, 10)
+    words = describe_request(request, Requester("webfetch"), 80, 10)
     assert "not public, 10.0.0.5 (private)" in words.title
     assert ("The page is allowed." in "".join(row for _, row in words.rows)) is is_agreed

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.client.permission_text import EVERYTHING, Asking, in_words
+from codeloop.client.permission_text import UNLIMITED_ROWS, describe_request
+from codeloop.client.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
@@ -57,7 +58,7 @@ def asked(command: str, most: int = 12) -> object:
     request = PermissionRequest(
         id="per", session_id="ses", permission="bash", patterns=[command], metadata={"command": command}, always=[]
     )
-    return in_words(request, Asking(), 80, most)
+    return describe_request(request, Requester(), 80, most)
 
 
 def received(*chunks: bytes) -> object:
@@ -106,7 +107,7 @@ TEXTS: dict[str, Callable[[], object]] = {
     "a table": lambda: styled("|" * 20_000 + "\n|---|\n" + "|" * 20_000),
     "a question about a long line": lambda: asked("a" * 10_000_000),
     "a question about many lines": lambda: asked("\n" * 2_000_000 + "rm x"),
-    "a whole question": lambda: asked("\u202e\n" * 10_000, EVERYTHING // 20),
+    "a whole question": lambda: asked("\u202e\n" * 10_000, UNLIMITED_ROWS // 20),
     "a title of controls": lambda: terminal_text.one_line("\x00 " * 4_000_000, 80),
     "events without an end": lambda: received(*[b"data: x\n"] * 20_000),
     "events without anything": lambda: received(*[b"\n"] * 20_000),

@@ -1,1 +1,1 @@
-"""The Agent Client Protocol, version 1: editors show and steer sessions over stdin and stdout."""
+"""`codeloop acp`: the Agent Client Protocol, by which editors show and control sessions over stdin and stdout."""

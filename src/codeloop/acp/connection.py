@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over lines: requests of both sides, their answers and their cancellation."""
+"""`EditorConnection`: JSON-RPC 2.0 over lines, with requests of both sides, their answers and their cancellation."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 """Error codes of JSON-RPC."""
 CANCELLED, AUTH_REQUIRED, NOT_FOUND = -32800, -32000, -32002
 """Error codes of the Agent Client Protocol."""
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class RpcError(CodeloopError):
-    """An error answer that this side sends or received. `code`: an error code; `data`: further details as JSON."""
+    """An error answer, sent or received. `code`: an error code; `data`: further details as JSON."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -28,18 +28,19 @@ class RpcError(CodeloopError):
         self.data = data
 
 
-Handler = Callable[[str, Any], Coroutine[Any, Any, Any]]
-"""Carries out a method with its parameters and returns the result. Raises RpcError or CodeloopError."""
+HandleMethod = Callable[[str, Any], Coroutine[Any, Any, Any]]
+"""Carries out a method with its parameters and returns its result. Raises RpcError or CodeloopError."""
 
 
 class EditorConnection:
-    """The connection to one editor. Each request runs in a task of its own; notifications run one after the other."""
+    """The connection to one editor. Requests run as tasks in parallel, notifications one after the other."""
 
-    def __init__(self, write: Callable[[bytes], None], handle: Handler) -> None:
+    def __init__(self, write: Callable[[bytes], None], handle: HandleMethod) -> None:
         self.closed = asyncio.Event()
         """Set when the editor has closed the connection."""
         self._write = write
         self._handle = handle
+        # Both sides number their requests on their own, so equal ids of the two sides do not collide.
         self._last_id = 0
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._running_tasks: dict[str | int, asyncio.Task[Any]] = {}
@@ -52,30 +53,30 @@ class EditorConnection:
         try:
             message = msgspec.json.decode(line)
         except msgspec.DecodeError as error:
-            self._send(_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
+            self._send(_make_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
             return
         if isinstance(message, list) and message:
             await self._receive_batch(cast("list[Any]", message))
         elif is_object(message):
             await self._receive_message(message, self._send)
         else:
-            self._send(_failure(None, INVALID_REQUEST, "A message is a JSON object."))
+            self._send(_make_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
     async def _receive_batch(self, messages: list[Any]) -> None:
-        """Handle several messages; the answers to their requests are sent together."""
-        answer_count = sum(_is_answered(each) for each in messages)
+        """Handle a batch; the answers to its requests are sent together, as one batch."""
+        expected_count = sum(_needs_answer(each) for each in messages)
         answers: list[JSON] = []
 
         def collect(answer: JSON) -> None:
             answers.append({"jsonrpc": "2.0", **answer})
-            if len(answers) == answer_count:
+            if len(answers) == expected_count:
                 self._write(msgspec.json.encode(answers) + b"\n")
 
         for each in messages:
             if is_object(each):
                 await self._receive_message(each, collect)
             else:
-                collect(_failure(None, INVALID_REQUEST, "A message is a JSON object."))
+                collect(_make_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
     async def request(self, method: str, params: JSON) -> Any:
         """Send the editor a request and return the result. Raises RpcError. Cancelling tells the editor."""
@@ -86,6 +87,7 @@ class EditorConnection:
         self._send({"id": request_id, "method": method, "params": params})
         try:
             return await answer
+        # The editor closes the form or the question that it shows for this request.
         except asyncio.CancelledError:
             self.notify("$/cancel_request", {"requestId": request_id})
             raise
@@ -93,7 +95,8 @@ class EditorConnection:
             del self._pending[request_id]
 
     def post(self, method: str, params: JSON) -> None:
-        """Send the editor a request whose result nobody needs."""
+        """Send the editor a request and ignore its answer."""
+        # `_settle` ignores answers to ids that are not pending.
         self._last_id += 1
         self._send({"id": self._last_id, "method": method, "params": params})
 
@@ -117,9 +120,10 @@ class EditorConnection:
         elif isinstance(request_id, str | int):
             task = asyncio.create_task(self._handle(method, message.get("params")))
             self._running_tasks[request_id] = task
-            task.add_done_callback(lambda done: answer(self._answer(request_id, method, done)))
+            # Also a cancelled request must be answered, so the answer is sent when the task has ended in any way.
+            task.add_done_callback(lambda done: answer(self._make_answer(request_id, method, done)))
         else:
-            answer(_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
+            answer(_make_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
 
     async def _receive_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
@@ -129,37 +133,44 @@ class EditorConnection:
             return
         try:
             await self._handle(method, params)
-        except CodeloopError as error:  # a notification has no answer
+        except CodeloopError as error:
+            # A notification has no answer.
             _log.warning("%s: %s", method, error)
 
-    def _answer(self, request_id: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
+    def _make_answer(self, request_id: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
         """Return the answer to a request from its finished task."""
         self._running_tasks.pop(request_id, None)
         if task.cancelled():
-            return _failure(request_id, CANCELLED, "Cancelled.")
+            return _make_failure(request_id, CANCELLED, "Cancelled.")
         error = task.exception()
         match error:
             case None:
                 result = task.result()
                 return {"id": request_id, "result": {} if result is None else result}
             case RpcError():
-                return _failure(request_id, error.code, str(error), error.data)
+                return _make_failure(request_id, error.code, str(error), error.data)
             case CodeloopError():
-                return _failure(request_id, INTERNAL, str(error))
+                return _make_failure(request_id, INTERNAL_ERROR, str(error))
             case _:
+                # A defect of ours costs one request, not the connection.
                 _log.error("%s failed", method, exc_info=error)
-                return _failure(request_id, INTERNAL, f"{method} failed: {type(error).__name__}. The log has more.")
+                return _make_failure(
+                    request_id, INTERNAL_ERROR, f"{method} failed: {type(error).__name__}. The log has more."
+                )
 
     def _settle(self, message: JSON) -> None:
         """Complete the pending request that this answer belongs to."""
         request_id = message.get("id")
         answer = self._pending.get(request_id) if isinstance(request_id, int) else None
         if answer is None or answer.done():
-            return  # the answer to a cancelled request
+            # The answer to a cancelled request.
+            return
         if (failure := message.get("error")) is not None:
             error = failure if is_object(failure) else {}
             code = error.get("code")
-            answer.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, str(error.get("message") or "")))
+            answer.set_exception(
+                RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message") or ""))
+            )
         else:
             answer.set_result(message.get("result"))
 
@@ -167,12 +178,12 @@ class EditorConnection:
         self._write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
 
 
-def _is_answered(message: Any) -> bool:
+def _needs_answer(message: Any) -> bool:
     """Return whether an entry of a batch gets an answer. Notifications and answers get none; invalid entries do."""
     return not is_object(message) or (isinstance(message.get("method"), str) and message.get("id") is not None)
 
 
-def _failure(request_id: str | int | None, code: int, message: str, data: Any = None) -> JSON:
+def _make_failure(request_id: str | int | None, code: int, message: str, data: Any = None) -> JSON:
     return {
         "id": request_id,
         "error": {"code": code, "message": message, **({"data": data} if data is not None else {})},

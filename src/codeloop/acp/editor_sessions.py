@@ -1,4 +1,4 @@
-"""The sessions that an editor has open, the clients of their directories, and who follows their events."""
+"""`EditorSessions`: the sessions that an editor has open, the clients of their directories, and their events."""
 
 import asyncio
 import logging
@@ -7,14 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import INVALID_PARAMS, NOT_FOUND, EditorConnection, RpcError
+from codeloop.acp.editor_buffers import EditorBuffers
+from codeloop.acp.editor_session import EditorSession
 from codeloop.acp.options import load_available
-from codeloop.acp.params import ClientCapabilities, NewParams, OpenParams
-from codeloop.acp.questions import ConnectedEditor
-from codeloop.acp.roots import set_roots
-from codeloop.acp.session import EditorSession
+from codeloop.acp.params import ClientCapabilities, NewSessionParams, OpenSessionParams
+from codeloop.acp.question_forwarder import ConnectedEditor
 from codeloop.acp.versions.version1 import Version1
+from codeloop.acp.workspace_roots import set_roots
 from codeloop.client.client import Client
 from codeloop.schema.api.project import AddMcp
 from codeloop.schema.api.session_requests import SessionId
@@ -24,22 +24,23 @@ from codeloop.schema.operation import MCP_ADD, SESSION_GET
 from codeloop.schema.wire import JSON
 
 OpenClient = Callable[[str], Awaitable[tuple[Client, tuple[str, ...]]]]
-"""Returns the client of an absolute directory, and notes for the user. Raises CodeloopError."""
+"""Opens the project of an absolute directory; returns its client, and notes for the user. Raises CodeloopError."""
 _log = logging.getLogger(__name__)
 
 
 class EditorSessions:
-    """Opens, finds and closes sessions. `link`: what the editor has said that it speaks and can do."""
+    """Opens, finds and closes sessions. `editor`: the connection, with the version and capabilities of `initialize`."""
 
     def __init__(self, connection: EditorConnection, open_client: OpenClient, buffers: EditorBuffers) -> None:
-        self.link = ConnectedEditor(connection, Version1(ClientCapabilities()), ClientCapabilities())
+        # Until `initialize`: version 1, without optional features.
+        self.editor = ConnectedEditor(connection, Version1(ClientCapabilities()), ClientCapabilities())
         self._open_client = open_client
         self._buffers = buffers
         self._clients: dict[str, Client] = {}
         self._notes: dict[str, tuple[str, ...]] = {}
-        self._following: dict[str, asyncio.Task[None]] = {}
+        self._follow_tasks: dict[str, asyncio.Task[None]] = {}
         self._sessions: dict[str, EditorSession] = {}
-        self._later: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     def get(self, session_id: str) -> EditorSession:
         """Return an open session. Raises RpcError."""
@@ -47,8 +48,8 @@ class EditorSessions:
             raise RpcError(NOT_FOUND, f"Session {session_id} is not open. Load or resume it first.")
         return session
 
-    async def client_of(self, directory: str) -> Client:
-        """Return the client of a directory. Raises RpcError, CodeloopError."""
+    async def open_client(self, directory: str) -> Client:
+        """Return the client of a directory, which is opened at its first use. Raises RpcError, CodeloopError."""
         if directory not in self._clients:
             if not Path(directory).is_dir():
                 raise RpcError(INVALID_PARAMS, f"There is no directory {directory}.")
@@ -57,52 +58,58 @@ class EditorSessions:
 
     async def find(self, session_id: str, directory: str | None) -> tuple[Client, Session]:
         """Return a session and the client of its own directory. Raises RpcError, CodeloopError."""
-        client = await self.client_of(directory or str(Path.cwd()))
+        client = await self.open_client(directory or str(Path.cwd()))
         try:
             session = await client.call(SESSION_GET, SessionId(session_id=session_id))
         except OperationError as error:
             raise RpcError(NOT_FOUND, str(error)) from error
-        return await self.client_of(session.directory), session
+        # The session may belong to another work tree of the project.
+        return await self.open_client(session.directory), session
 
-    async def open(self, client: Client, session: Session, request: NewParams | OpenParams) -> EditorSession:
-        """Open a session with the MCP servers and further roots that the editor brings, and follow it."""
-        await self.forget(session.id)
+    async def open(
+        self, client: Client, session: Session, request: NewSessionParams | OpenSessionParams
+    ) -> EditorSession:
+        """Open a session with the editor's MCP servers and additional directories, and show its events from now on."""
+        # An editor may load a session again that it has open; the new one takes its place.
+        await self.close_session(session.id)
         for server in request.mcp_servers:
             await self._add_server(client, server)
         session = await set_roots(client, session, request.additional_directories)
-        editor_session = EditorSession(self.link, client, session, await load_available(client))
+        editor_session = EditorSession(self.editor, client, session, await load_available(client))
         self._sessions[session.id] = editor_session
         self._buffers.sessions[session.id] = None
         self._follow(session.directory, client)
-        self.do_later(self._announce(editor_session))
+        self.run_in_background(self._announce(editor_session))
         return editor_session
 
     async def reload(self) -> None:
-        """Ask again what every open session can choose, and tell the editor what has changed."""
+        """Reload the agents and models of every open session, and send the changes to the editor."""
         for session in self._sessions.values():
             session.available = await load_available(session.client)
             session.report_options()
 
-    async def forget(self, session_id: str) -> None:
-        """Stop what a session does, and show it no more."""
+    async def close_session(self, session_id: str) -> None:
+        """Stop the turns of a session, and show its events no more."""
         self._buffers.sessions.pop(session_id, None)
         if (session := self._sessions.pop(session_id, None)) is not None:
             await session.close()
 
     async def close(self) -> None:
-        """Stop every session and follow no more."""
+        """Close every session, and follow no events any more."""
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
-        for task in (*self._following.values(), *self._later):
+        for task in (*self._follow_tasks.values(), *self._background):
             task.cancel()
 
-    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that nobody waits for."""
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a task whose result nobody needs."""
+        # The set keeps the task alive: the event loop holds only weak references.
         task: asyncio.Task[None] = asyncio.create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def _announce(self, editor_session: EditorSession) -> None:
-        """Say what the editor can show only once it knows the session: the answer to its request goes first."""
+        """Send the session's commands and notes."""
+        # Editors ignore updates of a session that they don't know yet: first the answer with its id is sent.
         await asyncio.sleep(0)
         with suppress(CodeloopError):
             await editor_session.announce()
@@ -110,39 +117,42 @@ class EditorSessions:
             editor_session.notify("warning", note)
 
     async def _add_server(self, client: Client, server: JSON) -> None:
-        """Add an MCP server; one that does not work costs its tools, not the session."""
+        """Add an MCP server; a failure is logged: it costs the server's tools, not the session."""
         name = str(server.get("name") or "")
         try:
-            await client.call(MCP_ADD, AddMcp(name=name, config=_config_of(server)))
+            await client.call(MCP_ADD, AddMcp(name=name, config=_convert_server(server)))
         except CodeloopError as error:
             _log.warning("MCP server %s: %s", name, error)
 
     def _follow(self, directory: str, client: Client) -> None:
-        """Follow a directory's events; one that can't be shown is logged; later ones are still shown."""
-        running = self._following.get(directory)
+        """Show the events of a directory, in a task that an error does not end."""
+        running = self._follow_tasks.get(directory)
         if running is not None and not running.done():
             return
         task = asyncio.create_task(self._follow_events(client))
-        self._following[directory] = task
+        self._follow_tasks[directory] = task
 
-        def over(task: asyncio.Task[None]) -> None:
+        def restart_after_error(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and (error := task.exception()) is not None:
+                # One event that can't be shown must not freeze the sessions of the directory.
                 _log.error("An event could not be shown", exc_info=error)
                 self._follow(directory, client)
 
-        task.add_done_callback(over)
+        task.add_done_callback(restart_after_error)
 
     async def _follow_events(self, client: Client) -> None:
         while True:
+            # After a gap, follow from now on.
             with suppress(GapError):
                 async for stamped_event in client.follow():
+                    # A copy: sessions are opened and closed meanwhile.
                     for session in list(self._sessions.values()):
                         if session.client is client:
-                            await session.take(stamped_event.event)
+                            await session.handle_event(stamped_event.event)
 
 
-def _config_of(server: JSON) -> JSON:
-    """Return a server that the editor names as our configuration has it."""
+def _convert_server(server: JSON) -> JSON:
+    """Convert an MCP server from the protocol's form to that of our configuration."""
     if server.get("type") in {"http", "sse"}:
         headers: list[JSON] = server.get("headers") or []
         return {

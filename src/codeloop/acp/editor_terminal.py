@@ -1,11 +1,11 @@
-"""Runs commands in the editor's own terminals, outside of any sandbox, with `--editor-terminal`."""
+"""`EditorTerminals`: runs commands outside the sandbox in the editor's own terminals, with `--editor-terminal`."""
 
 import asyncio
 from contextlib import suppress
 from typing import Any
 
-from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import EditorConnection, RpcError
+from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.api.editor import EditorCommand, EditorCommandResult
 from codeloop.schema.bounds.editor import EDITOR_ANSWER, EDITOR_OUTPUT, EDITOR_OUTPUT_POLL
@@ -13,16 +13,16 @@ from codeloop.schema.wire import JSON
 
 
 class EditorTerminals:
-    """The editor's terminals. `is_offered`: whether it lets us run commands in them; `buffers` knows its sessions."""
+    """The editor's terminals. `is_offered`: the editor lets agents run commands in them."""
 
     def __init__(self, buffers: EditorBuffers) -> None:
         self.is_offered = False
         self.terminal_ids: set[str] = set()
-        """Ids of terminals that this editor can show, those that were released as well."""
+        """Ids of the terminals that this editor can show, including those that were released."""
         self._buffers = buffers
 
     async def run(self, command: EditorCommand) -> EditorCommandResult | None:
-        """Run a command to its end or its timeout; None: the editor has no terminals. Raises RpcError."""
+        """Run a command until it ends or times out; None: the editor has no terminals. Raises RpcError."""
         connection, session_id = self._buffers.connection, self._buffers.name_session(command.session_id)
         if connection is None or session_id is None or not self.is_offered:
             return None
@@ -47,19 +47,23 @@ class EditorTerminals:
         exit_task, has_timed_out = asyncio.create_task(connection.request("terminal/wait_for_exit", terminal)), False
         try:
             async with asyncio.timeout(command.timeout):
+                # The protocol does not report new output, so it is polled.
                 while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[0]:
-                    command.show(terminal_id, await _output_of(connection, terminal))
+                    command.show(terminal_id, await _read_output(connection, terminal))
             exit_status: Any = exit_task.result()
         except TimeoutError:
             has_timed_out, exit_status = True, {}
+            # Killed, not released: the output is still needed.
             await connection.request("terminal/kill", terminal)
+        # A cancelled task can't wait for answers any more.
         except asyncio.CancelledError:
             connection.post("terminal/kill", terminal)
             connection.post("terminal/release", terminal)
             raise
         finally:
             exit_task.cancel()
-        output = await _output_of(connection, terminal)
+        output = await _read_output(connection, terminal)
+        # The editor keeps showing a terminal after its release. A failed release must not fail the command.
         with suppress(RpcError):
             await connection.request("terminal/release", terminal)
         code, signal = (
@@ -74,8 +78,8 @@ class EditorTerminals:
         )
 
 
-async def _output_of(connection: EditorConnection, terminal: JSON) -> str:
-    """Return the text of a terminal; "" where the editor can't say."""
+async def _read_output(connection: EditorConnection, terminal: JSON) -> str:
+    """Return the text of a terminal; "" if the editor does not send it."""
     with suppress(RpcError, TimeoutError):
         async with asyncio.timeout(EDITOR_ANSWER.seconds):
             answer = await connection.request("terminal/output", terminal)

@@ -1,4 +1,4 @@
-"""The choices of a session (agent, model, effort, profile) as the protocol's modes and options."""
+"""The choices of a session (agent, model, thinking effort, profile), converted to modes and options of the protocol."""
 
 import asyncio
 
@@ -15,12 +15,12 @@ from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 
 MODE, MODEL, EFFORT = "mode", "model", "effort"
-_BY_ITSELF = "default"
-"""The effort that a model takes by itself."""
+_DEFAULT_EFFORT = "default"
+"""The value for no chosen effort: the service decides."""
 
 
 class AvailableChoices(Struct, frozen=True):
-    """The agents and models of a directory, and which are taken where nothing was chosen."""
+    """The agents and models of a directory. `model`, `profile`: those in use where the user has chosen none."""
 
     agents: list[Agent]
     providers: UsableProviders
@@ -28,7 +28,7 @@ class AvailableChoices(Struct, frozen=True):
     profile: str
 
     def find_model(self, model: ModelRef | None) -> Model | None:
-        """Return the catalog's entry of a model; None: there is none."""
+        """Return the entry of a model in the catalog; None: it has none."""
         if model is None:
             return None
         provider = next((each for each in self.providers.providers if each.id == model.provider_id), None)
@@ -36,7 +36,7 @@ class AvailableChoices(Struct, frozen=True):
 
 
 async def load_available(client: Client) -> AvailableChoices:
-    """Ask for the agents and models of the client's directory."""
+    """Load the agents and models of the client's directory."""
     none = NoArguments()
     agents, providers, configuration = await asyncio.gather(
         client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
@@ -51,87 +51,88 @@ async def load_available(client: Client) -> AvailableChoices:
 
 
 class SessionChoices(Struct):
-    """What was chosen for the next prompts of a session; None: what the session, the agent or the settings say."""
+    """The user's choices for the next prompts of a session; None: as its agent or the configuration say."""
 
     agent: str | None = None
     model: ModelRef | None = None
 
-    def agent_of(self, session: Session, available: AvailableChoices) -> str:
-        """Return the agent of the next prompt; "": there is none."""
+    def resolve_agent(self, session: Session, available: AvailableChoices) -> str:
+        """Return the name of the agent for the next prompt; "": there is none."""
         return self.agent or session.agent or next((agent.name for agent in available.agents), "")
 
-    def model_of(self, session: Session, available: AvailableChoices) -> ModelRef | None:
-        """Return the model of the next prompt; None: there is none."""
+    def resolve_model(self, session: Session, available: AvailableChoices) -> ModelRef | None:
+        """Return the model for the next prompt; None: none is usable."""
         if self.model is not None:
             return self.model
         if session.model is not None:
             session_model = session.model
             variant = None if session_model.variant == NO_VARIANT else session_model.variant
             return ModelRef(provider_id=session_model.provider_id, model_id=session_model.id, variant=variant)
-        name = self.agent_of(session, available)
+        name = self.resolve_agent(session, available)
         own = next((agent.model for agent in available.agents if agent.name == name), None)
         return own or available.model
 
 
-def state_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON:
-    """Return a session's options and modes, as version 1 has them."""
-    state: JSON = {"configOptions": options_of(session, choices, available)}
-    modes = modes_of(session, choices, available)
+def build_state(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON:
+    """Return a session's options and modes in the form of version 1."""
+    # Modes were there before options, and older editors know only them, so the agents are sent as both.
+    state: JSON = {"configOptions": build_options(session, choices, available)}
+    modes = build_modes(session, choices, available)
     return state if modes is None else {**state, "modes": modes}
 
 
-def modes_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON | None:
-    """Return the agents as modes; None: there are none."""
+def build_modes(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON | None:
+    """Return the agents as modes; None: there are no agents."""
     if not available.agents:
         return None
-    modes = [_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+    modes = [_make_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
     return {
-        "currentModeId": choices.agent_of(session, available),
+        "currentModeId": choices.resolve_agent(session, available),
         "availableModes": [{"id": mode.pop("value"), **mode} for mode in modes],
     }
 
 
-def options_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> list[JSON]:
-    """Return each option with its values and the one that is chosen now."""
+def build_options(session: Session, choices: SessionChoices, available: AvailableChoices) -> list[JSON]:
+    """Return the options, each with its possible values and its present value."""
     options: list[JSON] = []
     if available.agents:
-        agents = [_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
-        options.append(_select(MODE, "Agent", MODE, choices.agent_of(session, available), agents))
-    model = choices.model_of(session, available)
+        agents = [_make_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+        options.append(_make_select(MODE, "Agent", MODE, choices.resolve_agent(session, available), agents))
+    model = choices.resolve_model(session, available)
     details = available.find_model(model)
     if model is not None and details is not None:
         groups: list[JSON] = [
             {
                 "group": provider.id,
                 "name": provider.name,
-                "options": [_choice(f"{provider.id}/{each.id}", each.name) for each in provider.models.values()],
+                "options": [_make_choice(f"{provider.id}/{each.id}", each.name) for each in provider.models.values()],
             }
             for provider in available.providers.providers
         ]
-        options.append(_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
+        options.append(_make_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
         if details.variants:
             efforts = [
-                _choice(_BY_ITSELF, "As it does by itself"),
-                *(_choice(each, each) for each in details.variants),
+                _make_choice(_DEFAULT_EFFORT, "As it does by itself"),
+                *(_make_choice(each, each) for each in details.variants),
             ]
-            options.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
-    profiles = [_choice(name, name.capitalize(), words) for name, words in PROFILE_DESCRIPTIONS.items()]
+            options.append(_make_select(EFFORT, "Effort", "thought_level", model.variant or _DEFAULT_EFFORT, efforts))
+    profiles = [_make_choice(name, name.capitalize(), words) for name, words in PROFILE_DESCRIPTIONS.items()]
     now = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
-    options.append(_select(PROFILE_KEY, "Permissions", None, now, profiles))
+    options.append(_make_select(PROFILE_KEY, "Permissions", None, now, profiles))
     return options
 
 
-async def choose(
+async def choose_value(
     client: Client, session: Session, choices: SessionChoices, available: AvailableChoices, option: str, value: str
 ) -> Session:
-    """Choose a value of an option and return the session, which keeps its profile itself.
+    """Set an option and return the session, which is updated if the option is the profile. Changes `choices` otherwise.
 
     Raises RpcError for an option or a value that is not offered.
     """
-    choice = next((each for each in options_of(session, choices, available) if each["id"] == option), None)
+    choice = next((each for each in build_options(session, choices, available) if each["id"] == option), None)
     if choice is None:
         raise RpcError(INVALID_PARAMS, f"There is no option {option!r} in this session.")
-    if value not in _values_of(choice):
+    if value not in _list_values(choice):
         raise RpcError(INVALID_PARAMS, f"{option} can't be {value!r} here.")
     match option:
         case "mode":
@@ -139,25 +140,27 @@ async def choose(
         case "model":
             choices.model = parse_model_name(value)
         case "effort":
-            model = choices.model_of(session, available)
+            model = choices.resolve_model(session, available)
             if model is not None:
-                choices.model = replace(model, variant=None if value == _BY_ITSELF else value)
+                choices.model = replace(model, variant=None if value == _DEFAULT_EFFORT else value)
         case _:
+            # The profile is stored: it holds for the running turn and for other clients of the session as well.
             metadata = {**(session.metadata or {}), PROFILE_KEY: value}
             return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
     return session
 
 
-def _values_of(option: JSON) -> set[str]:
+def _list_values(option: JSON) -> set[str]:
+    """Return the values of an option, whose rows may be groups of rows."""
     rows: list[JSON] = option["options"]
     return {str(each["value"]) for row in rows for each in row.get("options", [row])}
 
 
-def _select(option: str, name: str, category: str | None, now: str, options: list[JSON]) -> JSON:
+def _make_select(option: str, name: str, category: str | None, now: str, options: list[JSON]) -> JSON:
     row: JSON = {"type": "select", "id": option, "name": name, "currentValue": now, "options": options}
     return row if category is None else {**row, "category": category}
 
 
-def _choice(value: str, name: str, description: str | None = None) -> JSON:
+def _make_choice(value: str, name: str, description: str | None = None) -> JSON:
     row: JSON = {"value": value, "name": name}
     return {**row, "description": description} if description else row

@@ -1,4 +1,4 @@
-"""The parameters of the protocol's methods. Unknown fields are skipped, `_meta` among them."""
+"""The parameters of the methods that editors call. Unknown fields are ignored, as later versions may add some."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -8,66 +8,67 @@ from msgspec import Meta, Struct, field
 from codeloop.acp.connection import INVALID_PARAMS, RpcError
 from codeloop.schema.wire import JSON
 
-Absolute = Annotated[str, Meta(pattern="^/")]
+# The protocol demands absolute paths; a relative one would depend on the directory that we were started in.
+AbsolutePath = Annotated[str, Meta(pattern="^/")]
 
 
 class Params(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Parameters, with the protocol's names."""
+    """Base of parameters and their parts; field names are camelCase on the wire."""
 
 
-class ClientAuth(Params, frozen=True):
-    """`terminal`: the client can run us in a terminal to sign in."""
+class AuthSupport(Params, frozen=True):
+    """How a user can sign in. `terminal`: the editor can run the agent in a terminal for it."""
 
     terminal: bool = False
 
 
-class Elicitation(Params, frozen=True):
-    """Whether the client shows forms and opens pages; an empty object means yes."""
+class ElicitationSupport(Params, frozen=True):
+    """The elicitation that the editor supports: forms and web pages. An empty object means yes."""
 
     form: JSON | None = None
     url: JSON | None = None
 
 
-class ClientSession(Params, frozen=True):
-    """What the client shows of a session; an empty object means yes."""
+class SessionSupport(Params, frozen=True):
+    """The optional updates of a session that the editor shows. An empty object means yes."""
 
     notices: JSON | None = None
     compaction: JSON | None = None
 
 
-class ClientFiles(Params, frozen=True):
-    """Whether the client lets us read and write files as it holds them, unsaved changes included."""
+class FileSupport(Params, frozen=True):
+    """Whether the editor lets agents read and write files as it has them, with unsaved changes."""
 
     read_text_file: bool = False
     write_text_file: bool = False
 
 
 class ClientCapabilities(Params, frozen=True):
-    """What the client can do."""
+    """The capabilities of an editor in version 1. `meta`: extensions of the protocol."""
 
-    fs: ClientFiles = ClientFiles()
-    auth: ClientAuth | None = None
-    elicitation: Elicitation | None = None
-    session: ClientSession | None = None
+    fs: FileSupport = FileSupport()
+    auth: AuthSupport | None = None
+    elicitation: ElicitationSupport | None = None
+    session: SessionSupport | None = None
     terminal: bool = False
     meta: JSON | None = field(default=None, name="_meta")
 
 
-class DraftAuth(Params, frozen=True):
-    """As `ClientAuth`; an empty object means yes."""
+class DraftAuthSupport(Params, frozen=True):
+    """As `AuthSupport`; an empty object means yes."""
 
     terminal: JSON | None = None
 
 
 class DraftCapabilities(Params, frozen=True):
-    """What the client can do, as version 2 has it."""
+    """The capabilities of an editor in version 2."""
 
-    auth: DraftAuth | None = None
-    elicitation: Elicitation | None = None
+    auth: DraftAuthSupport | None = None
+    elicitation: ElicitationSupport | None = None
 
 
 class InitializeParams(Params, frozen=True):
-    """`initialize`; `capabilities` are those of version 2."""
+    """`initialize`. Version 1 sends `client_capabilities`, version 2 `capabilities`."""
 
     protocol_version: int
     client_capabilities: ClientCapabilities | None = None
@@ -80,38 +81,38 @@ class AuthenticateParams(Params, frozen=True):
     method_id: str
 
 
-class NewParams(Params, frozen=True):
-    """`session/new`. A server of `mcp_servers` without a `type` is started and spoken to over its standard streams."""
+class NewSessionParams(Params, frozen=True):
+    """`session/new`. An entry of `mcp_servers` without a `type` is a program with MCP over its stdin and stdout."""
 
-    cwd: Absolute
-    additional_directories: list[Absolute] = []
+    cwd: AbsolutePath
+    additional_directories: list[AbsolutePath] = []
     mcp_servers: list[JSON] = []
 
 
 class ReplayStart(Params, frozen=True):
-    """From where a conversation is sent again; the only place that is known is `start`."""
+    """The point from which to send a conversation again; only `start` is defined so far."""
 
     type: str
 
 
-class OpenParams(Params, frozen=True):
-    """`session/load`, `session/resume`, `session/fork`. `replay_from`: of version 2."""
+class OpenSessionParams(Params, frozen=True):
+    """`session/load`, `session/resume`, `session/fork`. `replay_from`: only in version 2."""
 
     session_id: str
-    cwd: Absolute | None = None
-    additional_directories: list[Absolute] = []
+    cwd: AbsolutePath | None = None
+    additional_directories: list[AbsolutePath] = []
     mcp_servers: list[JSON] = []
     replay_from: ReplayStart | None = None
 
 
 class ListSessionsParams(Params, frozen=True):
-    """`session/list`; the cursor is that of an earlier page."""
+    """`session/list`. `cursor`: from the page before; None: the first page."""
 
-    cwd: Absolute | None = None
+    cwd: AbsolutePath | None = None
     cursor: str | None = None
 
 
-class NamedParams(Params, frozen=True):
+class SessionParams(Params, frozen=True):
     """`session/close`, `session/delete`, `session/cancel`."""
 
     session_id: str
@@ -154,7 +155,7 @@ class EditorAudio(Params, frozen=True, tag_field="type", tag="audio"):
 
 
 class EditorLink(Params, frozen=True, tag_field="type", tag="resource_link"):
-    """A file or resource that is mentioned."""
+    """A mention of a file or a resource, without its content."""
 
     name: str
     uri: str
@@ -162,7 +163,7 @@ class EditorLink(Params, frozen=True, tag_field="type", tag="resource_link"):
 
 
 class ResourceContents(Params, frozen=True):
-    """A file's content as the editor has it: `text`, or `blob` in base64."""
+    """The content of a file as the editor has it: `text`, or `blob` in base64."""
 
     uri: str
     mime_type: str | None = None
@@ -171,7 +172,7 @@ class ResourceContents(Params, frozen=True):
 
 
 class EditorResource(Params, frozen=True, tag_field="type", tag="resource"):
-    """A file that is mentioned, with its content."""
+    """A mention of a file, with its content."""
 
     resource: ResourceContents
 
@@ -186,12 +187,12 @@ class PromptParams(Params, frozen=True):
     prompt: list[PromptBlock]
 
 
-P = TypeVar("P", bound=Params)
+ParamsType = TypeVar("ParamsType", bound=Params)
 
 
-def read_params(kind: type[P], raw: Any) -> P:
-    """Read parameters. Raises RpcError, which names the field that is wrong."""
+def read_params(params_type: type[ParamsType], raw: Any) -> ParamsType:
+    """Convert the parameters of a call. Raises RpcError, which names the wrong field."""
     try:
-        return msgspec.convert({} if raw is None else raw, kind)
+        return msgspec.convert({} if raw is None else raw, params_type)
     except msgspec.ValidationError as error:
         raise RpcError(INVALID_PARAMS, f"{error}.") from error

@@ -1,4 +1,4 @@
-"""Turns an editor's prompt into our parts, or as the command that it names."""
+"""Converts an editor's prompt to parts of a message, and runs the built-in commands `/compact`, `/undo` and `/redo`."""
 
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Sequence
@@ -14,55 +14,63 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import SESSION_GET, SUMMARIZE
 
-OWN_COMMANDS = {
+BUILT_IN_COMMANDS = {
     "compact": "Put a summary in the place of the conversation so far.",
     "undo": "Undo the last turn, with its changes of files.",
     "redo": "Redo the turn that was undone.",
 }
-_TEXT = "text/plain"
+_TEXT_MIME = "text/plain"
 
 
-def text_of(blocks: Sequence[PromptBlock]) -> str:
-    """Return the typed text; a link stands in it by its name, as the editor shows it."""
+def join_text(blocks: Sequence[PromptBlock]) -> str:
+    """Return the typed text; a mention of a file is part of it as `@NAME`, as the editor shows it."""
     return "".join(
         block.text if isinstance(block, EditorText) else f"@{block.name}" if isinstance(block, EditorLink) else ""
         for block in blocks
     )
 
 
-def files_of(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
-    """Return the attachments. Raises RpcError for what no model of ours takes."""
+def list_files(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
+    """Convert the attachments of a prompt. Raises RpcError for audio, which `initialize` has declined."""
     files: list[FilePartInput] = []
     for block in blocks:
         match block:
             case EditorText():
                 pass
             case EditorImage():
-                files.append(FilePartInput(mime=block.mime_type, url=_data(block.mime_type, block.data)))
+                files.append(FilePartInput(mime=block.mime_type, url=_make_data_url(block.mime_type, block.data)))
             case EditorLink():
+                # Other addresses stay mentions in the text: only files are read into the prompt.
                 if block.uri.startswith("file://"):
-                    files.append(FilePartInput(mime=block.mime_type or _TEXT, url=block.uri, filename=_name(block.uri)))
+                    files.append(
+                        FilePartInput(
+                            mime=block.mime_type or _TEXT_MIME, url=block.uri, filename=_find_file_name(block.uri)
+                        )
+                    )
             case EditorResource(resource=resource):
-                mime = resource.mime_type or _TEXT
+                mime = resource.mime_type or _TEXT_MIME
+                # Texts are sent as `data:` URLs too: the editor's text may differ from the file on disk.
                 content = resource.blob
                 if content is None:
-                    content, mime = b64encode((resource.text or "").encode()).decode(), _TEXT
-                files.append(FilePartInput(mime=mime, url=_data(mime, content), filename=_name(resource.uri)))
+                    content, mime = b64encode((resource.text or "").encode()).decode(), _TEXT_MIME
+                files.append(
+                    FilePartInput(mime=mime, url=_make_data_url(mime, content), filename=_find_file_name(resource.uri))
+                )
             case EditorAudio():
                 raise RpcError(INVALID_PARAMS, "Audio can't be sent: `promptCapabilities` says so.")
     return files
 
 
-def parts_of(blocks: Sequence[PromptBlock]) -> list[TextPartInput | FilePartInput]:
-    """Return the parts of a prompt. Raises RpcError for an empty one."""
-    text, files = text_of(blocks), files_of(blocks)
+def build_parts(blocks: Sequence[PromptBlock]) -> list[TextPartInput | FilePartInput]:
+    """Convert a prompt to parts. Raises RpcError if it is empty."""
+    text, files = join_text(blocks), list_files(blocks)
     if not text.strip() and not files:
         raise RpcError(INVALID_PARAMS, "The prompt is empty.")
     return [TextPartInput(text=text), *files]
 
 
-async def run_own_command(client: Client, session_id: str, name: str, model: ModelRef | None) -> str:
-    """Carry out a command of the program's own and return what came of it, in words. Raises CodeloopError."""
+async def run_built_in_command(client: Client, session_id: str, name: str, model: ModelRef | None) -> str:
+    """Run a built-in command and return its result as text. Raises CodeloopError."""
     if name == "compact":
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet, so nothing can be summarized.")
@@ -71,14 +79,14 @@ async def run_own_command(client: Client, session_id: str, name: str, model: Mod
         return "The conversation goes on from a summary."
     lines: list[str] = []
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))
-    move: Callable[..., Coroutine[Any, Any, int]] = redo_last if name == "redo" else undo_last
-    await move(client, session, dry_run=False, say=lines.append, warn=lines.append)
+    run_command: Callable[..., Coroutine[Any, Any, int]] = redo_last if name == "redo" else undo_last
+    await run_command(client, session, dry_run=False, say=lines.append, warn=lines.append)
     return "\n".join(lines)
 
 
-def _data(mime: str, content: str) -> str:
+def _make_data_url(mime: str, content: str) -> str:
     return f"data:{mime};base64,{content}"
 
 
-def _name(uri: str) -> str:
+def _find_file_name(uri: str) -> str:
     return unquote(urlsplit(uri).path).rpartition("/")[2] or uri

@@ -1,4 +1,4 @@
-"""Formats tool calls for editors: title, kind, status, diffs, output, files. Pure."""
+"""Converts tool calls to the protocol's form: title, kind, status, diffs, output and files."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,20 +21,21 @@ _KINDS = {
     "plan_exit": "switch_mode",
 }
 """The protocol's kind of each tool, by which editors choose an icon; every other tool is of the kind `other`."""
-_TITLE = 200
-_SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
-_FILE = re.compile(r"^Index: (.*)$", re.MULTILINE)
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_MAX_TITLE = 200
+# The arguments that tell most about a call; the first that is present is part of its title.
+_SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+_HUNK_HEADER = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
+_FILE_HEADER = re.compile(r"^Index: (.*)$", re.MULTILINE)
+_ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 
 
 def describe_call(
-    part: ToolPart, directory: str, diffs: Callable[[JSON, str], list[JSON]], *, terminal: str | None
+    part: ToolPart, directory: str, diffs: Callable[[JSON, str], list[JSON]], *, terminal_id: str | None
 ) -> JSON:
-    """Describe a call in its present state.
+    """Convert a call in its present state.
 
-    `directory`: what relative paths are relative to, absolute. `diffs` returns what changes as content. `terminal`: the
-    id of the terminal that shows the output; None: it is text.
+    `directory`: the base of relative paths. `diffs` converts changes of files to content. `terminal_id`: the terminal
+    that shows the output; None: the output is sent as text.
     """
     state = part.state
     metadata: JSON = {}
@@ -53,17 +54,18 @@ def describe_call(
     call: JSON = {
         "toolCallId": part.id,
         "name": part.tool,
-        "title": title_of(part.tool, state.input, title),
-        "kind": kind_of(part.tool),
+        "title": make_title(part.tool, state.input, title),
+        "kind": find_kind(part.tool),
         "status": status,
         "rawInput": state.input,
-        "content": [*diffs(metadata, directory), *_output_of(part.tool, metadata, output, error)],
+        "content": [*diffs(metadata, directory), *_build_output(part.tool, metadata, output, error)],
     }
-    if terminal is not None:
-        call["content"] = [{"type": "terminal", "terminalId": terminal}, *_texts_of(metadata, error)]
+    if terminal_id is not None:
+        call["content"] = [{"type": "terminal", "terminalId": terminal_id}, *_build_notes(metadata, error)]
     elif isinstance(state, ToolStateCompleted) and not any(each["type"] == "content" for each in call["content"]):
-        call["rawOutput"] = {"output": state.for_user}  # some clients show both
-    if locations := _locations_of(state.input, metadata, directory):
+        # Only where no content was sent: some editors show both.
+        call["rawOutput"] = {"output": state.for_user}
+    if locations := _build_locations(state.input, metadata, directory):
         call["locations"] = locations
     if part.tool == "task" and isinstance(child := metadata.get("sessionId"), str):
         call["_meta"] = {"codeloop": {"sessionId": child}}
@@ -71,55 +73,57 @@ def describe_call(
 
 
 def find_terminal(part: ToolPart, terminal_ids: AbstractSet[str]) -> str | None:
-    """Return the terminal of the editor that a command runs in; None: it has none that the editor can show."""
+    """Return the id of the editor's terminal that a command runs in; None: it runs in none of this editor."""
     metadata: JSON = getattr(part.state, "metadata", None) or {}
     terminal_id = metadata.get("terminal")
     return terminal_id if isinstance(terminal_id, str) and terminal_id in terminal_ids else None
 
 
-def kind_of(tool: str) -> str:
+def find_kind(tool: str) -> str:
     """Return the protocol's kind of a tool."""
     return _KINDS.get(tool, "other")
 
 
-def title_of(tool: str, arguments: JSON, title: str) -> str:
-    """Return one line that says what a call does: a command as it is, else the tool and what it is about."""
+def make_title(tool: str, arguments: JSON, title: str) -> str:
+    """Make a title of one line: the command of a shell call, else the tool and its subject."""
     command = arguments.get("command")
     if tool == "bash" and isinstance(command, str) and command:
-        return one_line(command.replace("\n", "⏎"), _TITLE)
-    subject = title or next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
-    return one_line(f"{tool} {subject}".strip(), _TITLE)
+        return one_line(command.replace("\n", "⏎"), _MAX_TITLE)
+    subject = title or next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
+    return one_line(f"{tool} {subject}".strip(), _MAX_TITLE)
 
 
-def patches_of(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:
-    """Yield each file that a call changes, or wants to change: its absolute path and the patch of it."""
+def list_patches(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:
+    """Yield the absolute path and the patch of each file that a call changes, or asks to change."""
     patch = metadata.get("diff")
     if isinstance(patch, str) and patch:
-        pieces = _FILE.split(patch)
+        pieces = _FILE_HEADER.split(patch)
         for path, text in zip(pieces[1::2], pieces[2::2], strict=True):
-            yield _absolute(path.strip(), directory), text
+            yield _make_absolute(path.strip(), directory), text
 
 
-def as_code(text: str, language: str = "") -> JSON:
-    """Return a text as content that is shown as it is."""
+def make_code_content(text: str, language: str = "") -> JSON:
+    """Make content that is shown verbatim: editors render text as Markdown."""
+    # A fence must be longer than every run of backticks in the text.
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
-    return as_text(f"{fence}{language}\n{text.rstrip()}\n{fence}")
+    return make_text_content(f"{fence}{language}\n{text.rstrip()}\n{fence}")
 
 
-def as_text(text: str) -> JSON:
-    """Return a text as content."""
+def make_text_content(text: str) -> JSON:
+    """Make content of a text, which editors render as Markdown."""
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def hunks_of(text: str) -> Iterator[JSON]:
-    """Yield each hunk of a patch as the text before and after it."""
-    heads = list(_HUNK.finditer(text))
+def list_hunks(text: str) -> Iterator[JSON]:
+    """Yield the text of each hunk of a patch before and after the change."""
+    heads = list(_HUNK_HEADER.finditer(text))
     for at, head in enumerate(heads):
         end = heads[at + 1].start() if at + 1 < len(heads) else len(text)
         old, new = list[str](), list[str]()
         for line in text[head.end() : end].lstrip("\n").splitlines():
             sign, text_of_line = line[:1], line[1:]
+            # Some programs write an empty context line without its leading space.
             if sign in {" ", "-", ""}:
                 old.append(text_of_line)
             if sign in {" ", "+", ""}:
@@ -128,38 +132,40 @@ def hunks_of(text: str) -> Iterator[JSON]:
         yield {"oldText": None if is_new else "\n".join(old), "newText": "\n".join(new)}
 
 
-def _output_of(tool: str, metadata: JSON, output: str, error: str) -> Iterator[JSON]:
+def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterator[JSON]:
     if error:
-        yield as_text(escape_controls(error))
-    elif kind_of(tool) == "edit" or tool in {"read", "todowrite"} or not output.strip():
-        return  # the diff, the plan and the location say it
+        yield make_text_content(escape_controls(error))
+    elif find_kind(tool) == "edit" or tool in {"read", "todowrite"} or not output.strip():
+        # The diff, the plan and the location show it already.
+        return
     elif tool == "task":
-        yield as_text(escape_controls(output))
+        yield make_text_content(escape_controls(output))
     else:
-        yield as_code(escape_controls(_ANSI.sub("", output)), "console" if tool == "bash" else "")
-    yield from _texts_of(metadata, "")
+        yield make_code_content(escape_controls(_ESCAPE_SEQUENCE.sub("", output)), "console" if tool == "bash" else "")
+    yield from _build_notes(metadata, "")
 
 
-def _texts_of(metadata: JSON, error: str) -> Iterator[JSON]:
-    """Yield an error, and the notes on a call, which are not part of its output."""
+def _build_notes(metadata: JSON, error: str) -> Iterator[JSON]:
+    """Yield the error and the notes of a call as content; they are not part of its output."""
     if error:
-        yield as_text(escape_controls(error))
+        yield make_text_content(escape_controls(error))
     if isinstance(notes := metadata.get("notes"), list):
-        yield from (as_text(escape_controls(str(note))) for note in cast("list[object]", notes))
+        yield from (make_text_content(escape_controls(str(note))) for note in cast("list[object]", notes))
 
 
-def _locations_of(arguments: JSON, metadata: JSON, directory: str) -> list[JSON]:
+def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JSON]:
     files: Any = metadata.get("files")
     if isinstance(files, list):
         rows = [cast("JSON", each) for each in cast("list[Any]", files) if isinstance(each, dict)]
-        return [{"path": _absolute(str(row["file"]), directory)} for row in rows if row.get("file")]
+        return [{"path": _make_absolute(str(row["file"]), directory)} for row in rows if row.get("file")]
     path = arguments.get("filePath") or arguments.get("path")
     if not isinstance(path, str) or not path:
         return []
-    location: JSON = {"path": _absolute(path, directory)}
+    location: JSON = {"path": _make_absolute(path, directory)}
     patch = metadata.get("diff")
     offset = arguments.get("offset")
-    if isinstance(patch, str) and (hunk := _HUNK.search(patch)) is not None:
+    if isinstance(patch, str) and (hunk := _HUNK_HEADER.search(patch)) is not None:
+        # The editor jumps to the first changed line, not to the context above it.
         before = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
         location["line"] = max(int(hunk[3]) + sum(1 for _ in before), 1)
     elif isinstance(offset, int) and offset > 0:
@@ -167,5 +173,5 @@ def _locations_of(arguments: JSON, metadata: JSON, directory: str) -> list[JSON]
     return [location]
 
 
-def _absolute(path: str, directory: str) -> str:
+def _make_absolute(path: str, directory: str) -> str:
     return str(PurePosixPath(directory) / path)

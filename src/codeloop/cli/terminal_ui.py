@@ -36,7 +36,7 @@ def show_terminal_ui(options: Options) -> int:
 
     async def choose(target: Target) -> Session | None:
         session = await choose_session(target, options)
-        client = target.client if session is None else target.client_of(session)
+        client = target.client if session is None else target.get_session_client(session)
         await check_agent(client, options.agent)
         await check_model(client, options.model)
         return None if session is None else await prepare_session(client, options, session)

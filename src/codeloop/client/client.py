@@ -1,4 +1,4 @@
-"""The Client protocol: two methods, so that its implementations can't drift apart."""
+"""The `Client` protocol, by which user interfaces reach a project, in this process or on a server."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
@@ -16,16 +16,16 @@ class Client(Protocol):
         ...
 
     def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
-        """Return every stored event after `after` (None: from now on), then live ones.
+        """Return the stored events after the number `after` (None: from now on), then live events.
 
-        `root`: the caller needs only the events of this session and of its subagents; others may come all the same.
+        `root`: a session, if the caller needs its events and those of its subagents only. Others may come as well.
         """
         ...
 
 
-async def works_for(client: Client, session_id: str, main: str) -> bool:
-    """Return whether a session is `main` or one of its subagents, or of theirs. Raises OperationError."""
-    while session_id != main:
+async def belongs_to(client: Client, session_id: str, root_id: str) -> bool:
+    """Return whether a session is `root_id`, or a subagent below it at any depth. Raises OperationError."""
+    while session_id != root_id:
         session = await client.call(SESSION_GET, SessionId(session_id=session_id))
         if session.parent_id is None:
             return False

@@ -1,4 +1,4 @@
-"""The client of a project in the same process."""
+"""`LocalClient`: reaches one open project of this process."""
 
 from collections.abc import AsyncIterator
 
@@ -9,7 +9,7 @@ from codeloop.schema.operation import Gives, Operation, Takes
 
 
 class LocalClient:
-    """Calls the handlers directly and follows the store."""
+    """Calls the handlers of a project directly, and follows its store."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -19,8 +19,8 @@ class LocalClient:
         return await handle(self.project, operation, args)
 
     def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
-        """Return every stored event after `after` (None: from now on), then live ones.
+        """Return the stored events after the number `after` (None: from now on), then live events.
 
-        `root`: of what other processes store, only the events of this session, of its subagents and of no session.
+        `root`: leave out what other processes store for sessions other than this one and its subagents.
         """
         return self.project.store.follow(after, root=root)

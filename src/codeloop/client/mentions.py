@@ -1,4 +1,4 @@
-"""Finds a prompt's `@` mentions of files, subagents and MCP resources, and converts them to parts."""
+"""Finds the `@` mentions of files, subagents and MCP resources in a prompt, and converts them to parts of it."""
 
 import mimetypes
 import os
@@ -16,7 +16,7 @@ from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, FILE_LIST, MCP_STATUS, PATH_GET, RESOURCE_LIST, NoArguments
 from codeloop.schema.part import ResourceSource
 
-_LINES_OF_FILE = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
+_FILE_WITH_LINES = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
 """A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
 
 
@@ -27,12 +27,13 @@ async def find_mentions(
 
     `note` is called with a line about each mention that looks like a file but is not one.
     """
+    # Each name costs a request to the server.
     names = mentions(text)[: COMMAND_FILES.value]
     if not names:
         return []
     agents = await client.call(AGENT_LIST, NoArguments())
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
-    resources = await _resources(client, text)
+    resources = await _find_resources(client, text)
     resource_names = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
     parts: list[FilePartInput | AgentPartInput] = [*resources]
     for name in names:
@@ -41,9 +42,10 @@ async def find_mentions(
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
-        node, lines = await _node(client, name), ""
-        if node is None and (match := _LINES_OF_FILE.fullmatch(name)) is not None:
-            node = await _node(client, match[1])
+        node, lines = await _find_node(client, name), ""
+        # Only where no file has the whole name: `#` may be part of a file's name.
+        if node is None and (match := _FILE_WITH_LINES.fullmatch(name)) is not None:
+            node = await _find_node(client, match[1])
             lines = f"?start={match[2]}&end={match[3] or match[2]}"
         if node is not None and node.type == "file":
             mime = mimetypes.guess_type(node.path)[0] or "text/plain"
@@ -51,18 +53,20 @@ async def find_mentions(
             parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
         elif node is not None:
             note(f"@{name} is a directory and was not attached.")
+        # Other words after an @ are taken for text, such as the name of a person or a decorator.
         elif "/" in name or "." in name:
             note(f"@{name} does not exist and was not attached.")
     return parts
 
 
-async def _resources(client: Client, text: str) -> list[FilePartInput]:
+async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
     """Return a part for each mention that names a known MCP server. The server checks whether it has the resource."""
     names = resource_mentions(text)[: COMMAND_FILES.value]
     servers = await client.call(MCP_STATUS, NoArguments()) if names else {}
     mcp_resources = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
     file_part_inputs: list[FilePartInput] = []
     for name in names:
+        # The longest name: of two servers `a` and `a:b`, `a:b:uri` means the second.
         server = max((each for each in servers if name.startswith(f"{each}:")), key=len, default=None)
         if server is None:
             continue
@@ -73,7 +77,7 @@ async def _resources(client: Client, text: str) -> list[FilePartInput]:
     return file_part_inputs
 
 
-async def _node(client: Client, name: str) -> FileNode | None:
+async def _find_node(client: Client, name: str) -> FileNode | None:
     """Find a path on the server; outside its project only a file, and only if this machine has it too."""
     path = PurePosixPath(name)
     try:
@@ -90,5 +94,6 @@ async def _node(client: Client, name: str) -> FileNode | None:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
+    # A typed name may be too long for the system, or hold a zero byte.
     except (OSError, ValueError):
         return False

@@ -1,7 +1,7 @@
-"""A permission request in words: what will happen, by which tool, for whom, and what `always` allows.
+"""Describes permission requests for every user interface: the action, the tool, the subagent, and what `always` allows.
 
-Every row of foreign text (a command, a diff) has a mark, so that nothing in it can pass for the question itself. Of a
-long text so much is shown that the question stays on the screen, and the number of lines that are left out.
+Every row of quoted text (a command, a diff) begins with a mark, so that nothing in it can pass for the question itself.
+A long text is cut, with the number of omitted lines, so that the question stays on the screen.
 """
 
 import re
@@ -12,34 +12,28 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.client.numbers import Look, format_cost, width_of
+from codeloop.client.formatting import Look, format_cost, measure_width
+from codeloop.client.requester import MAX_LABEL, Requester
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
 
-MARK, WRAP_MARK = "  │ ", "  ┆ "
-CUT = "  … "
-EVERYTHING = 5_000
-"""Rows that are shown of a text when all is asked for."""
-LABEL = 80
-_NAMES = 5
-_NEEDS, _ALSO = 8, 3
-"""What else an answer decides: that many are shown, each in that many rows."""
-_REASON = 3
-"""Rows of why a command is to run outside the sandbox, in the model's words."""
-_FILE = re.compile("^Index: ", re.MULTILINE)
-DOUBTFUL, KEEP, REMOTE = "uncertain", "kept", "remote"
-
-
-class Asking(Struct, frozen=True):
-    """Who asks: the tool, and the subagent if it is one; empty if unknown."""
-
-    tool: str = ""
-    subagent: str = ""
+QUOTE_MARK, WRAP_MARK = "  │ ", "  ┆ "
+CUT_MARK = "  … "
+UNLIMITED_ROWS = 5_000
+"""Rows of a quoted text that are shown when the user asks to see all of it."""
+_MAX_NAMES = 5
+_MAX_DETAILS, _DETAIL_ROWS = 8, 3
+"""How many further effects of the answer are listed, and the rows of each."""
+_REASON_ROWS = 3
+"""Rows of the model's reason to run a command outside the sandbox."""
+# Of the lines of a diff, by their first character; a line without one of these is the name of a file.
+_LOOKS_BY_SIGN: dict[str, Look] = {"+": "green", "-": "red", " ": "dim", "@": "dim", "\\": "dim", "": "dim"}
+_DIFF_FILE_HEADER = re.compile("^Index: ", re.MULTILINE)
 
 
 class RequestText(Struct, frozen=True):
-    """A request: its title, the rows of what it is about, each with its look, and what `always` would allow."""
+    """The texts of a request. `rows`: its details, each with its look; `always`: what "always" would allow."""
 
     title: str
     rows: list[tuple[Look, str]]
@@ -47,146 +41,158 @@ class RequestText(Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the rows leave something out."""
-        return any(row.startswith(CUT) for _, row in self.rows)
+        """Whether lines of a quoted text were omitted."""
+        return any(row.startswith(CUT_MARK) for _, row in self.rows)
 
 
-def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int) -> RequestText:
-    """Return a request in words, in rows of at most `columns`, `most` of them for a foreign text."""
-    what = _TITLES.get(request.permission, _ask_other)(request, asking)
-    by = f" ({asking.tool})" if asking.tool else ""
-    whom = f", for the {asking.subagent}" if asking.subagent else ""
-    rows = list(_rows(request, columns, most))
-    remote = request.metadata.get(REMOTE)
+def describe_request(request: PermissionRequest, requester: Requester, columns: int, max_rows: int) -> RequestText:
+    """Describe a request in rows of at most `columns`, with at most `max_rows` rows of quoted text."""
+    action = _TITLE_WRITERS.get(request.permission, _describe_other)(request, requester)
+    by = f" ({requester.tool})" if requester.tool else ""
+    whom = f", for the {requester.subagent}" if requester.subagent else ""
+    rows = list(_list_rows(request, columns, max_rows))
+    remote = request.metadata.get("remote")
     if isinstance(remote, list) and remote:
-        first = one_line(str(cast("list[object]", remote)[0]).replace("\n", "⏎"), LABEL)
-        rows += _warning(f"It acts on another machine or service: {first}", columns)
-    if request.metadata.get(DOUBTFUL):
-        rows += _warning("Its full effect can't be known before it runs.", columns)
+        first = one_line(str(cast("list[object]", remote)[0]).replace("\n", "⏎"), MAX_LABEL)
+        rows += _wrap_warning(f"It acts on another machine or service: {first}", columns)
+    if request.metadata.get("uncertain"):
+        rows += _wrap_warning("Its full effect can't be known before it runs.", columns)
     if request.metadata.get("agreed"):
-        rows += _warning("The page is allowed. Its name was looked up only then, and leads to this address.", columns)
-    if request.metadata.get(KEEP):
+        rows += _wrap_warning(
+            "The page is allowed. Its name was looked up only then, and leads to this address.", columns
+        )
+    if request.metadata.get("kept"):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
-    always = f"\n     {WRAP_MARK.strip()} ".join(_wrap(describe_always(request), max(columns - 15, 20)))
-    return RequestText(f"{what}{by}{whom}", rows, always)
+    always = f"\n     {WRAP_MARK.strip()} ".join(_wrap_line(describe_always(request), max(columns - 15, 20)))
+    return RequestText(f"{action}{by}{whom}", rows, always)
 
 
-def _warning(text: str, columns: int) -> Iterator[tuple[Look, str]]:
+def _wrap_warning(text: str, columns: int) -> Iterator[tuple[Look, str]]:
     for line in wrap(text, max(columns - 3, 20)):
         yield "yellow", f"  {line}"
 
 
-def mark_rows(text: str, columns: int, most: int) -> list[str]:
-    """Return a text as at most `most` rows with marks; a long line is wrapped and marked as such.
+def quote_text(text: str, columns: int, max_rows: int) -> list[str]:
+    """Quote a text in at most `max_rows` rows; the rows of a wrapped line have a mark of their own.
 
-    Of a longer text the beginning, the end and the number of lines between them are shown.
+    A longer text is cut in the middle, where a row tells the number of omitted lines.
     """
-    room = max(columns - len(MARK) - 1, 20)
+    room = max(columns - len(QUOTE_MARK) - 1, 20)
     lines = text.rstrip("\n").split("\n")
     head, tail = list[str](), list[str]()
     for line in lines:
-        if len(head) > most:
+        if len(head) > max_rows:
             break
-        head += _rows_of(line[: room * (most + 1)], room)
-    if len(head) <= most:
+        # Cut before wrapping: a line may have megabytes.
+        head += _quote_line(line[: room * (max_rows + 1)], room)
+    if len(head) <= max_rows:
         return head
-    ending = most // 3
+    # The end of a command may matter as much as its beginning, and must not be hidden by a long middle.
+    tail_rows = max_rows // 3
     for line in reversed(lines):
-        if len(tail) >= ending:
+        if len(tail) >= tail_rows:
             break
-        tail = _rows_of(line[-room * (most + 1) :], room) + tail
-    rows = [*head[: most - ending - 1], *tail[len(tail) - ending :]]
-    left_out = len(lines) - sum(row.startswith(MARK) for row in rows)
+        tail = _quote_line(line[-room * (max_rows + 1) :], room) + tail
+    rows = [*head[: max_rows - tail_rows - 1], *tail[len(tail) - tail_rows :]]
+    left_out = len(lines) - sum(row.startswith(QUOTE_MARK) for row in rows)
     between = f"{left_out:,} more line{'' if left_out == 1 else 's'}" if left_out > 0 else "more of this line"
-    return [*rows[: most - ending - 1], CUT + between, *rows[most - ending - 1 :]]
+    return [*rows[: max_rows - tail_rows - 1], CUT_MARK + between, *rows[max_rows - tail_rows - 1 :]]
 
 
-def _rows_of(line: str, room: int) -> list[str]:
-    first, *more = _wrap(escape_controls(line).expandtabs(4), room)
-    return [MARK + first, *(WRAP_MARK + piece for piece in more)]
+def _quote_line(line: str, room: int) -> list[str]:
+    first, *more = _wrap_line(escape_controls(line).expandtabs(4), room)
+    return [QUOTE_MARK + first, *(WRAP_MARK + piece for piece in more)]
 
 
-def _wrap(line: str, room: int) -> list[str]:
-    """Return a line in pieces of at most `room` cells that end after a space or a wide character, if there is one."""
+def _wrap_line(line: str, room: int) -> list[str]:
+    """Wrap a line into pieces of at most `room` cells, after a space or a wide character if there is one."""
     pieces, start, used = list[str](), 0, 0
-    chance = used_there = 0
+    break_at = used_before_break = 0
     for at, char in enumerate(line):
-        wide = width_of(char)
-        if used + wide > room:
-            stop, used = (chance, used - used_there) if line[start:chance].strip() else (at, 0)
+        width = measure_width(char)
+        if used + width > room:
+            stop, used = (break_at, used - used_before_break) if line[start:break_at].strip() else (at, 0)
             pieces.append(line[start:stop])
-            start = chance = stop
-            used_there = 0
-        used += wide
-        if char == " " or wide == 2:
-            chance, used_there = at + 1, used
+            start = break_at = stop
+            used_before_break = 0
+        used += width
+        if char == " " or width == 2:
+            break_at, used_before_break = at + 1, used
     return [*pieces, line[start:]]
 
 
-def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple[Look, str]]:
-    """Yield the rows below the title: names that it can't hold, and the diff, the command or the call."""
+def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+    """Yield the rows below the title: names that it can't hold, then the diff, the command or the arguments."""
     metadata = request.metadata
-    also = _other_details(metadata)
-    most = max(most - len(also), _REASON)
+    also = _list_other_details(metadata)
+    max_rows = max(max_rows - len(also), _REASON_ROWS)
     command, diff, call = metadata.get("command"), metadata.get("diff"), metadata.get("input")
     if isinstance(doubt := metadata.get("doubt"), str):
-        for row in mark_rows(f"asked although a rule lets it out, since {doubt}", columns, _REASON):
+        for row in quote_text(f"asked although a rule lets it out, since {doubt}", columns, _REASON_ROWS):
             yield "dim", row
     if isinstance(reason := metadata.get("reason"), str):
-        for row in mark_rows(f"because: {reason}", columns, _REASON):
+        for row in quote_text(f"because: {reason}", columns, _REASON_ROWS):
             yield "dim", row
-    if (
-        (request.permission not in {"bash", "sandbox"} or "keep" in metadata)
-        and not _fits(request.patterns)
-        and (not diff or len(request.patterns) == 1)
-    ):
-        yield from _bold("\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, most)
+    # A command is quoted itself, and a diff of several files names each of them.
+    is_command = request.permission in {"bash", "sandbox"} and "keep" not in metadata
+    shows_names = not is_command and (not diff or len(request.patterns) == 1)
+    if shows_names and not _can_stand_in_title(request.patterns):
+        yield from _quote_bold("\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, max_rows)
     if isinstance(diff, str) and diff:
-        yield from _diff(diff, request.patterns, columns, most)
+        yield from _quote_diff(diff, request.patterns, columns, max_rows)
     elif isinstance(command, str) and command:
-        yield from _bold(command, columns, most)
+        yield from _quote_bold(command, columns, max_rows)
     elif isinstance(call, dict):
         values = cast("JSON", call)
-        own = values.get("command")
-        text = own if isinstance(own, str) and set(values) <= {"command", "description"} else _readable(values)
-        yield from _bold(text, columns, most)
+        shell_command = values.get("command")
+        text = (
+            shell_command
+            if isinstance(shell_command, str) and set(values) <= {"command", "description"}
+            else _format_arguments(values)
+        )
+        yield from _quote_bold(text, columns, max_rows)
     elif request.permission == "bash":
-        yield from _bold("\n".join(request.patterns), columns, most)
+        yield from _quote_bold("\n".join(request.patterns), columns, max_rows)
     if isinstance(workdir := metadata.get("workdir"), str) and workdir:
         also = [f"in {workdir}", *also]
     for line in also:
-        for row in mark_rows(line.replace("\n", "⏎"), columns, _ALSO):
+        for row in quote_text(line.replace("\n", "⏎"), columns, _DETAIL_ROWS):
             yield "dim", row
 
 
-def _other_details(data: JSON) -> list[str]:
-    """Return the other things that the answer decides, without the command, which is shown."""
+def _list_other_details(data: JSON) -> list[str]:
+    """Return lines about further effects of the answer, other than the command, which is quoted."""
     also = data.get("also")
     lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
     others = [f"also {line}" for line in lines if not line.startswith("bash: ")]
-    return others if len(others) <= _NEEDS else [*others[: _NEEDS - 1], f"also {len(others) - _NEEDS + 1} more"]
+    if len(others) <= _MAX_DETAILS:
+        return others
+    return [*others[: _MAX_DETAILS - 1], f"also {len(others) - _MAX_DETAILS + 1} more"]
 
 
-def _fits(names: Sequence[str]) -> bool:
-    """Return whether a title can hold the names as they are."""
-    return len(names) <= _NAMES and all(len(escape_controls(name[:LABEL])) <= LABEL >= len(name) for name in names)
+def _can_stand_in_title(names: Sequence[str]) -> bool:
+    """Return whether the names are few and short enough to be part of a title."""
+    if len(names) > _MAX_NAMES:
+        return False
+    # Escaping makes a name longer. A name that is too long already is not escaped: it may have megabytes.
+    return all(len(name) <= MAX_LABEL and len(escape_controls(name)) <= MAX_LABEL for name in names)
 
 
-def _bold(text: str, columns: int, most: int) -> Iterator[tuple[Look, str]]:
-    for row in mark_rows(text, columns, most):
+def _quote_bold(text: str, columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+    for row in quote_text(text, columns, max_rows):
         yield "bold", row
 
 
-def _readable(call: JSON) -> str:
-    """Return a call's arguments as JSON, texts of several lines below it as they are."""
+def _format_arguments(call: JSON) -> str:
+    """Format the arguments of a call as JSON, and below it texts of several lines, unescaped."""
     texts = {name: value for name, value in call.items() if isinstance(value, str) and "\n" in value.strip("\n")}
     rest = {name: value for name, value in call.items() if name not in texts}
     pieces = [msgspec.json.format(msgspec.json.encode(rest), indent=2).decode()] if rest or not texts else []
     return "\n".join([*pieces, *(f"{name}:\n{value}" for name, value in texts.items())])
 
 
-def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tuple[Look, str]]:
-    files = _FILE.split(diff)[1:] or [diff]
+def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+    files = _DIFF_FILE_HEADER.split(diff)[1:] or [diff]
     rows: list[str] = []
     for file in files:
         name, _, rest = file.partition("\n")
@@ -195,27 +201,26 @@ def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tupl
             rows.append(path.replace("\n", "⏎"))
         rows.append((rest[rest.find("@@") :] if "@@" in rest else rest).rstrip("\n"))
     look: Look = "dim"
-    for row in mark_rows("\n".join(rows), columns, most):
-        if row.startswith(MARK):
-            sign = row[len(MARK) :][:1]
-            look = (
-                "green" if sign == "+" else "red" if sign == "-" else "dim" if sign in {" ", "@", "\\", ""} else "bold"
-            )
+    for row in quote_text("\n".join(rows), columns, max_rows):
+        if row.startswith(QUOTE_MARK):
+            # The row of a wrapped line keeps the colour of its first row.
+            sign = row[len(QUOTE_MARK) :][:1]
+            look = _LOOKS_BY_SIGN.get(sign, "bold")
         yield look, row
 
 
 def describe_always(request: PermissionRequest) -> str:
-    """Describe what "always" will allow, where, and for which directory; "": it is not offered."""
+    """Describe what "always" would allow, and in which directory; "": it is not offered."""
     if not request.always:
         return ""
     workdir = request.metadata.get("workdir")
-    where = f"in {one_line(workdir, LABEL)}" if isinstance(workdir, str) and workdir else "in this directory"
+    where = f"in {one_line(workdir, MAX_LABEL)}" if isinstance(workdir, str) and workdir else "in this directory"
     if request.always == ["*"]:
-        return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
+        return f"{_ALWAYS_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
     names = _list_names(request.always, "`{}`")
     address = request.metadata.get("address")
-    names += f" while it is {one_line(address, LABEL)}," if isinstance(address, str) and address else ""
-    return f"{_EVERY.get(request.permission, 'every')} {names} {where}"
+    names += f" while it is {one_line(address, MAX_LABEL)}," if isinstance(address, str) and address else ""
+    return f"{_ALWAYS_PREFIXES.get(request.permission, 'every')} {names} {where}"
 
 
 def _list_patterns(request: PermissionRequest) -> str:
@@ -223,18 +228,18 @@ def _list_patterns(request: PermissionRequest) -> str:
 
 
 def _list_names(names: Sequence[str], form: str = "{}") -> str:
-    text = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMES])
-    return f"{text} and {len(names) - _NAMES} more" if len(names) > _NAMES else text
+    text = ", ".join(form.format(one_line(name.replace("\n", "⏎"), MAX_LABEL)) for name in names[:_MAX_NAMES])
+    return f"{text} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else text
 
 
-def _sandbox(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_sandbox(request: PermissionRequest, _requester: Requester) -> str:
     resource = request.metadata.get("keep")
-    return f"Keep {one_line(resource, LABEL)}" if isinstance(resource, str) else "Run a command outside the sandbox"
+    return f"Keep {one_line(resource, MAX_LABEL)}" if isinstance(resource, str) else "Run a command outside the sandbox"
 
 
-def _edit(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_edit(request: PermissionRequest, _requester: Requester) -> str:
     if "keep" in request.metadata:
-        return _sandbox(request, _asking)
+        return _describe_sandbox(request, _requester)
     if "command" in request.metadata:
         return f"Run a command that may change {_list_patterns(request)}"
     if len(request.patterns) > 1:
@@ -244,55 +249,56 @@ def _edit(request: PermissionRequest, _asking: Asking) -> str:
 
 def _name_effect(diff: str) -> str:
     """Return "Create", "Change" or "Delete": the effect of a diff of one file."""
+    # A hunk of no lines before or after: the file does not exist on that side.
     first = diff.partition("@@ ")[2]
     if first.startswith("-0,0"):
         return "Create"
     return "Delete" if first.partition(" ")[2].startswith("+0,0") else "Change"
 
 
-def _read(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_read(request: PermissionRequest, _requester: Requester) -> str:
     return f"{'Run a command that reads' if 'command' in request.metadata else 'Read'} {_list_patterns(request)}"
 
 
-def _ask_outside(request: PermissionRequest, asking: Asking) -> str:
+def _describe_outside(request: PermissionRequest, requester: Requester) -> str:
     if "command" in request.metadata:
         if request.patterns == ["*"]:
             return "Run a command of which it is not known which files it uses"
         folders = _list_names([pattern.removesuffix("*") for pattern in request.patterns])
         return f"Run a command that works outside the project, in {folders}"
     path, diff, files = (request.metadata.get(key) for key in ("filepath", "diff", "files"))
-    where = one_line(path, LABEL) if isinstance(path, str) else _list_patterns(request)
+    where = one_line(path, MAX_LABEL) if isinstance(path, str) else _list_patterns(request)
     if isinstance(files, list) and len(cast("list[object]", files)) > 1:
         count = len(cast("list[object]", files))
         return f"Change {count} files, of which this is outside the project: {where}"
-    verb = _name_effect(diff) if isinstance(diff, str) and diff else _VERBS.get(asking.tool, "Use")
+    verb = _name_effect(diff) if isinstance(diff, str) and diff else _VERBS_BY_TOOL.get(requester.tool, "Use")
     return f"{verb} {where}, outside the project"
 
 
-def _fetch(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_fetch(request: PermissionRequest, _requester: Requester) -> str:
     redirect = request.metadata.get("redirect")
     first = one_line(str(redirect or request.metadata.get("url") or request.patterns[0]), 200)
     return f"Fetch {first}" + (", where the page redirects" if redirect else "")
 
 
-def _private(request: PermissionRequest, _asking: Asking) -> str:
-    address = one_line(str(request.metadata.get("address", "")), LABEL)
+def _describe_private_fetch(request: PermissionRequest, _requester: Requester) -> str:
+    address = one_line(str(request.metadata.get("address", "")), MAX_LABEL)
     url = one_line(str(request.metadata.get("url") or request.patterns[0]), 200)
     return f"Fetch {url} from an address that is not public, {address}"
 
 
-def _task(request: PermissionRequest, _asking: Asking) -> str:
-    about = one_line(str(request.metadata.get("description") or ""), LABEL)
+def _describe_task(request: PermissionRequest, _requester: Requester) -> str:
+    about = one_line(str(request.metadata.get("description") or ""), MAX_LABEL)
     return f"Start the subagent {_list_patterns(request)}" + (f": {about}" if about else "")
 
 
-def _repeat(request: PermissionRequest, _asking: Asking) -> str:
-    what = str(request.metadata.get("tool") or _list_patterns(request))
-    return f"Repeat the same call a third time: {one_line(what, LABEL)}"
+def _describe_repeat(request: PermissionRequest, _requester: Requester) -> str:
+    action = str(request.metadata.get("tool") or _list_patterns(request))
+    return f"Repeat the same call a third time: {one_line(action, MAX_LABEL)}"
 
 
-def _fan_out(request: PermissionRequest, _asking: Asking) -> str:
-    """Return how many subagents are to start, and what that may cost."""
+def _describe_fan_out(request: PermissionRequest, _requester: Requester) -> str:
+    """Describe how many subagents are to start, with which models, and what that may cost."""
     metadata = request.metadata
     models = _list_names([str(each) for each in cast("list[object]", metadata.get("models") or [])])
     cost = metadata.get("cost")
@@ -302,54 +308,57 @@ def _fan_out(request: PermissionRequest, _asking: Asking) -> str:
     )
 
 
-def _ask_about_server(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_changed_server(request: PermissionRequest, _requester: Requester) -> str:
     return f"Use the MCP server {_list_patterns(request)}, which is not what you agreed to"
 
 
-def _sampling(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_sampling(request: PermissionRequest, _requester: Requester) -> str:
     return f"Let the MCP server {_list_patterns(request)} ask your model"
 
 
-def _ask_other(request: PermissionRequest, _asking: Asking) -> str:
+def _describe_other(request: PermissionRequest, _requester: Requester) -> str:
     patterns = "" if request.patterns == ["*"] else f": {_list_patterns(request)}"
-    return f"Use {one_line(request.permission, LABEL)}{patterns}"
+    return f"Use {one_line(request.permission, MAX_LABEL)}{patterns}"
 
 
-def _saying(start: str, *, has_name: bool = True) -> Callable[[PermissionRequest, Asking], str]:
+def _make_title_writer(start: str, *, has_name: bool = True) -> Callable[[PermissionRequest, Requester], str]:
     return lambda request, _: f"{start} {_list_patterns(request)}" if has_name else start
 
 
-_TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
-    "bash": _saying("Run a command", has_name=False),
-    "sandbox": _sandbox,
-    "edit": _edit,
-    "read": _read,
-    "list": _saying("List the folder"),
-    "glob": _saying("Find files by the pattern"),
-    "grep": _saying("Search in files for"),
-    "external_directory": _ask_outside,
-    "webfetch": _fetch,
-    "webfetch_private": _private,
-    "websearch": _saying("Search the web for"),
-    "task": _task,
-    "skill": _saying("Load the skill"),
-    "doom_loop": _repeat,
-    "subagents": _fan_out,
-    "mcp_changed": _ask_about_server,
-    "mcp_sampling": _sampling,
-    "todowrite": _saying("Update the todo list", has_name=False),
-    "todoread": _saying("Read the todo list", has_name=False),
-    "question": _saying("Ask you a question", has_name=False),
-    "plan_exit": _saying("Leave plan mode and carry out the plan", has_name=False),
+# By the permission that is asked for; every other one is named as it is.
+_TITLE_WRITERS: dict[str, Callable[[PermissionRequest, Requester], str]] = {
+    "bash": _make_title_writer("Run a command", has_name=False),
+    "sandbox": _describe_sandbox,
+    "edit": _describe_edit,
+    "read": _describe_read,
+    "list": _make_title_writer("List the folder"),
+    "glob": _make_title_writer("Find files by the pattern"),
+    "grep": _make_title_writer("Search in files for"),
+    "external_directory": _describe_outside,
+    "webfetch": _describe_fetch,
+    "webfetch_private": _describe_private_fetch,
+    "websearch": _make_title_writer("Search the web for"),
+    "task": _describe_task,
+    "skill": _make_title_writer("Load the skill"),
+    "doom_loop": _describe_repeat,
+    "subagents": _describe_fan_out,
+    "mcp_changed": _describe_changed_server,
+    "mcp_sampling": _describe_sampling,
+    "todowrite": _make_title_writer("Update the todo list", has_name=False),
+    "todoread": _make_title_writer("Read the todo list", has_name=False),
+    "question": _make_title_writer("Ask you a question", has_name=False),
+    "plan_exit": _make_title_writer("Leave plan mode and carry out the plan", has_name=False),
 }
-_VERBS = {
+# The effect of the tool on a path outside the project.
+_VERBS_BY_TOOL = {
     **dict.fromkeys(("read",), "Read"),
     **dict.fromkeys(("list",), "List"),
     **dict.fromkeys(("glob", "grep"), "Search"),
     **dict.fromkeys(("edit", "multiedit", "apply_patch"), "Change"),
     "write": "Write",
 }
-_EVERY = {
+# What "always" allows, in front of the patterns, by permission.
+_ALWAYS_PREFIXES = {
     "bash": "every",
     "external_directory": "every tool on every path of",
     "read": "reading",
@@ -357,7 +366,8 @@ _EVERY = {
     "doom_loop": "every repeated call of",
     "webfetch_private": "fetching from",
 }
-_EVERYTHING = {
+# What "always" allows where its pattern is `*`, by permission.
+_ALWAYS_EVERYTHING = {
     "edit": "every file change",
     "read": "reading any file that holds no keys",
     "list": "listing any folder",

@@ -1,4 +1,4 @@
-"""The target of a user interface: a project in this process, or a directory of a server."""
+"""`Target`: the project that a user interface works with, in this process or on a server."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,31 +6,32 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.link import Link
+from codeloop.client.connection_state import ConnectionState
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
 
 def refuse_directory(directory: str) -> Client:
-    """Raise UsageProblem: nothing is reached but the directory that was opened."""
+    """Raise UsageProblem: only the directory that was opened can be reached."""
     raise UsageProblem(f"Other directories can't be reached from here. Start codeloop in {directory}.")
 
 
 class Target(Struct, frozen=True):
-    """An open project or server; `directory` is absolute, `notes` are for the user.
+    """An open project. `directory`: its absolute path, on the server if there is one. `notes`: lines for the user.
 
-    `client_of`: returns the client for a session of another directory. `attachment`: makes a file of this machine a
-    part of a prompt; raises UsageProblem. `client_at`: returns the client of another directory of the same project.
+    `get_session_client`: returns the client of a session, which may belong to another directory.
+    `attach_file`: converts a file of this machine to a part of a prompt; raises UsageProblem.
+    `get_directory_client`: returns the client of another directory of the same project.
     """
 
     client: Client
     directory: str
-    client_of: Callable[[Session], Client]
-    attachment: Callable[[Path], FilePartInput]
+    get_session_client: Callable[[Session], Client]
+    attach_file: Callable[[Path], FilePartInput]
     notes: tuple[str, ...] = ()
-    link: Link | None = None
-    """The connection to a server."""
+    connection: ConnectionState | None = None
+    """The state of the connection to the server; None: the project is open in this process."""
     problems: Callable[[], list[str]] = list
-    """What went wrong with a recording so far."""
-    client_at: Callable[[str], Client] = refuse_directory
+    """Returns what went wrong with a recording so far."""
+    get_directory_client: Callable[[str], Client] = refuse_directory

@@ -1,4 +1,4 @@
-"""Undo and redo of a session's last turn, with a report on the files."""
+"""Undoes and redoes turns of a session, and reports what happened to each file, in every user interface."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,99 +17,106 @@ from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.part import CompactionPart, TextPart
 
-PROMPT_WIDTH = 60
-UNDONE = {
+MAX_PROMPT = 60
+# By the kind of change that `FilesOutcome.done` names.
+UNDO_WORDS = {
     "content": "restored",
     "mode": "restored (mode)",
     "created": "re-created",
     "deleted": "deleted",
     "moved": "moved back",
 }
-REDONE = {
+REDO_WORDS = {
     "content": "changed again",
     "mode": "changed again (mode)",
     "created": "created again",
     "deleted": "deleted again",
     "moved": "moved again",
 }
-Say = Callable[[str], object]
+ShowLine = Callable[[str], object]
 
 
-async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Say, warn: Say) -> int:
+async def undo_last(client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine) -> int:
     """Undo the last turn that is not undone yet; return 1 if a file was left as it is, else 0.
 
     Raises UsageProblem if there is no such turn.
     """
-    turns = await _turns(client, session)
-    is_begun = session.revert is not None and session.revert.diff is None  # and was interrupted: it is completed
-    before = turns[: _position(turns, session) + is_begun]
+    turns = await _list_turns(client, session)
+    # An undo that was interrupted has stored no diff yet: it is completed, instead of undoing one more turn.
+    is_begun = session.revert is not None and session.revert.diff is None
+    before = turns[: _find_first_undone(turns, session) + is_begun]
     if not before:
         raise UsageProblem(f"There is nothing to undo in {session.id}.")
     last = before[-1]
     answer = await client.call(
         SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
     )
-    return _report(answer.outcome, f"{_conjugate('undo', dry_run=dry_run)}: {_prompt(last)}", UNDONE, say, warn)
+    return _report_outcome(
+        answer.outcome, f"{_conjugate('undo', dry_run=dry_run)}: {_quote_prompt(last)}", UNDO_WORDS, say, warn
+    )
 
 
-async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Say, warn: Say) -> int:
+async def redo_last(client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine) -> int:
     """Redo the last turn that was undone; return 1 if a file was left as it is, else 0.
 
     Raises UsageProblem if there is no such turn.
     """
     if session.revert is None:
         raise UsageProblem(f"There is nothing to redo in {session.id}.")
-    turns = await _turns(client, session)
-    position = _position(turns, session)
-    what = _prompt(turns[position]) if position < len(turns) else "the last step"
+    turns = await _list_turns(client, session)
+    position = _find_first_undone(turns, session)
+    prompt = _quote_prompt(turns[position]) if position < len(turns) else "the last step"
     if position + 1 < len(turns):
+        # A redo moves the point of the undo one turn forward; past the last turn nothing is undone any more.
         later = turns[position + 1].info.id
         answer = await client.call(
             SESSION_REVERT, RevertSession(session_id=session.id, message_id=later, dry_run=dry_run)
         )
     else:
         answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
-    return _report(answer.outcome, f"{_conjugate('redo', dry_run=dry_run)}: {what}", REDONE, say, warn)
+    return _report_outcome(answer.outcome, f"{_conjugate('redo', dry_run=dry_run)}: {prompt}", REDO_WORDS, say, warn)
 
 
 async def undo_files(
-    client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool, say: Say, warn: Say
+    client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool, say: ShowLine, warn: ShowLine
 ) -> int:
-    """Undo, or redo, what the last turn did to some files; return 1 if a file was left as it is, else 0."""
+    """Undo or redo the changes of the last turn to some files; return 1 if a file was left as it is, else 0."""
     undo_files = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
     answer = await client.call(UNDO_FILES, undo_files)
-    turns = await _turns(client, session)
-    prompt = next((_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
+    turns = await _list_turns(client, session)
+    prompt = next((_quote_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
     verb = "redo" if redo else "undo"
     heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
         heading = f"{_conjugate(verb, dry_run=dry_run)} in these files: {prompt}"
-    return _report(answer.outcome, heading, REDONE if redo else UNDONE, say, warn)
+    return _report_outcome(answer.outcome, heading, REDO_WORDS if redo else UNDO_WORDS, say, warn)
 
 
 def _conjugate(verb: str, *, dry_run: bool) -> str:
     return f"Would {verb}" if dry_run else {"undo": "Undone", "redo": "Redone"}[verb]
 
 
-async def _turns(client: Client, session: Session) -> list[MessageWithParts]:
+async def _list_turns(client: Client, session: Session) -> list[MessageWithParts]:
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     return [message for message in messages if isinstance(message.info, UserMessage)]
 
 
-def _position(turns: list[MessageWithParts], session: Session) -> int:
-    """Return the index of the first turn that is undone."""
+def _find_first_undone(turns: list[MessageWithParts], session: Session) -> int:
+    """Return the index of the first undone turn, or the number of turns if none is undone."""
     point = session.revert.message_id if session.revert is not None else None
     return next((index for index, turn in enumerate(turns) if turn.info.id == point), len(turns))
 
 
-def _prompt(turn: MessageWithParts) -> str:
+def _quote_prompt(turn: MessageWithParts) -> str:
     if any(isinstance(part, CompactionPart) for part in turn.parts):
         return "the compaction of the conversation"
     text = next((part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic), "")
-    return f"“{one_line(text, PROMPT_WIDTH)}”" if text else "the last step"
+    return f"“{one_line(text, MAX_PROMPT)}”" if text else "the last step"
 
 
-def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: Say, warn: Say) -> int:
+def _report_outcome(
+    outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: ShowLine, warn: ShowLine
+) -> int:
     """Show what happened to the files; return 1 if some were skipped."""
     if outcome is None:
         return 0

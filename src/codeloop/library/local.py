@@ -9,11 +9,11 @@ from codeloop.app.extended.settled import open_settled
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.client.recording import recording
 from codeloop.client.target import Target
 from codeloop.kit.small_files import expand_user_path
 from codeloop.library.budget import make_budget_registry
 from codeloop.library.options import OpenOptions
+from codeloop.model.testing.recording_file import open_recording
 from codeloop.schema.errors import UsageProblem
 
 
@@ -26,7 +26,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
     if "record" in options and "replay" in options:
         raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
     record = options.get("record")
-    with recording(Path(record), replace=False) if record is not None else nullcontext() as record_file:
+    with open_recording(Path(record), replace=False) if record is not None else nullcontext() as record_file:
         startup = _make_startup(folder, options, record_file.path if record_file is not None else None)
         project = await open_settled(startup)
         try:

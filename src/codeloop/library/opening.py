@@ -58,7 +58,7 @@ async def _make_project(
 ) -> AsyncGenerator[AgentProject]:
     feed = EventFeed(target.client)
     try:
-        session_target = SessionTarget(target.client, feed, target.attachment, budget, is_remote)
+        session_target = SessionTarget(target.client, feed, target.attach_file, budget, is_remote)
         path = await target.client.call(PATH_GET, NoArguments())
         yield AgentProject(session_target, path, target.notes, options)
     finally:

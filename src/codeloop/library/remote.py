@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from codeloop.client.connect import connect, pack_file
+from codeloop.client.connect import connect_to_server
+from codeloop.client.packed_file import pack_file
 from codeloop.client.target import Target
 from codeloop.library.options import ConnectOptions
 from codeloop.schema.errors import OperationError
@@ -16,7 +17,7 @@ async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerato
     """Connect to a server while the block runs. Raises CodeloopError."""
     directory = options.get("directory")
     path = Path(directory) if directory is not None else None
-    client = connect(url, path, options.get("username"), options.get("password"))
+    client = connect_to_server(url, path, options.get("username"), options.get("password"))
     try:
         path_info = await client.call(PATH_GET, NoArguments())
         here = client.for_directory(path_info.directory)
@@ -26,6 +27,6 @@ async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerato
             warnings = tuple(await here.call(CONFIG_WARNINGS, NoArguments()))
         if client.sends_in_clear:
             warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)
-        yield Target(here, path_info.directory, lambda _: here, pack_file, warnings, client.link)
+        yield Target(here, path_info.directory, lambda _: here, pack_file, warnings, client.connection)
     finally:
         await client.close()

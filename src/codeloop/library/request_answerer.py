@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import cast
 
-from codeloop.client.asking import origin
-from codeloop.client.client import Client, works_for
+from codeloop.client.client import Client, belongs_to
+from codeloop.client.requester import find_requester
 from codeloop.library.callbacks import call_callback
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import (
@@ -74,7 +74,7 @@ class RequestAnswerer(Listener):
             self._feed.start_background(self._answer(request), self._on_failure)
 
     async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:
-        if not await works_for(self._client, request.session_id, self._session_id):
+        if not await belongs_to(self._client, request.session_id, self._session_id):
             return
         # Another client may have answered, or the turn may have ended.
         with suppress(OperationError):
@@ -92,7 +92,7 @@ class RequestAnswerer(Listener):
             permission=request.permission,
             patterns=tuple(request.patterns),
             always=tuple(request.always),
-            tool=(await origin(self._client, request)).tool,
+            tool=(await find_requester(self._client, request)).tool,
             session_id=request.session_id,
             details=request.metadata,
         )

@@ -52,8 +52,8 @@ class Choices:
     async def connect(self, target: Target) -> None:
         """Load the choices from a target."""
         self.client.become(target.client)
-        if target.link is not None:
-            target.link.on_report = self.report_connection
+        if target.connection is not None:
+            target.connection.on_report = self.report_connection
         await self.reload()
 
     async def reload(self) -> None:

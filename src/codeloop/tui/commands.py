@@ -1,6 +1,6 @@
 """The table of the terminal UI's commands: what the palette lists, and what keys and `/` run."""
 
-from codeloop.client.slash.commands import BY_NAME
+from codeloop.client.slash.commands import COMMANDS_BY_NAME
 from codeloop.tui.keys.keymap import UiCommand
 
 SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View", "Scroll", "Program"
@@ -9,15 +9,15 @@ SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View"
 
 def _make_command(name: str, command_id: str, group: str, run: str, keys: str = "none") -> UiCommand:
     """Return the row of a command that is also typed after `/`."""
-    row = BY_NAME[name]
+    row = COMMANDS_BY_NAME[name]
     return UiCommand(command_id, row.title, group, run, keys, row.name, row.arguments, row.also)
 
 
 COMMANDS: tuple[UiCommand, ...] = (
-    _make_command("new", "session_new", SESSION, "actions.tabs:open_new", "<leader>n"),
+    _make_command("new", "session_new", SESSION, "actions.tabs:open_new_session", "<leader>n"),
     _make_command("sessions", "session_list", SESSION, "actions.dialogs:choose_session", "<leader>l"),
     _make_command("timeline", "session_timeline", SESSION, "actions.dialogs:show_timeline", "<leader>g"),
-    _make_command("rewind", "session_rewind", SESSION, "actions.dialogs:go_back"),
+    _make_command("rewind", "session_rewind", SESSION, "actions.dialogs:rewind_to_prompt"),
     _make_command("goal", "session_goal", SESSION, "actions.send:send_goal"),
     _make_command("worktree", "worktree", SESSION, "actions.work.worktrees:open_worktree"),
     _make_command("compare", "compare", SESSION, "actions.work.worktrees:compare_models"),
@@ -25,16 +25,16 @@ COMMANDS: tuple[UiCommand, ...] = (
     _make_command("context", "session_context", SESSION, "actions.reports:show_context"),
     _make_command("memory", "memory", SESSION, "actions.reports:show_memory"),
     _make_command("cost", "session_cost", SESSION, "actions.reports:show_cost"),
-    _make_command("undo", "messages_undo", SESSION, "actions.session:undo", "<leader>u"),
-    _make_command("redo", "messages_redo", SESSION, "actions.session:redo", "<leader>r"),
+    _make_command("undo", "messages_undo", SESSION, "actions.session:undo_turn", "<leader>u"),
+    _make_command("redo", "messages_redo", SESSION, "actions.session:redo_turn", "<leader>r"),
     _make_command("copy", "messages_copy", SESSION, "actions.session:copy_answer", "<leader>y"),
-    _make_command("compact", "session_compact", SESSION, "actions.session:compact", "<leader>c"),
-    _make_command("fork", "session_fork", SESSION, "actions.session:fork"),
+    _make_command("compact", "session_compact", SESSION, "actions.session:compact_session", "<leader>c"),
+    _make_command("fork", "session_fork", SESSION, "actions.session:fork_session"),
     _make_command("tree", "session_tree", SESSION, "actions.dialogs:choose_fork"),
     _make_command("rename", "session_rename", SESSION, "actions.dialogs:rename_session"),
     _make_command("export", "session_export", SESSION, "actions.dialogs:export_to_file", "<leader>x"),
     UiCommand("session_delete", "Delete the session", SESSION, "actions.dialogs:delete_session"),
-    UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt", "escape"),
+    UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt_turn", "escape"),
     _make_command("stop-all", "session_stop_all", SESSION, "actions.session:stop_all"),
     _make_command("plan", "plan_comment", SESSION, "actions.work.plan:comment_on_plan"),
     _make_command("takeover", "session_take_over", SESSION, "actions.session:take_over"),
@@ -43,11 +43,13 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand(
         "session_child_cycle_reverse", "Previous subagent", SESSION, "actions.tabs:show_previous_child", "ctrl+alt+up"
     ),
-    UiCommand("session_parent", "Back to the parent session", SESSION, "actions.tabs:show_parent", "<leader>up"),
-    UiCommand("tab_next", "Next tab", SESSION, "actions.tabs:show_next", "ctrl+alt+right,<leader>right"),
-    UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:show_previous", "ctrl+alt+left,<leader>left"),
-    _make_command("next", "session_next_waiting", SESSION, "actions.tabs:show_waiting"),
-    UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close", "<leader>w"),
+    UiCommand(
+        "session_parent", "Back to the parent session", SESSION, "actions.tabs:show_parent_session", "<leader>up"
+    ),
+    UiCommand("tab_next", "Next tab", SESSION, "actions.tabs:show_next_tab", "ctrl+alt+right,<leader>right"),
+    UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:show_previous_tab", "ctrl+alt+left,<leader>left"),
+    _make_command("next", "session_next_waiting", SESSION, "actions.tabs:show_waiting_session"),
+    UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close_tab", "<leader>w"),
     _make_command("models", "model_list", CHOOSE, "actions.dialogs:choose_model", "<leader>m"),
     _make_command("effort", "variant_list", CHOOSE, "actions.dialogs:choose_variant"),
     UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choose:switch_variant", "ctrl+t"),
@@ -68,11 +70,11 @@ COMMANDS: tuple[UiCommand, ...] = (
     _make_command("connect", "provider_connect", CHOOSE, "actions.dialogs:connect_provider"),
     _make_command("mcp", "mcp_list", CHOOSE, "actions.dialogs:show_servers"),
     _make_command("themes", "theme_list", VIEW, "actions.dialogs:choose_theme", "<leader>t"),
-    UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.view:switch_mode"),
+    UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.view:switch_colour_mode"),
     _make_command("sidebar", "sidebar_toggle", VIEW, "actions.sidebar:toggle_sidebar", "<leader>b"),
     _make_command("thinking", "display_thinking", VIEW, "actions.view:toggle_thinking"),
     _make_command("details", "tool_details", VIEW, "actions.view:toggle_details", "<leader>d"),
-    UiCommand("call_toggle", "Open or close the lowest call", VIEW, "actions.view:toggle_lowest", "<leader>o"),
+    UiCommand("call_toggle", "Open or close the lowest call", VIEW, "actions.view:toggle_lowest_call", "<leader>o"),
     _make_command("picture", "picture_view", VIEW, "actions.pictures:show_picture_of_session"),
     _make_command("status", "status_view", VIEW, "actions.view:show_status", "<leader>s"),
     _make_command("find", "session_find", MOVE, "actions.find:find_in_conversation", "ctrl+f,<leader>f"),
@@ -82,8 +84,8 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("messages_half_page_down", "Half a page down", MOVE, "actions.view:scroll_half_down", "ctrl+alt+d"),
     UiCommand("messages_line_up", "Line up", MOVE, "actions.view:scroll_line_up", "ctrl+alt+y,ctrl+up"),
     UiCommand("messages_line_down", "Line down", MOVE, "actions.view:scroll_line_down", "ctrl+alt+e,ctrl+down"),
-    UiCommand("messages_first", "To the first message", MOVE, "actions.view:show_first", "ctrl+g"),
-    UiCommand("messages_last", "To the last message", MOVE, "actions.view:show_last", "ctrl+alt+g"),
+    UiCommand("messages_first", "To the first message", MOVE, "actions.view:show_first_message", "ctrl+g"),
+    UiCommand("messages_last", "To the last message", MOVE, "actions.view:show_last_message", "ctrl+alt+g"),
     UiCommand("messages_previous", "To the prompt above", MOVE, "actions.view:show_previous_prompt", "alt+up"),
     UiCommand("messages_next", "To the prompt below", MOVE, "actions.view:show_next_prompt", "alt+down"),
     UiCommand("messages_last_user", "To your last prompt", MOVE, "actions.view:show_last_prompt"),
@@ -95,7 +97,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     _make_command("help", "help", APP, "actions.dialogs:show_help", "f1"),
     _make_command("settings", "settings", APP, "actions.dialogs:show_settings"),
     _make_command("tour", "tour", APP, "actions.first_run:show_tour"),
-    UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
+    UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend_program", "ctrl+z", early=True),
     _make_command("exit", "app_exit", APP, "actions.tabs:quit_program", "ctrl+c,ctrl+d,<leader>q"),
 )
 BY_ID = {command.id: command for command in COMMANDS}

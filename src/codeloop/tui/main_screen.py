@@ -3,7 +3,7 @@
 from textual import events, on
 from textual.screen import Screen
 
-from codeloop.tui.actions.send import run_slash, send
+from codeloop.tui.actions.send import run_slash, send_prompt
 from codeloop.tui.actions.tabs import start_session
 from codeloop.tui.commands import BY_ID, BY_SLASH, SESSION
 from codeloop.tui.keys.dispatcher import KeyDispatcher
@@ -43,7 +43,7 @@ class MainScreen(Screen[None]):
 
     @on(PromptSubmitted)
     def _send_prompt(self, event: PromptSubmitted) -> None:
-        self._ui.start_task(send(self._ui, self._ui.tab, event.entry, event.delivery))
+        self._ui.start_task(send_prompt(self._ui, self._ui.tab, event.entry, event.delivery))
 
     @on(PromptSlashCommand)
     def _run_slash(self, event: PromptSlashCommand) -> None:

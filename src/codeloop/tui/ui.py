@@ -109,7 +109,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         """The client of the shown session, or of the directory. Raises UsageProblem before the project is open."""
         if self.sessions is None:
             raise UsageProblem("The project is still being opened.")
-        return self.sessions.client_of(self.tab.session) if self.tab.session else self.sessions.client
+        return self.sessions.get_session_client(self.tab.session) if self.tab.session else self.sessions.client
 
     @property
     def session(self) -> Session:

@@ -3,9 +3,9 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
-from codeloop.client.export.atif import as_atif
-from codeloop.client.export.html import as_html
-from codeloop.client.export.markdown import as_markdown
+from codeloop.client.export.atif import export_atif
+from codeloop.client.export.html import export_html
+from codeloop.client.export.markdown import export_markdown
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
@@ -35,7 +35,7 @@ async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
         await it.prompt(f"please {EVIL}")
         session = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
-        page = as_html(session, messages)
+        page = export_html(session, messages)
         read = Tags()
         read.feed(page)
         assert "script" not in read.tags
@@ -45,7 +45,7 @@ async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
         assert read.text.count("<script>alert(1)</script>") >= 3
         assert "\x1b" not in page
         assert "http" not in page.partition("<style>")[0].replace("http-equiv", "")
-        text = as_markdown(session, messages)
+        text = export_markdown(session, messages)
         assert "## You\n\nplease <script>" in text
         assert "<details><summary><b>write</b>" in text
         assert "\x1b" not in text
@@ -60,7 +60,7 @@ async def test_a_trajectory_has_every_step_with_calls_results_and_sums(tmp_path:
         await it.prompt("write hello")
         session = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
-        written = as_atif(session, messages)
+        written = export_atif(session, messages)
         steps = written["steps"]
         assert [(step["step_id"], step["source"]) for step in steps] == [(1, "user"), (2, "agent"), (3, "agent")]
         assert (steps[0]["message"], steps[2]["message"]) == ("write hello", "Done.")

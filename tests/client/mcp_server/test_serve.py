@@ -12,8 +12,8 @@ from mcp import Client
 from mcp_types import CallToolResult, ElicitResult, ErrorData, TextContent
 
 from codeloop.client.client import Client as OurClient
-from codeloop.client.mcp_server.serve import Calls, server_of
-from codeloop.client.mcp_server.turns import ServedPrompts, Turns
+from codeloop.client.mcp_server.serve import McpRequestHandler, create_server
+from codeloop.client.mcp_server.served_sessions import ServedPrompts, ServedSessions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.event import PermissionAsked
@@ -28,14 +28,14 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
 @asynccontextmanager
-async def turns_of(it: Rig, **more: Any) -> AsyncGenerator[Turns]:
+async def turns_of(it: Rig, **more: Any) -> AsyncGenerator[ServedSessions]:
     async def created(client: OurClient) -> Session:
         return await client.call(SESSION_CREATE, CreateSession())
 
     async def resumed(client: OurClient, session_id: str) -> Session:
         return await client.call(SESSION_GET, SessionId(session_id=session_id))
 
-    turns = Turns(it.client, ServedPrompts(**more), partial(created, it.client), partial(resumed, it.client))
+    turns = ServedSessions(it.client, ServedPrompts(**more), partial(created, it.client), partial(resumed, it.client))
     following = asyncio.create_task(turns.run())
     await asyncio.sleep(0)
     try:
@@ -67,7 +67,7 @@ async def driven(
     async with (
         rig(tmp_path, answers, **settings) as it,
         turns_of(it, **more) as turns,
-        Client(server_of(Calls(turns)), mode=mode, elicitation_callback=person, cache=None) as client,
+        Client(create_server(McpRequestHandler(turns)), mode=mode, elicitation_callback=person, cache=None) as client,
     ):
         yield it, client
 

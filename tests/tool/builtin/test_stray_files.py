@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.client.permission_text import Asking, in_words
+from codeloop.client.permission_text import describe_request
+from codeloop.client.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.workspace.sandbox.protected_files import SetAside
@@ -29,7 +30,7 @@ async def ask_about(ctx: TestContext, moved: Path, name: str, columns: int = 80)
         id="per_1", session_id="ses_1", permission=need.permission, patterns=list(need.patterns), always=[],
         metadata=need.metadata,
     )  # fmt: skip
-    words = in_words(request, Asking("bash"), columns, 40)
+    words = describe_request(request, Requester("bash"), columns, 40)
     return words.title, [row for _, row in words.rows]
 
 

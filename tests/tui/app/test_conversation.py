@@ -10,7 +10,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.live_events import Idle, Retry
 from codeloop.schema.operation import SESSION_GET
-from codeloop.tui.actions.tabs import QUIT_STOPS_TURN
+from codeloop.tui.actions.tabs import QUIT_QUESTION
 from codeloop.tui.widgets.sidebar import Sidebar
 from tests.support.project import both_clients, call, calls, rig
 from tests.tui.app.running_ui import played
@@ -203,7 +203,7 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
         await ui.pilot.press("ctrl+c")
         await ui.sees("The turn is over: again to leave")
         assert ui.ui.repeated_key.confirm("Another question") is False
-        assert ui.ui.repeated_key.confirm(QUIT_STOPS_TURN) is False, "asked while the turn still ran"
+        assert ui.ui.repeated_key.confirm(QUIT_QUESTION) is False, "asked while the turn still ran"
         await ui.pilot.press("ctrl+c")
         assert ui.ui.return_code == 0
 

@@ -6,8 +6,8 @@ import pytest
 
 from codeloop.agent.recovery import CHECK_FIRST
 from codeloop.cli.output.tool_call import format_call
-from codeloop.client.export.html import as_html
-from codeloop.client.export.markdown import as_markdown
+from codeloop.client.export.html import export_html
+from codeloop.client.export.markdown import export_markdown
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.gate import Denied
 from codeloop.schema.api.session_requests import ListMessages, SessionId
@@ -57,7 +57,7 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
     parts = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
     for_model = " ".join(map(result, parts))
     run = "\n".join(line for part in parts for line in format_call(part, colour=False))
-    shown = (screen, run, as_markdown(found, messages), as_html(found, messages))
+    shown = (screen, run, export_markdown(found, messages), export_html(found, messages))
     assert len([words for words in FOR_THE_MODEL if words in for_model]) >= 7
     for words in FOR_THE_MODEL:
         assert not any(words in text for text in shown), words

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
 from codeloop.app.models.open_models import OneModel
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.chat import ModelInfo
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_requests import ListSessions
@@ -16,7 +16,7 @@ from codeloop.schema.operation import CONFIG_GET, SESSION_LIST, NoArguments
 from codeloop.tui.dialogs.agents import create_agent_picker
 from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette
-from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.model_memory import ModelMemory, RememberedModels
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
@@ -143,7 +143,7 @@ async def test_a_server_of_ones_own_is_added_step_by_step(tmp_path: Path) -> Non
         ModelServer([Answer(text="ready")], models=("small", "coder"), key="sk-own") as server,
         staged(app, WIDE) as pilot,
     ):
-        app.open(ProviderPicker(DialogContext(AppClient(served, tmp_path / "work"), app.colours, app.ask)))
+        app.open(ProviderPicker(DialogContext(DirectoryClient(served, tmp_path / "work"), app.colours, app.ask)))
         await app.sees("Often used")
         await pilot.press(*"your own", "enter")
         await app.sees("chat completions protocol")

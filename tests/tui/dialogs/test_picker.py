@@ -9,7 +9,7 @@ from textual import events
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import FilterInput, Picker
 from codeloop.tui.render.canvas import Row

@@ -10,8 +10,8 @@ import keyring
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
-from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.client.directory_client import DirectoryClient
+from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
 from tests.support.file_keyring import FileKeyring
@@ -42,7 +42,7 @@ async def picking(tmp_path: Path, provider: dict[str, Any]) -> AsyncGenerator[tu
     (config / "codeloop.json").write_text(json.dumps({"provider": provider}))
     (tmp_path / "work").mkdir()
     served, app = App(startup(tmp_path / "home", tmp_path / "work")), Stage()
-    client = AppClient(served, tmp_path / "work")
+    client = DirectoryClient(served, tmp_path / "work")
     async with staged(app, WIDE) as pilot:
         app.open(ProviderPicker(DialogContext(client, app.colours, app.ask)))
         await app.sees("Often used")

@@ -11,7 +11,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, ForkSession, ListSessions
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_CREATE, SESSION_FORK, SESSION_LIST
-from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep

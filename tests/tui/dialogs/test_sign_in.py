@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.schema.wire import replace
-from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
 from tests.support.javascript import host_command
@@ -80,7 +80,7 @@ async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_pat
         acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
         start = startup(tmp_path / "home", tmp_path / "work", provider=acme)
         served = App(replace(start, environment={**start.environment, "PATH": os.environ["PATH"]}))
-        client = AppClient(served, tmp_path / "work")
+        client = DirectoryClient(served, tmp_path / "work")
         async with staged(app, WIDE) as pilot:
             for keys, expected in ((["enter"], "Where?"), (["down", "enter"], "https://one.example")):
                 app.results.clear()

@@ -10,9 +10,8 @@ from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import Todo
 from codeloop.tui.actions.dialogs import make_context
 from codeloop.tui.commands import BY_ID
-from codeloop.tui.dialogs.mcp import ELSEWHERE
-from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
-from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.mcp import PASTE_HINT
+from codeloop.tui.dialogs.parts.text_input import SignInScreen, TextInput
 from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.dialogs.providers.own_server import OwnServer
 from codeloop.tui.editor.vim.vim import Vim
@@ -79,7 +78,7 @@ async def test_other_dialogs(tmp_path: Path) -> None:
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
         album, styles = Album(it), colours(it)
         await shown(it, create_profile_picker("auto", styles), album, "profiles", "yolo")
-        await shown(it, SignInScreen("tracker", PAGE, ELSEWHERE, styles), album, "sign-in", "Sign in at tracker")
+        await shown(it, SignInScreen("tracker", PAGE, PASTE_HINT, styles), album, "sign-in", "Sign in at tracker")
         key = TextInput("Key for OpenAI", styles, "sk-0123", about=ABOUT, is_secret=True)
         await shown(it, key, album, "key", "Key for OpenAI")
         adding = it.ui.start_task(OwnServer(make_context(it.ui), ()).add())

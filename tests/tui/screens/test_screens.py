@@ -12,7 +12,7 @@ from codeloop.schema.message import FORK_KEY
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.commands import BY_ID
-from codeloop.tui.dialogs.export import FORMATS
+from codeloop.tui.dialogs.export import EXPORT_FORMATS
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.themes.styles import Styles
@@ -43,7 +43,7 @@ DIALOGS = {
     "themes": ("theme_list", "codeloop"),
     "settings": ("settings", "Settings"),
     "providers": ("provider_connect", "OpenAI"),
-    "export": ("session_export", FORMATS[0][2]),
+    "export": ("session_export", EXPORT_FORMATS[0][2]),
     "rename": ("session_rename", "confirm"),
     "delete": ("session_delete", "of its subagents"),
 }

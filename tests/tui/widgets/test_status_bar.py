@@ -5,7 +5,7 @@ import time
 from codeloop.schema.live_events import Busy, Retry
 from codeloop.schema.message import NO_TOKENS
 from codeloop.schema.wire import replace
-from codeloop.tui.actions.tabs import QUIT_STOPS_TURN
+from codeloop.tui.actions.tabs import QUIT_QUESTION
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import load
@@ -27,13 +27,13 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
         bar.show(view, StatusContent(context_window=10_000_000, hint="esc twice stops"), styles)
         await pilot.pause()
         row = bar.render_line(0).text
-        content = StatusContent(context_window=10_000_000, pending_key=QUIT_STOPS_TURN, hint="esc twice stops")
+        content = StatusContent(context_window=10_000_000, pending_key=QUIT_QUESTION, hint="esc twice stops")
         bar.show(view, content, styles)
         asked = bar.render_line(0).text
     assert row.startswith(" retry 2 in ")
     assert " s: local limits the rate" in row
     assert row.rstrip().endswith("…  12.5k (<1 %)  $0.2500  esc twice stops")
-    assert asked.rstrip() == f" {QUIT_STOPS_TURN} …"
+    assert asked.rstrip() == f" {QUIT_QUESTION} …"
 
 
 async def test_a_turn_that_begins_between_two_drawings_has_a_time() -> None:

@@ -1,1 +1,1 @@
-"""What differs between the versions of the protocol: how each writes what the agent has to say."""
+"""The versions of the protocol: each converts the agent's messages to its own form."""

@@ -1,4 +1,4 @@
-"""The interface of protocol versions: how a connection writes its messages."""
+"""`ProtocolVersion`: the interface of the classes that convert messages to a version of the protocol."""
 
 from typing import Protocol
 
@@ -27,11 +27,11 @@ class ProtocolVersion(Protocol):
         ...
 
     def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
-        """Return the changes that a call has made or asks for, as content. Relative paths start at `directory`."""
+        """Convert the file changes of a call to content. `directory`: the base of relative paths."""
         ...
 
     def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
-        """Return the fields of a permission request that say what it is about; its options are not among them.
+        """Build the fields of a permission request, without its options.
 
         `title`: the question; `call`: the tool call without content; `directory`: the directory that the call works in.
         """

@@ -1,10 +1,11 @@
-"""Version 1, the stable one."""
+"""`Version1`: writes messages in the stable version 1 of the protocol."""
 
 from codeloop.acp.params import ClientCapabilities
-from codeloop.acp.tool_calls import as_code, as_text, hunks_of, patches_of
+from codeloop.acp.tool_calls import list_hunks, list_patches, make_code_content, make_text_content
 from codeloop.schema.wire import JSON
 
-_GAP_LINE = "\r\n...\r\n"
+# Stands for output that was cut off before it could be sent.
+_GAP_MARK = "\r\n...\r\n"
 _SESSION_FEATURES = ("list", "delete", "resume", "close", "fork", "additionalDirectories")
 """The optional session methods and parameters that this agent supports."""
 
@@ -52,14 +53,15 @@ class Version1:
         """Return a diff for each hunk, with its context lines."""
         return [
             {"type": "diff", "path": path, **hunk}
-            for path, patch in patches_of(metadata, directory)
-            for hunk in hunks_of(patch)
+            for path, patch in list_patches(metadata, directory)
+            for hunk in list_hunks(patch)
         ]
 
     def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, _directory: str, /) -> JSON:
-        """Return the call, with the question as its content."""
-        content = [as_code(details)] if details.strip() else []
-        return {"toolCall": {"title": title, **call, "content": [as_text(title), *diffs, *content]}}
+        """Return the call, with the question, the diffs and the details as its content."""
+        # A request has no text of its own in version 1.
+        content = [make_code_content(details)] if details.strip() else []
+        return {"toolCall": {"title": title, **call, "content": [make_text_content(title), *diffs, *content]}}
 
     def begin_terminal(self, terminal_id: str, _command: str, directory: str, /) -> tuple[list[JSON], JSON]:
         """Return the fields that make the editor show a terminal."""
@@ -67,14 +69,14 @@ class Version1:
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
         """Return an update of the call. Sent output can't be replaced: `is_whole` adds a gap line before the text."""
-        data = _GAP_LINE + text if is_whole else text
-        return _call_update(terminal_id, {"terminal_output": {"terminal_id": terminal_id, "data": data}})
+        data = _GAP_MARK + text if is_whole else text
+        return _make_call_update(terminal_id, {"terminal_output": {"terminal_id": terminal_id, "data": data}})
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
         """Return an update of the call with the exit code or the signal."""
         exit_status = {"terminal_id": terminal_id, "exit_code": code, "signal": signal}
-        return _call_update(terminal_id, {"terminal_exit": exit_status})
+        return _make_call_update(terminal_id, {"terminal_exit": exit_status})
 
 
-def _call_update(call_id: str, meta: JSON) -> JSON:
+def _make_call_update(call_id: str, meta: JSON) -> JSON:
     return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "_meta": meta}

@@ -1,21 +1,22 @@
-"""Version 2, a draft: used if the user starts `codeloop acp --protocol 2` and the editor asks for it."""
+"""`Version2`: writes messages in the draft of version 2, which `codeloop acp --protocol 2` allows."""
 
 from base64 import b64encode
 from typing import Any, cast
 
-from codeloop.acp.params import ClientAuth, ClientCapabilities, ClientSession, DraftCapabilities
-from codeloop.acp.tool_calls import patches_of
+from codeloop.acp.params import AuthSupport, ClientCapabilities, DraftCapabilities, SessionSupport
+from codeloop.acp.tool_calls import list_patches
 from codeloop.schema.wire import JSON
 
+# A session has one plan, its todo list, so each update replaces it.
 _PLAN_ID = "plan"
 _NO_FILE = "/dev/null"
 
 
 def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
     """Return the capabilities in version 1's form. Optional features that every version 2 editor has are set."""
-    auth = ClientAuth(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
+    auth = AuthSupport(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
     return ClientCapabilities(
-        auth=auth, elicitation=draft.elicitation, session=ClientSession(notices={}, compaction={})
+        auth=auth, elicitation=draft.elicitation, session=SessionSupport(notices={}, compaction={})
     )
 
 
@@ -56,26 +57,27 @@ class Version2:
             case "config_option_update":
                 return {**update, **self.session_state({"configOptions": update["configOptions"]})}
             case "available_commands_update":
-                return {**update, "availableCommands": [_command(each) for each in update["availableCommands"]]}
+                return {**update, "availableCommands": [_convert_command(each) for each in update["availableCommands"]]}
             case "current_mode_update":
                 return None
             case _:
                 return update
 
     def session_state(self, state: JSON) -> JSON:
-        """Return the options, whose ids have other keys in version 2."""
-        return {"configOptions": [_option(each) for each in state["configOptions"]]}
+        """Return the options with the keys of version 2; it has no modes."""
+        return {"configOptions": [_convert_option(each) for each in state["configOptions"]]}
 
     def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
         """Return the changed files, and the changes as a git patch."""
         changes, texts = list[JSON](), list[str]()
-        for path, patch in patches_of(metadata, directory):
+        for path, patch in list_patches(metadata, directory):
             hunks = patch[patch.find("@@ ") :].rstrip("\n") + "\n" if "@@ " in patch else ""
+            # A hunk of no lines before or after: the file does not exist on that side.
             operation = "add" if hunks.startswith("@@ -0,0 ") else "modify"
             operation = "delete" if "+0,0 @@" in hunks.partition("\n")[0] else operation
             changes.append({"operation": operation, "path": path, "fileType": "text"})
             mode = {"add": "new file mode 100644\n", "delete": "deleted file mode 100644\n"}.get(operation, "")
-            name = _quote(path)
+            name = _quote_path(path)
             old, new = _NO_FILE if operation == "add" else name, _NO_FILE if operation == "delete" else name
             texts.append(f"diff --git {name} {name}\n{mode}--- {old}\n+++ {new}\n{hunks}")
         if not changes:
@@ -101,6 +103,7 @@ class Version2:
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
         """Return the update with one more chunk; `is_whole`: the update that replaces the terminal's output."""
+        # Output is base64, as it may hold bytes that are no text.
         data = b64encode(text.encode()).decode()
         if is_whole:
             return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "output": {"data": data}}
@@ -112,22 +115,23 @@ class Version2:
         return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "exitStatus": status}
 
 
-def _quote(path: str) -> str:
+def _quote_path(path: str) -> str:
     """Return a path as git writes it in patches: quoted and escaped if it has unusual characters."""
     if path.isascii() and path.isprintable() and not set(path) & {'"', "\\"}:
         return path
+    # git escapes bytes, not characters, by three octal digits.
     characters = (
         chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in path.encode()
     )
     return f'"{"".join(characters)}"'
 
 
-def _option(option: JSON) -> JSON:
+def _convert_option(option: JSON) -> JSON:
     rows = [_rename_key(row, "group", "groupId") for row in cast("list[Any]", option["options"])]
     return {**_rename_key(option, "id", "configId"), "options": rows}
 
 
-def _command(command: JSON) -> JSON:
+def _convert_command(command: JSON) -> JSON:
     input_fields = command.get("input")
     row = {"type": "command", **command}
     return {**row, "input": {"type": "text", **input_fields}} if input_fields else row

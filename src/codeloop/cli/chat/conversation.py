@@ -16,7 +16,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.style import Look
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
-from codeloop.client.link import ServerLost
+from codeloop.client.connection_state import ServerLost
 from codeloop.client.target import Target
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.errors import CodeloopError
@@ -70,7 +70,7 @@ class LineConversation:
         Raises CodeloopError if the conversation can't begin.
         """
         session = await choose_session(self._target, self.options)
-        client = self._target.client if session is None else self._target.client_of(session)
+        client = self._target.client if session is None else self._target.get_session_client(session)
         await check_agent(client, self.options.agent)
         await check_model(client, self.options.model)
         if session is not None:
@@ -96,8 +96,8 @@ class LineConversation:
         return self._code
 
     async def _show_start(self, session: Session | None) -> None:
-        if self._target.link is not None:
-            self._target.link.on_report = lambda text: self.say(f"codeloop: {text}", "yellow")
+        if self._target.connection is not None:
+            self._target.connection.on_report = lambda text: self.say(f"codeloop: {text}", "yellow")
         for note in self._target.notes:
             self.say(note, "yellow")
         if self.is_attended:
@@ -116,12 +116,12 @@ class LineConversation:
     async def switch_session(self, session: Session | None, directory: str | None = None) -> None:
         """Continue with a session; None: with a new one, which the next prompt creates, maybe in another directory."""
         if directory is not None:
-            self.client = self._target.client_at(directory)
+            self.client = self._target.get_directory_client(directory)
         if self._open_session is not None:
             await self._open_session.stop()
         self._open_session = None
         if session is not None:
-            client = self._target.client_of(session)
+            client = self._target.get_session_client(session)
             list_messages = ListMessages(session_id=session.id, limit=ATTACH_SHOWN.value)
             await self._terminal.show_transcript(session, await client.call(SESSION_MESSAGES, list_messages))
             await self._follow(session)
@@ -132,7 +132,7 @@ class LineConversation:
         `text`: the prompt, which may have to wait; `message_id`: the id it will be stored under.
         """
         open_session = self._open_session or await self._follow(await prepare_session(self.client, self.options, None))
-        is_offline = self._target.link is not None and self._target.link.is_down
+        is_offline = self._target.connection is not None and self._target.connection.is_down
         if text and (is_offline or self.is_busy):
             self.say("  sent as soon as the server is back" if is_offline else "  queued")
         await open_session.send(send, text, message_id)
@@ -160,7 +160,7 @@ class LineConversation:
         self._is_warned = True
 
     async def _follow(self, session: Session) -> OpenSession:
-        self.client = self._target.client_of(session)
+        self.client = self._target.get_session_client(session)
         self._open_session = OpenSession(
             self.client,
             session,

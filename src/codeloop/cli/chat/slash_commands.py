@@ -10,14 +10,23 @@ from codeloop.cli.chat.conversation import LineConversation
 from codeloop.cli.run.send import OutgoingMessage, send_message
 from codeloop.cli.target.selection import check_agent, check_model, find_session, parse_model, set_profile
 from codeloop.client.client import Client
+from codeloop.client.formatting import format_cost, format_time
 from codeloop.client.mentions import find_mentions
-from codeloop.client.numbers import format_cost, format_time
-from codeloop.client.slash.commands import BY_ANY_NAME, BY_NAME
+from codeloop.client.slash.commands import COMMANDS_BY_ANY_NAME, COMMANDS_BY_NAME, suggest_commands
 from codeloop.client.slash.goal import parse_goal
-from codeloop.client.slash.names import similar_names
-from codeloop.client.slash.reports import context_lines, cost_lines, memory_lines, permission_lines
-from codeloop.client.slash.waiting import find_waiting
-from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
+from codeloop.client.slash.reports import (
+    format_context_report,
+    format_cost_report,
+    format_memory_report,
+    format_permission_report,
+)
+from codeloop.client.slash.waiting_session import find_waiting_session
+from codeloop.client.slash.worktrees import (
+    describe_opened_worktree,
+    find_or_create_worktree,
+    is_worktree_verb,
+    run_worktree_command,
+)
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import one_line
@@ -97,7 +106,7 @@ async def _send_message(chat: LineConversation, text: str, sending: OutgoingMess
 
 
 async def _show_memory(chat: LineConversation, _words: str) -> None:
-    chat.say("\n".join(memory_lines(await chat.client.call(MEMORY_LIST, NoArguments()))))
+    chat.say("\n".join(format_memory_report(await chat.client.call(MEMORY_LIST, NoArguments()))))
 
 
 async def _pursue_goal(chat: LineConversation, words: str) -> None:
@@ -108,7 +117,7 @@ async def _pursue_goal(chat: LineConversation, words: str) -> None:
 
 
 async def _run_slash_command(chat: LineConversation, name: str, words: str) -> None:
-    shared = BY_ANY_NAME.get(name)
+    shared = COMMANDS_BY_ANY_NAME.get(name)
     command_name = shared.name if shared is not None and name not in LINE_COMMANDS else name
     if (row := LINE_COMMANDS.get(command_name)) is not None:
         if words and not _describe_arguments(command_name, row):
@@ -119,7 +128,7 @@ async def _run_slash_command(chat: LineConversation, name: str, words: str) -> N
     if name not in commands and shared is not None:
         raise UsageProblem(f"/{name} ({shared.title}) needs the terminal UI: start codeloop without --plain.")
     if name not in commands:
-        close = format_suggestion(f"/{each}" for each in similar_names(name, [*LINE_COMMANDS, *commands]))
+        close = format_suggestion(f"/{each}" for each in suggest_commands(name, [*LINE_COMMANDS, *commands]))
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
@@ -127,12 +136,12 @@ async def _run_slash_command(chat: LineConversation, name: str, words: str) -> N
 
 
 def _describe_arguments(name: str, row: LineCommand) -> str:
-    return BY_NAME[name].arguments if row.arguments is None else row.arguments
+    return COMMANDS_BY_NAME[name].arguments if row.arguments is None else row.arguments
 
 
 async def _show_help(chat: LineConversation, _words: str) -> None:
     rows = [
-        (f"/{name} {_describe_arguments(name, row)}".rstrip(), row.text or BY_NAME[name].title)
+        (f"/{name} {_describe_arguments(name, row)}".rstrip(), row.text or COMMANDS_BY_NAME[name].title)
         for name, row in LINE_COMMANDS.items()
     ]
     rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
@@ -269,12 +278,12 @@ async def _edit_queue(chat: LineConversation, words: str) -> None:
 
 async def _show_context(chat: LineConversation, _words: str) -> None:
     session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _load_session(chat)).id))
-    chat.say("\n".join(context_lines(session_context)))
+    chat.say("\n".join(format_context_report(session_context)))
 
 
 async def _show_cost(chat: LineConversation, _words: str) -> None:
     session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _load_session(chat)).id))
-    chat.say("\n".join(cost_lines(session_cost)))
+    chat.say("\n".join(format_cost_report(session_cost)))
 
 
 async def _show_permissions(chat: LineConversation, words: str) -> None:
@@ -287,7 +296,7 @@ async def _show_permissions(chat: LineConversation, words: str) -> None:
     else:
         session_id = chat.session.id if chat.session else None
         query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
-        chat.say("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, query))))
+        chat.say("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
 
 
 async def _find_text(chat: LineConversation, words: str) -> None:
@@ -302,17 +311,17 @@ async def _find_text(chat: LineConversation, words: str) -> None:
 
 
 async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
-    await chat.switch_session(await find_waiting(chat.client, {chat.session.id} if chat.session else ()))
+    await chat.switch_session(await find_waiting_session(chat.client, {chat.session.id} if chat.session else ()))
 
 
 async def _use_worktree(chat: LineConversation, words: str) -> None:
-    if is_verb(words):
-        chat.say("\n".join(await run_worktree(chat.client, words)))
+    if is_worktree_verb(words):
+        chat.say("\n".join(await run_worktree_command(chat.client, words)))
         return
     name, _, prompt = words.partition(" ")
-    tree, is_new = await enter_worktree(chat.client, name)
+    tree, is_new = await find_or_create_worktree(chat.client, name)
     await chat.switch_session(None, tree.directory)
-    chat.say("\n".join(made_lines(tree, is_new=is_new)))
+    chat.say("\n".join(describe_opened_worktree(tree, is_new=is_new)))
     if prompt.strip():
         await run_line(chat, prompt.strip())
 

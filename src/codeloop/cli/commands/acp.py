@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codeloop.acp.agent import AcpLaunch, serve_editor
-from codeloop.acp.buffers import EditorBuffers
+from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.acp.editor_terminal import EditorTerminals
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import (

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
 from codeloop.cli.output.style import align_columns
 from codeloop.cli.target.project import load_providers
-from codeloop.client.numbers import format_count
+from codeloop.client.formatting import format_count
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.refresh import refresh_catalog as fetch
 from codeloop.model.catalog.vendors import EXPLICIT_PROVIDERS

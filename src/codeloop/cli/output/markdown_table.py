@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from codeloop.cli.output.style import paint
-from codeloop.client.numbers import width_of
+from codeloop.client.formatting import measure_width
 
 SGR_PATTERN = r"\x1b\[[0-9;]*m"
 SGR_RESET = "\x1b[0m"
@@ -110,21 +110,21 @@ def wrap_painted(text: str, width: int) -> list[str]:
         if token.isspace():
             gap = token if used else ""
             continue
-        if used and used + len(gap) + width_of(token) > width:
+        if used and used + len(gap) + measure_width(token) > width:
             lines[-1] += SGR_RESET if look else ""
             lines.append(look)
             used, gap = 0, ""
         lines[-1] += gap
         used, gap = used + len(gap), ""
-        for char in token if width_of(token) > width else [token]:
-            if used and used + width_of(char) > width:
+        for char in token if measure_width(token) > width else [token]:
+            if used and used + measure_width(char) > width:
                 lines[-1] += SGR_RESET if look else ""
                 lines.append(look)
                 used = 0
             lines[-1] += char
-            used += width_of(char)
+            used += measure_width(char)
     return lines
 
 
 def _measure_width(text: str) -> int:
-    return width_of(re.sub(SGR_PATTERN, "", text))
+    return measure_width(re.sub(SGR_PATTERN, "", text))

@@ -6,7 +6,7 @@ from codeloop.cli.follow.subagents import works_in_background
 from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.tool_call import format_heading
-from codeloop.client.numbers import cut_to
+from codeloop.client.formatting import cut_to_width
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
@@ -120,7 +120,7 @@ class ProgressLine:
         others = f" (+{len(self._labels) - 1})" if len(self._labels) > 1 else ""
         elapsed = _format_seconds(int(time.monotonic() - self._start_times[key]))
         detail = f"  {' '.join(self._details[key].split())}" if self._details.get(key) else ""
-        return cut_to(f"… {cut_to(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
+        return cut_to_width(f"… {cut_to_width(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
 
     def draw(self) -> None:
         """Show what is going on on the last line of the terminal, until something else is written."""

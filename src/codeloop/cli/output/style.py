@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from codeloop.client.numbers import Look
+from codeloop.client.formatting import Look
 from codeloop.kit.terminal_text import escape_json_controls
 
 # The numbers of the terminal's control sequence for colours and styles (SGR).

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
-from codeloop.client.numbers import describe_command_end, elapsed_ms, format_duration
+from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls, format_arguments, format_json, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
@@ -36,14 +36,14 @@ def format_call(part: ToolPart, *, colour: bool) -> list[str]:
             ending = describe_command_end(metadata) if part.tool == "bash" else ""
             # Without the wait for a permission.
             took = metadata.get("duration") if part.tool == "bash" else None
-            took = took if isinstance(took, int) else elapsed_ms(time.start, time.end)
+            took = took if isinstance(took, int) else compute_elapsed_ms(time.start, time.end)
             notes = [*_format_line_counts(metadata), *([ending] if ending else []), format_duration(took)]
             is_failure = bool(ending) or part.tool == "invalid"
             body = _format_body(part.tool, metadata, part.state.for_user, is_failure=is_failure)
             if part.tool == STRUCTURED_OUTPUT_TOOL:
                 body = _style_lines("dim", escape_controls(format_json(part.state.input)).splitlines()[:MAX_DATA_LINES])
         case ToolStateError(error=error, time=time):
-            notes = [format_duration(elapsed_ms(time.start, time.end))]
+            notes = [format_duration(compute_elapsed_ms(time.start, time.end))]
             is_failure = True
             body = _style_lines("red", escape_controls(error).splitlines()[:MAX_OUTPUT_LINES])
         case _:

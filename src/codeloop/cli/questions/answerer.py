@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.prompter import Prompter
-from codeloop.client.client import Client, works_for
+from codeloop.client.client import Client, belongs_to
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
@@ -132,7 +132,7 @@ class OpenRequests:
 
     async def add(self, request: PermissionRequest | QuestionRequest) -> None:
         """Answer a request unless it is another session's or is already being answered."""
-        if request.id in self._tasks or not await works_for(self._client, request.session_id, self._session_id):
+        if request.id in self._tasks or not await belongs_to(self._client, request.session_id, self._session_id):
             return
         if isinstance(request, PermissionRequest):
             answering = self._answerer.answer(self._client, self._view, request)

@@ -10,10 +10,10 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_parser import parse_choice, parse_reply
 from codeloop.cli.questions.trust_text import format_trust_question
-from codeloop.client.asking import origin
 from codeloop.client.client import Client
-from codeloop.client.permission_text import CUT, EVERYTHING, Asking, in_words, mark_rows
-from codeloop.client.slash.names import is_command
+from codeloop.client.permission_text import CUT_MARK, UNLIMITED_ROWS, describe_request, quote_text
+from codeloop.client.requester import Requester, find_requester
+from codeloop.client.slash.commands import is_command
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -25,7 +25,7 @@ OWN_ROWS, MIN_TEXT_ROWS = 9, 6
 
 async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
     """Ask for a permission and return the reply, with words for the model if it is denied with some."""
-    asking = await origin(client, request)
+    asking = await find_requester(client, request)
     text, letters, has_always = _format_permission(request, asking, is_full=False)
     problem = ""
     while True:
@@ -52,9 +52,11 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
 
-def _format_permission(request: PermissionRequest, asking: Asking, *, is_full: bool) -> tuple[str, str, bool]:
+def _format_permission(request: PermissionRequest, asking: Requester, *, is_full: bool) -> tuple[str, str, bool]:
     """Return a question, the letters that answer it, and whether `always` does. The end is always our own."""
-    words = in_words(request, asking, shutil.get_terminal_size().columns, EVERYTHING if is_full else _count_text_rows())
+    words = describe_request(
+        request, asking, shutil.get_terminal_size().columns, UNLIMITED_ROWS if is_full else _count_text_rows()
+    )
     colour = has_colour(sys.stderr)
     title = paint(words.title, "yellow", colour=colour) + "\n"
     text = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
@@ -91,7 +93,7 @@ async def ask_questions(
     prompter: Prompter, client: Client, request: QuestionRequest, begin: Callable[[], None]
 ) -> list[list[str]]:
     """Ask one question after the other, each after a call of `begin`; fewer answers if the input ends."""
-    who = (await origin(client, request)).subagent or "model"
+    who = (await find_requester(client, request)).subagent or "model"
     answers: list[list[str]] = []
     for question in request.questions:
         begin()
@@ -118,7 +120,7 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
             problem = answer_first
             continue
         if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
-            text, problem = _format_question(question, who, EVERYTHING), ""
+            text, problem = _format_question(question, who, UNLIMITED_ROWS), ""
             continue
         answer = parse_choice(line, labels, several=several, free=free)
         if answer.labels:
@@ -127,12 +129,12 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
 
 
 def _format_question(question: QuestionInfo, who: str, most: int) -> str:
-    rows = mark_rows(question.question, shutil.get_terminal_size().columns, most)
+    rows = quote_text(question.question, shutil.get_terminal_size().columns, most)
     output = f"The {who} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
         output += f"  {number}  {text}\n"
-    return output + (VIEW_ALL_LINE if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
+    return output + (VIEW_ALL_LINE if most < UNLIMITED_ROWS and any(row.startswith(CUT_MARK) for row in rows) else "")
 
 
 async def ask_trust(terminal: OutputStream, settings: ProjectSettings) -> bool:

@@ -98,8 +98,8 @@ class OneShot:
 
             self._schema = await read_answer_format(self._options.schema)
         async with self._open_target(self._options, make_trust_prompt(self._terminal)) as target:
-            if target.link is not None:
-                target.link.on_report = lambda text: self.view.note(f"codeloop: {text}")
+            if target.connection is not None:
+                target.connection.on_report = lambda text: self.view.note(f"codeloop: {text}")
             for note in target.notes:
                 self.view.note(note)
             if is_stdin_unread(self._options):
@@ -112,11 +112,11 @@ class OneShot:
 
     async def _run_turn(self, message: RunMessage, target: Target) -> Outcome:
         options = self._options
-        attachments = [target.attachment(path) for path in options.files]
+        attachments = [target.attach_file(path) for path in options.files]
         # Raises for an invalid name before a session is created.
         parse_model(options.model)
         choice = await choose_session(target, options)
-        client = target.client if choice is None else target.client_of(choice)
+        client = target.client if choice is None else target.get_session_client(choice)
         await check_agent(client, options.agent)
         command, arguments = await parse_command(client, options, message.words)
         if command == COMPACT.name and self._schema is not None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from codeloop.client.wire.standard_lines import read_lines
+from codeloop.client.wire.stdio_lines import start_line_reader
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.bounds.automation import STREAM_WAITING
@@ -40,7 +40,7 @@ class StreamInput:
 
     def start(self, source: int) -> None:
         """Begin to read this descriptor. When too many messages wait, it is not read."""
-        read_lines(source, self._handle_line)
+        start_line_reader(source, self._handle_line)
 
     async def _handle_line(self, line: bytes | None) -> None:
         if line is None:

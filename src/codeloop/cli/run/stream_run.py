@@ -111,7 +111,7 @@ class StreamRun:
             # Raises for an invalid name before a session is created.
             parse_model(options.model)
             choice = await choose_session(target, options)
-            client = target.client if choice is None else target.client_of(choice)
+            client = target.client if choice is None else target.get_session_client(choice)
             await check_agent(client, options.agent)
             session = await prepare_session(client, options, choice)
             self._view.session_id = session.id
@@ -168,7 +168,7 @@ class StreamRun:
         self, target: Target, session_id: str, message: StreamMessage | RunMessage, prompt_id: str
     ) -> MessageWithParts:
         options, client = self._controls.options, self._controls.require_session()[0]
-        attachments = [target.attachment(path) for path in options.files]
+        attachments = [target.attach_file(path) for path in options.files]
         schema = None
         if options.schema is not None:
             from codeloop.cli.run.output_schema import read_answer_format

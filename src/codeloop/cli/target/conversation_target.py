@@ -6,12 +6,12 @@ from math import inf
 from pathlib import Path
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
 from codeloop.cli.target.log import open_log
 from codeloop.cli.target.open_target import AskTrust
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.client.target import Target
 
 
@@ -37,7 +37,10 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
             if await wait_settled(project):
                 project = with_warnings(await app.project(directory), project)
             yield make_local_target(
-                AppClient(app, directory), project, options, lambda name: AppClient(app, Path(name).resolve())
+                DirectoryClient(app, directory),
+                project,
+                options,
+                lambda name: DirectoryClient(app, Path(name).resolve()),
             )
         finally:
             await app.close()

@@ -6,11 +6,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.schema.api.editor import RunInEditor
 from codeloop.tool.services import SaveBuffer
 
@@ -28,7 +28,7 @@ class EditorProjects:
         if await wait_settled(project):
             project = with_warnings(await self._app.project(Path(directory)), project)
         project.refresh_catalog()
-        return AppClient(self._app, Path(directory)), tuple(project.settings.loaded.warnings)
+        return DirectoryClient(self._app, Path(directory)), tuple(project.settings.loaded.warnings)
 
     async def close(self) -> None:
         """Close every project."""

@@ -20,20 +20,19 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
 if TYPE_CHECKING:
-    from codeloop.client.recording import Recording
+    from codeloop.model.testing.recording_file import RecordingFile
 
 
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`, after asking for trust where a user can be asked."""
-    recording = _open_recording(options)
-    with open_log(options), recording as record:
+    with open_log(options), _open_recording(options) as record:
         async with _open(options, ask_trust, record) as target:
             yield target
 
 
 @asynccontextmanager
-async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording | None") -> AsyncGenerator[Target]:
+async def _open(options: Options, ask_trust: AskTrust | None, record: "RecordingFile | None") -> AsyncGenerator[Target]:
     startup = make_startup(options, record.path if record is not None else None)
     project = await open_settled(await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup)
     try:
@@ -45,23 +44,23 @@ async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording
 
 
 def make_local_target(
-    client: Client, project: Project, options: Options, client_at: Callable[[str], Client] | None = None
+    client: Client, project: Project, options: Options, get_directory_client: Callable[[str], Client] | None = None
 ) -> Target:
     """Return a project of this process as what a user interface works with.
 
-    Its sessions are those of its directory, and with `client_at` those of the repository's other work trees.
+    Its sessions are those of its directory, and with `get_directory_client` those of the repository's other work trees.
     """
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
     apply_configured_level(options, project.settings.config.log_level)
     project_root = project.settings.project_root
 
-    def client_of(session: Session) -> Client:
+    def get_session_client(session: Session) -> Client:
         if session.root == str(project_root.root) or options.fork:
             return client
         is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
-        if client_at is not None and is_ours and Path(session.directory).is_dir():
-            return client_at(session.directory)
+        if get_directory_client is not None and is_ours and Path(session.directory).is_dir():
+            return get_directory_client(session.directory)
         raise UsageProblem(
             f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. "
             "Go there (--dir), or resume a copy here (--fork)."
@@ -70,20 +69,20 @@ def make_local_target(
     return Target(
         client,
         str(project_root.directory),
-        client_of,
+        get_session_client,
         file_here,
         notes,
         problems=project.models.problems,
-        client_at=client_at or refuse_directory,
+        get_directory_client=get_directory_client or refuse_directory,
     )
 
 
-def _open_recording(options: Options) -> "AbstractContextManager[Recording | None]":
+def _open_recording(options: Options) -> "AbstractContextManager[RecordingFile | None]":
     if options.record is None:
         return nullcontext()
-    from codeloop.client.recording import recording
+    from codeloop.model.testing.recording_file import open_recording
 
-    return recording(options.record, replace=options.force)
+    return open_recording(options.record, replace=options.force)
 
 
 def make_startup(options: Options, record: Path | None) -> Startup:

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.options import Options
 from codeloop.cli.target.open_target import AskTrust
-from codeloop.client.connect import connect, pack_file
+from codeloop.client.connect import connect_to_server
 from codeloop.client.http import HttpClient
+from codeloop.client.packed_file import pack_file
 from codeloop.client.target import Target
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import Session
@@ -18,7 +19,7 @@ UNENCRYPTED_WARNING = "codeloop: The password is sent unencrypted, because the a
 @asynccontextmanager
 async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Connect to the server of `--attach`; the directory is that of `--dir`, else the server's own."""
-    client = connect(options.attach or "", options.directory, options.username, options.password)
+    client = connect_to_server(options.attach or "", options.directory, options.username, options.password)
     try:
         path_info = await client.call(PATH_GET, NoArguments())
         client = client.for_directory(path_info.directory)
@@ -27,11 +28,17 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
         with suppress(OperationError):
             notes += [f"codeloop: {line}" for line in await client.call(CONFIG_WARNINGS, NoArguments())]
 
-        def client_of(session: Session) -> HttpClient:
+        def get_session_client(session: Session) -> HttpClient:
             return client if session.directory == client.directory else client.for_directory(session.directory)
 
         yield Target(
-            client, path_info.directory, client_of, pack_file, tuple(notes), client.link, client_at=client.for_directory
+            client,
+            path_info.directory,
+            get_session_client,
+            pack_file,
+            tuple(notes),
+            client.connection,
+            get_directory_client=client.for_directory,
         )
     finally:
         await client.close()

@@ -14,7 +14,7 @@ from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
-from codeloop.client.slash.worktrees import enter_worktree, made_lines
+from codeloop.client.slash.worktrees import describe_opened_worktree, find_or_create_worktree
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import PathInfo, Worktree
 from codeloop.schema.api.worktrees import CopyToWorktree, GenerateCopyName
@@ -54,8 +54,8 @@ async def _enter(options: Options) -> Path:
             project = await client.call(PROJECT_CURRENT, NoArguments())
             generate_copy_name = GenerateCopyName(project_id=project.id, context=" ".join(options.message))
             name = (await client.call(COPY_NAME, generate_copy_name)).name
-        tree, is_new = await enter_worktree(client, name, options.base)
-        for line in made_lines(tree if not can_ask_user() else replace(tree, asks=[]), is_new=is_new):
+        tree, is_new = await find_or_create_worktree(client, name, options.base)
+        for line in describe_opened_worktree(tree if not can_ask_user() else replace(tree, asks=[]), is_new=is_new):
             click.echo(f"codeloop: {escape_controls(line)}", err=True)
         if can_ask_user():
             await _ask_to_copy(client, tree)

@@ -1,4 +1,4 @@
-"""A session as a trajectory in ATIF, the Agent Trajectory Interchange Format that evaluation harnesses read."""
+"""Exports a session as a trajectory in ATIF, the Agent Trajectory Interchange Format of evaluation harnesses."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,21 +10,20 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
-VERSION = "ATIF-v1.6"
+ATIF_VERSION = "ATIF-v1.6"
 
 
-def as_atif(session: Session, messages: Sequence[MessageWithParts]) -> JSON:
-    """Return the trajectory: a step for each prompt and each answer of the model, with its calls and their results."""
-    steps = [{"step_id": number, **_step(message)} for number, message in enumerate(messages, 1)]
+def export_atif(session: Session, messages: Sequence[MessageWithParts]) -> JSON:
+    """Return the trajectory: a step for each message, with its calls and their results."""
+    steps = [{"step_id": number, **_convert_message(message)} for number, message in enumerate(messages, 1)]
     last = next((each.info for each in reversed(messages) if isinstance(each.info, AssistantMessage)), None)
     agent: JSON = {"name": "codeloop", "version": __version__}
     if last is not None:
-        agent |= {"model_name": _model(last), "extra": {"agent": last.agent}}
-    used = session.tokens or NO_TOKENS
-    sums = {f"total_{name}": value for name, value in _tokens(used).items()}
-    final: JSON = {**sums, "total_cost_usd": session.cost or 0.0, "total_steps": len(steps)}
+        agent |= {"model_name": _format_model(last), "extra": {"agent": last.agent}}
+    totals = {f"total_{name}": value for name, value in _count_tokens(session.tokens or NO_TOKENS).items()}
+    final: JSON = {**totals, "total_cost_usd": session.cost or 0.0, "total_steps": len(steps)}
     return {
-        "schema_version": VERSION,
+        "schema_version": ATIF_VERSION,
         "session_id": session.id,
         "agent": agent,
         "steps": steps,
@@ -32,7 +31,7 @@ def as_atif(session: Session, messages: Sequence[MessageWithParts]) -> JSON:
     }
 
 
-def _step(message: MessageWithParts) -> JSON:
+def _convert_message(message: MessageWithParts) -> JSON:
     info = message.info
     texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text]
     step: JSON = {
@@ -42,7 +41,7 @@ def _step(message: MessageWithParts) -> JSON:
     }
     if not isinstance(info, AssistantMessage):
         return step
-    step |= {"model_name": _model(info), "metrics": {**_tokens(info.tokens), "cost_usd": info.cost}}
+    step |= {"model_name": _format_model(info), "metrics": {**_count_tokens(info.tokens), "cost_usd": info.cost}}
     if info.error is not None:
         step["extra"] = {"error": get_error_message(info.error)}
     if thoughts := [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.text]:
@@ -52,13 +51,13 @@ def _step(message: MessageWithParts) -> JSON:
             {"tool_call_id": call.call_id, "function_name": call.tool, "arguments": call.state.input} for call in calls
         ]
         step["observation"] = {
-            "results": [{"source_call_id": call.call_id, "content": _result(call)} for call in calls]
+            "results": [{"source_call_id": call.call_id, "content": _find_result(call)} for call in calls]
         }
     return step
 
 
-def _result(call: ToolPart) -> str:
-    """Return the text of a call's result as the model read it."""
+def _find_result(call: ToolPart) -> str:
+    """Return the result of a call as the model read it; "": the call has not ended."""
     match call.state:
         case ToolStateCompleted(output=output):
             return output
@@ -68,12 +67,13 @@ def _result(call: ToolPart) -> str:
             return ""
 
 
-def _model(info: AssistantMessage) -> str:
+def _format_model(info: AssistantMessage) -> str:
     return f"{info.provider_id}/{info.model_id}"
 
 
-def _tokens(tokens: Tokens) -> JSON:
-    """Return token counts; those of a prompt include what was cached."""
+def _count_tokens(tokens: Tokens) -> JSON:
+    """Return the token counts by ATIF's names."""
+    # ATIF counts cached tokens as a part of the prompt; ours are counted apart.
     cached_tokens = tokens.cache.read + tokens.cache.write
     return {
         "prompt_tokens": tokens.input + cached_tokens,

@@ -1,12 +1,12 @@
-"""A session as one HTML file: no script, nothing is fetched, light and dark."""
+"""Exports a session as one HTML page without scripts and external resources, for light and dark screens."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
 import msgspec
 
-from codeloop.client.export.markdown import call_line, call_result
-from codeloop.client.numbers import format_time
+from codeloop.client.export.markdown import format_call_result, summarize_call
+from codeloop.client.formatting import format_time
 from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
@@ -27,23 +27,24 @@ pre { background: var(--panel); padding: .7rem .9rem; overflow-x: auto; font: 13
 pre code { font: inherit; } details { margin: .4rem 0; } summary { cursor: pointer; } .error { color: var(--removed); }
 .added { color: var(--added); } .removed { color: var(--removed); }
 """
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# The page shows texts of models and files. Should one escape the escaping, the browser still runs and loads nothing.
+_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def as_html(session: Session, messages: Sequence[MessageWithParts]) -> str:
-    """Return the whole conversation as a page."""
+def export_html(session: Session, messages: Sequence[MessageWithParts]) -> str:
+    """Return the page of a session."""
     title = escape(one_line(session.title, 200))
-    body = "\n".join(piece for message in messages for piece in _message(message))
+    body = "\n".join(piece for message in messages for piece in _render_message(message))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_SECURITY_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n'
         f'<body><h1>{title}</h1><p class="about">{format_time(session.time.created)} · {escape(session.id)}</p>\n'
         f"{body}\n</body></html>\n"
     )
 
 
-def _message(message: MessageWithParts) -> Iterator[str]:
+def _render_message(message: MessageWithParts) -> Iterator[str]:
     pieces = [piece for part in message.parts for piece in _render_part(part)]
     if isinstance(message.info, AssistantMessage) and message.info.error is not None:
         pieces.append(f'<p class="error">{escape(escape_controls(get_error_message(message.info.error)))}</p>')
@@ -56,39 +57,42 @@ def _message(message: MessageWithParts) -> Iterator[str]:
 def _render_part(part: Part) -> Iterator[str]:
     match part:
         case TextPart(text=text) if not part.synthetic and text.strip():
-            yield _text(escape_answer_controls(text.strip()))
+            yield _render_text(escape_answer_controls(text.strip()))
         case ReasoningPart(text=text) if text.strip():
-            yield _fold("Thinking", f'<div class="text">{escape(escape_answer_controls(text.strip()))}</div>')
+            yield _render_folded("Thinking", f'<div class="text">{escape(escape_answer_controls(text.strip()))}</div>')
         case FilePart():
             yield f'<p class="who">Attached: {escape(one_line(part.filename or part.mime, 200))}</p>'
         case ToolPart():
-            yield _fold(f"<b>{escape(one_line(part.tool, 80))}</b> {escape(call_line(part))}", _call(part))
+            yield _render_folded(
+                f"<b>{escape(one_line(part.tool, 80))}</b> {escape(summarize_call(part))}", _render_call(part)
+            )
         case _:
             pass
 
 
-def _call(part: ToolPart) -> str:
-    """Return the arguments of a call, its diff, and its result."""
+def _render_call(part: ToolPart) -> str:
+    """Render the arguments of a call, its diff, and its result."""
     arguments = msgspec.json.format(msgspec.json.encode(part.state.input), indent=2).decode()
     block = f"<pre>{escape(escape_controls(arguments))}</pre>"
     metadata = part.state.metadata if isinstance(part.state, ToolStateCompleted | ToolStateError) else None
     diff = (metadata or {}).get("diff")
     if isinstance(diff, str) and diff:
-        block += f"<pre>{''.join(map(_diff_line, escape_controls(diff).splitlines()))}</pre>"
-    result = call_result(part)
+        block += f"<pre>{''.join(map(_render_diff_line, escape_controls(diff).splitlines()))}</pre>"
+    result = format_call_result(part)
     return block + (f"<pre>{escape(result)}</pre>" if result else "")
 
 
-def _diff_line(line: str) -> str:
+def _render_diff_line(line: str) -> str:
     name = {"+": "added", "-": "removed"}.get(line[:1], "")
     return f'<span class="{name}">{escape(line)}</span>\n' if name else f"{escape(line)}\n"
 
 
-def _text(text: str) -> str:
-    """Return an answer: its code blocks as such, the rest as it was written."""
+def _render_text(text: str) -> str:
+    """Render an answer: fenced code as code blocks, the rest as plain text, without other Markdown."""
     pieces: list[str] = []
     block: list[str] = []
     fence = ""
+    # None marks the end, where the last block is written, also that of a fence that was never closed.
     for line in [*text.split("\n"), None]:
         mark = (line or "").lstrip()[:3]
         is_end = line is None or (mark == fence if fence else mark in {"```", "~~~"})
@@ -102,5 +106,5 @@ def _text(text: str) -> str:
     return "".join(pieces)
 
 
-def _fold(title: str, body: str) -> str:
+def _render_folded(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>{body}</details>"

@@ -1,43 +1,44 @@
-"""Converts a session's questions to MCP forms, and filled-in forms to answers. Pure.
+"""Converts requests of a session to MCP forms, and filled-in forms to answers. `codeloop acp` uses it too.
 
-A form never asks for a secret: it goes through a program that we don't know, and may end up before its model.
+A form never asks for a secret: the client is a program that we don't know, and may show the answer to its model.
 """
 
 from typing import Any, cast
 
 from msgspec import Struct
 
-from codeloop.client.permission_text import Asking, in_words
+from codeloop.client.permission_text import describe_request
+from codeloop.client.requester import Requester
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest, asks_for_secret
 from codeloop.schema.wire import JSON
 
 Request = PermissionRequest | QuestionRequest
-_COLUMNS, _ROWS = 100, 60
-_SHORT = 200
+_REQUEST_COLUMNS, _MAX_REQUEST_ROWS = 100, 60
+_MAX_LABEL = 200
 ONCE, DENY = "Allow once", "Deny"
-_WORDS = "instead"
+_INSTEAD_FIELD = "instead"
 
 
 class ElicitedForm(Struct, frozen=True):
-    """A message and the schema of its answer, as elicitation has them."""
+    """A message, and the JSON schema of the values to fill in."""
 
     message: str
     schema: JSON
 
 
 class FormReply(Struct, frozen=True):
-    """A permission that was given or refused, the latter with words for the model perhaps."""
+    """The answer to a permission request. `message`: what the model shall do instead of what was refused."""
 
     reply: Reply
     message: str | None = None
 
 
-def form_of(request: Request, asking: Asking) -> ElicitedForm | None:
-    """Return the form for a request; None when it would ask for a secret."""
+def build_form(request: Request, asking: Requester) -> ElicitedForm | None:
+    """Build the form for a request; None: it would ask for a secret."""
     if isinstance(request, PermissionRequest):
-        return _permission(request, asking)
+        return _build_permission_form(request, asking)
     if any(asks_for_secret(f"{each.header} {each.question}") for each in request.questions):
         return None
     who = f"codeloop asks{f' (its {asking.subagent})' if asking.subagent else ''}:"
@@ -47,46 +48,48 @@ def form_of(request: Request, asking: Asking) -> ElicitedForm | None:
     fields: JSON = {}
     required: list[str] = []
     for number, each in enumerate(request.questions, 1):
-        own, own_required = _fields(each, number)
+        own, own_required = _build_fields(each, number)
         fields |= own
         required += own_required
     return ElicitedForm(message, {"type": "object", "properties": fields, "required": required})
 
 
-def _permission(request: PermissionRequest, asking: Asking) -> ElicitedForm:
-    words = in_words(request, asking, _COLUMNS, _ROWS)
+def _build_permission_form(request: PermissionRequest, asking: Requester) -> ElicitedForm:
+    words = describe_request(request, asking, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
     lines = [f"codeloop asks: {escape_controls(words.title)}", *(row for _, row in words.rows)]
     choices = [ONCE, *([_label_always(words.always)] if words.always else []), DENY]
     decision = {"type": "string", "title": "Allow it?", "enum": choices}
     instead = {"type": "string", "title": "If not: what to do instead", "description": "The work then goes on."}
-    schema = {"type": "object", "properties": {"decision": decision, _WORDS: instead}, "required": ["decision"]}
+    schema = {"type": "object", "properties": {"decision": decision, _INSTEAD_FIELD: instead}, "required": ["decision"]}
     return ElicitedForm("\n".join(lines), schema)
 
 
 def _label_always(text: str) -> str:
     line = " ".join(text.split())
-    return f"Allow always: {line if len(line) <= _SHORT else f'{line[:_SHORT]}…'}"
+    return f"Allow always: {line if len(line) <= _MAX_LABEL else f'{line[:_MAX_LABEL]}…'}"
 
 
-def permission_answer(content: JSON | None) -> FormReply:
-    """Read a filled-in permission form; None: it was declined."""
+def read_permission_form(content: JSON | None) -> FormReply:
+    """Read a filled-in permission form. `content`: None if the user declined."""
+    # Clients fill forms in by themselves and may send anything: only the exact choices allow.
     decision = str((content or {}).get("decision", DENY))
     if decision == ONCE:
         return FormReply("once")
     if decision.startswith("Allow always"):
         return FormReply("always")
-    return FormReply("reject", str((content or {}).get(_WORDS, "")).strip() or None)
+    return FormReply("reject", str((content or {}).get(_INSTEAD_FIELD, "")).strip() or None)
 
 
-def _fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]:
-    """Return the fields of a question, and which of them have to be filled in."""
-    name, title = f"answer_{number}", escape_controls(question.header or question.question)[:_SHORT]
+def _build_fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]:
+    """Build the fields of a question; return them and the names of those that are required."""
+    name, title = f"answer_{number}", escape_controls(question.header or question.question)[:_MAX_LABEL]
     labels = [escape_controls(option.label) for option in question.options]
     descriptions = "; ".join(f"{o.label}: {o.description}" for o in question.options if o.description)
     about: JSON = {"description": escape_controls(descriptions)} if descriptions else {}
     own: JSON = {"type": "string", "title": f"{title}: in your own words"}
     if not labels:
         return {name: {"type": "string", "title": title}}, [name]
+    # Forms have only flat fields, no lists: each option of a multiple choice is a box to tick.
     if question.multiple:
         fields: JSON = {f"{name}_{at}": {"type": "boolean", "title": label} for at, label in enumerate(labels, 1)}
     else:
@@ -96,16 +99,17 @@ def _fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]:
     return {**fields, f"{name}_own": own}, []
 
 
-def question_answers(request: QuestionRequest, content: JSON | None) -> list[list[str]] | None:
-    """Return the answers to each question; None: declined, or one was left out."""
+def read_question_form(request: QuestionRequest, content: JSON | None) -> list[list[str]] | None:
+    """Read the answers to each question; None: the user declined, or left a question out."""
     if content is None:
         return None
-    answers = [_answer(each, number, content) for number, each in enumerate(request.questions, 1)]
+    answers = [_read_answer(each, number, content) for number, each in enumerate(request.questions, 1)]
     return answers if all(answers) else None
 
 
-def _answer(question: QuestionInfo, number: int, content: JSON) -> list[str]:
+def _read_answer(question: QuestionInfo, number: int, content: JSON) -> list[str]:
     name = f"answer_{number}"
+    # The form shows escaped labels; the model expects its own.
     labels = {escape_controls(option.label): option.label for option in question.options}
     own = str(content.get(f"{name}_own") or "").strip()
     if question.multiple and labels:

@@ -1,4 +1,4 @@
-"""The protocol side of `codeloop mcp serve`: handles calls, returns reports, passes questions to the client.
+"""`codeloop mcp serve`, the side of the protocol: handles tool calls, returns reports, passes questions to the client.
 
 With older protocol versions the server sends the client a request with the question. With the newest version the
 call returns the questions as its result, and the client repeats the call with the answers.
@@ -16,6 +16,8 @@ from msgspec import Struct
 from codeloop import __version__
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import Request
+from codeloop.client.mcp_server.served_sessions import ServedPrompts, ServedSession, ServedSessions
+from codeloop.client.mcp_server.stdio_streams import open_stdio_streams
 from codeloop.client.mcp_server.tools import (
     TOOLS,
     ContinueTool,
@@ -24,12 +26,10 @@ from codeloop.client.mcp_server.tools import (
     StatusTool,
     StopTool,
     ToolArguments,
-    argument_schema,
+    build_argument_schema,
+    build_result_schema,
     read_arguments,
-    result_schema,
 )
-from codeloop.client.mcp_server.turns import ServedPrompts, ServedSession, Turns
-from codeloop.client.mcp_server.wire import open_standard_wire
 from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_KEEP_ALIVE
@@ -57,13 +57,13 @@ _INSTRUCTIONS = (
 )
 
 _EARLIER_LINES = 3
-"""How many lines about earlier steps are reported when a call begins to wait."""
+"""Lines about earlier steps that are reported when a call begins to wait."""
 
 
 class ServeLaunch(Struct, frozen=True):
-    """The flags of `codeloop mcp serve`, as functions that open the project and its sessions, and options of prompts.
+    """How to serve: functions that open the project and its sessions, and the options of prompts, from the flags.
 
-    `write_note` shows the user a line.
+    `write_note` shows a line to the user.
     """
 
     open_target: Callable[[], AbstractAsyncContextManager[Target]]
@@ -73,27 +73,28 @@ class ServeLaunch(Struct, frozen=True):
     write_note: Callable[[str], object]
 
 
-async def serve_standard_streams(launch: ServeLaunch) -> None:
+async def serve_stdio(launch: ServeLaunch) -> None:
     """Serve over stdin and stdout until stdin ends, or this is cancelled. Raises CodeloopError."""
+    # The import takes long, and would block the event loop.
     await asyncio.to_thread(_preload_mcp)
-    async with open_standard_wire() as (inbound, outbound), launch.open_target() as target:
+    async with open_stdio_streams() as (inbound, outbound), launch.open_target() as target:
         for note in target.notes:
             launch.write_note(note)
         client = target.client
-        turns = Turns(
+        sessions = ServedSessions(
             client, launch.prompts, partial(launch.create_session, client), partial(launch.resume_session, client)
         )
-        following = asyncio.create_task(turns.run())
+        follow_task = asyncio.create_task(sessions.follow())
         try:
-            server = server_of(Calls(turns))
+            server = create_server(McpRequestHandler(sessions))
             await server.run(inbound, outbound, server.create_initialization_options())
         finally:
-            await turns.close()
-            following.cancel()
-            await asyncio.wait({following})
+            await sessions.close()
+            follow_task.cancel()
+            await asyncio.wait({follow_task})
 
 
-def server_of(calls: "Calls") -> "Server[Any]":
+def create_server(handler: "McpRequestHandler") -> "Server[Any]":
     """Return a server of the `mcp` package that answers with these handlers."""
     from mcp.server import Server
 
@@ -102,16 +103,16 @@ def server_of(calls: "Calls") -> "Server[Any]":
         version=__version__,
         title="codeloop",
         instructions=_INSTRUCTIONS,
-        on_list_tools=calls.list_tools,
-        on_call_tool=calls.call_tool,
+        on_list_tools=handler.list_tools,
+        on_call_tool=handler.call_tool,
     )
 
 
-class Calls:
+class McpRequestHandler:
     """Handles the requests of the MCP client: listing tools and calling one."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, sessions: ServedSessions) -> None:
+        self._sessions = sessions
 
     async def list_tools(
         self, _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
@@ -124,8 +125,8 @@ class Calls:
                 name=name,
                 title=row.title,
                 description=row.description,
-                input_schema=argument_schema(row),
-                output_schema=result_schema(name),
+                input_schema=build_argument_schema(row),
+                output_schema=build_result_schema(name),
                 annotations=ToolAnnotations(read_only_hint=row.is_read_only, open_world_hint=not row.is_read_only),
             )
             for name, row in TOOLS.items()
@@ -137,53 +138,55 @@ class Calls:
     ) -> "CallToolResult | InputRequiredResult":
         """Carry out a call. Errors are returned as results, so that the calling model reads them."""
         if params.name not in TOOLS:
-            return _fail(f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}.")
+            return _make_error(f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}.")
         try:
             arguments = read_arguments(params.name, params.arguments or {})
-            return await self._carry_out(context, params, arguments)
+            return await self._run_tool(context, params, arguments)
         except msgspec.ValidationError as error:
-            return _fail(f"Invalid arguments for {params.name}: {error}.")
+            return _make_error(f"Invalid arguments for {params.name}: {error}.")
         except CodeloopError as error:
-            return _fail(str(error))
+            return _make_error(str(error))
 
-    async def _carry_out(
+    async def _run_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: ToolArguments
     ) -> "CallToolResult | InputRequiredResult":
-        turns, can_ask = self._turns, _can_ask(context)
-        if params.request_state is not None:  # the client repeats the call with the answers
-            served_session = await turns.find(params.request_state)
+        sessions, can_ask = self._sessions, _can_show_forms(context)
+        # The newest protocol version: the client repeats the call with the answers; the prompt is not sent again.
+        if params.request_state is not None:
+            served_session = await sessions.find(params.request_state)
             for name, response in (params.input_responses or {}).items():
                 if (request := served_session.pending_requests.pop(name, None)) is not None:
-                    await turns.answer(request, _content(response))
-            return await self._wait(context, served_session, arguments)
+                    await sessions.answer(request, _read_form(response))
+            return await self._wait_for_result(context, served_session, arguments)
         match arguments:
             case PromptTool():
-                served_session = await turns.start(arguments.prompt, can_ask=can_ask)
+                served_session = await sessions.start(arguments.prompt, can_ask=can_ask)
             case ContinueTool():
-                served_session = await turns.go_on(arguments.session_id, arguments.prompt, can_ask=can_ask)
+                served_session = await sessions.resume(arguments.session_id, arguments.prompt, can_ask=can_ask)
             case StatusTool(session_id=""):
-                return _join_reports([await turns.report(each) for each in list(turns.sessions.values())])
+                return _join_reports([await sessions.report(each) for each in list(sessions.by_id.values())])
             case StatusTool():
-                served_session = await turns.find(arguments.session_id)
+                served_session = await sessions.find(arguments.session_id)
             case StopTool():
-                served_session = await turns.find(arguments.session_id)
-                await turns.stop(served_session)
-        return await self._wait(context, served_session, arguments)
+                served_session = await sessions.find(arguments.session_id)
+                await sessions.stop(served_session)
+        return await self._wait_for_result(context, served_session, arguments)
 
-    async def _wait(
+    async def _wait_for_result(
         self, context: "ServerRequestContext[Any]", served_session: ServedSession, arguments: ToolArguments
     ) -> "CallToolResult | InputRequiredResult":
-        """Follow the session for as long as the caller asked. A cancelled call stops the turn that it started."""
+        """Wait for the session as long as the arguments say. A cancelled call stops the turn that it started."""
         try:
-            return await self._follow(
+            return await self._report_until_idle(
                 context, served_session, None if isinstance(arguments, StopTool) else arguments.wait
             )
         except asyncio.CancelledError:
+            # In the background: the cancelled call can't wait any more.
             if isinstance(arguments, PromptTool | ContinueTool):
-                self._turns.stop_soon(served_session)
+                self._sessions.stop_in_background(served_session)
             raise
 
-    async def _follow(
+    async def _report_until_idle(
         self, context: "ServerRequestContext[Any]", served_session: ServedSession, wait: float | None
     ) -> "CallToolResult | InputRequiredResult":
         """Report progress and ask the session's questions until it is idle, at most `wait` seconds (None: no limit).
@@ -196,6 +199,7 @@ class Calls:
         question_task: asyncio.Task[None] | None = None
         try:
             while served_session.is_working:
+                # Taken before the state is read: a change in between then ends the wait below at once.
                 change = served_session.change
                 if served_session.pending_requests and not context.session.can_send_request:
                     return await self._require_input(served_session)
@@ -206,6 +210,7 @@ class Calls:
                 seconds = loop.time() - start
                 if wait is not None and seconds >= wait and question_task is None:
                     break
+                # Clients end a call that reports no progress for long.
                 is_sign_of_life_due = seconds - last_report >= MCP_KEEP_ALIVE.seconds
                 sign_of_life = [f"works, {seconds:.0f} s"] if is_sign_of_life_due else []
                 for line in served_session.lines[next_line:] or sign_of_life:
@@ -222,7 +227,7 @@ class Calls:
             if question_task is not None:
                 question_task.cancel()
                 served_session.asked_id = ""
-        return _result(await self._turns.report(served_session))
+        return _make_result(await self._sessions.report(served_session))
 
     def _update_question_task(
         self,
@@ -250,70 +255,74 @@ class Calls:
         from mcp import MCPError
         from pydantic import ValidationError
 
-        form = await self._turns.form(request)
+        form = await self._sessions.build_request_form(request)
         if form is None:
             return
         try:
             answer = await context.session.elicit_form(form.message, form.schema, context.request_id)
+        # An error of the client, or an answer that is no answer to a form.
         except (MCPError, ValidationError):
-            await self._turns.refuse(served_session, request, NOBODY_MESSAGE)
+            await self._sessions.refuse(served_session, request, NOBODY_MESSAGE)
         else:
-            await self._turns.answer(request, _content(answer))
+            await self._sessions.answer(request, _read_form(answer))
         served_session.pending_requests.pop(request.id, None)
 
     async def _require_input(self, served_session: ServedSession) -> "InputRequiredResult":
-        """Return the result that asks all pending requests; the client repeats the call with the answers."""
+        """Return a result with all pending questions; the client answers by repeating the call."""
         from mcp_types import InputRequiredResult
 
         pending = list(served_session.pending_requests.values())
-        requests: dict[str, Any] = {each.id: await self._elicitation(each) for each in pending}
+        requests: dict[str, Any] = {each.id: await self._make_elicitation(each) for each in pending}
         return InputRequiredResult(input_requests=requests, request_state=served_session.session.id)
 
-    async def _elicitation(self, request: Request) -> "ElicitRequest":
+    async def _make_elicitation(self, request: Request) -> "ElicitRequest":
         from mcp_types import ElicitRequest, ElicitRequestFormParams
 
-        form = await self._turns.form(request)
+        form = await self._sessions.build_request_form(request)
         if form is None:
             raise CodeloopError("Secrets can't be asked for through an MCP client.")
         return ElicitRequest(params=ElicitRequestFormParams(message=form.message, requested_schema=form.schema))
 
 
-def _can_ask(context: "ServerRequestContext[Any]") -> bool:
-    """Return whether the client shows forms. `elicitation` without a mode counts: it means forms."""
+def _can_show_forms(context: "ServerRequestContext[Any]") -> bool:
+    """Return whether the client shows forms."""
     capabilities = context.session.client_capabilities
+    # Before there were modes, `elicitation` without one meant forms.
     forms = capabilities.elicitation if capabilities is not None else None
     return forms is not None and (forms.form is not None or forms.url is None)
 
 
-def _content(response: Any) -> JSON | None:
-    """Return the values of a filled-in form; None: the user declined or cancelled."""
+def _read_form(response: Any) -> JSON | None:
+    """Return the values of a form; None: the user declined or cancelled."""
     answer: ElicitResult = response
     if getattr(answer, "action", "decline") != "accept":
         return None
     return dict(answer.content or {})
 
 
-def _result(report: Report) -> "CallToolResult":
+def _make_result(report: Report) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
-    text = TextContent(type="text", text=_text(report))
-    return CallToolResult(content=[text], structured_content=_value(report), is_error=report.status == "failed")
+    text = TextContent(type="text", text=_format_report(report))
+    return CallToolResult(
+        content=[text], structured_content=_structure_report(report), is_error=report.status == "failed"
+    )
 
 
 def _join_reports(reports: list[Report]) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
-    values = [_value(each) for each in reports]
-    text = "\n\n".join(map(_text, reports)) or "No session was prompted through this server yet."
+    values = [_structure_report(each) for each in reports]
+    text = "\n\n".join(map(_format_report, reports)) or "No session was prompted through this server yet."
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content={"sessions": values})
 
 
-def _value(report: Report) -> JSON:
-    """Return a report as a structured result: its session, its status, and its other fields that are not empty."""
+def _structure_report(report: Report) -> JSON:
+    """Return a report as a structured result: session and status always, other fields if they are not empty."""
     return {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
 
 
-def _text(report: Report) -> str:
+def _format_report(report: Report) -> str:
     """Return a report as text, for clients that do not read structured results."""
     totals = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
     lines = [f"[session_id {report.session_id}: {report.status}; {totals}]"]
@@ -323,14 +332,14 @@ def _text(report: Report) -> str:
     return "\n".join([*([f"{report.answer}\n"] if report.answer else []), *lines])
 
 
-def _fail(text: str) -> "CallToolResult":
+def _make_error(text: str) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def _preload_mcp() -> None:
-    """Import the `mcp` package. The import is slow: call this in a thread."""
+    """Import the `mcp` package, which takes long: call this in a thread."""
     from mcp.server import Server
 
     del Server

@@ -1,4 +1,4 @@
-"""The four tools of `codeloop mcp serve`: their parameters, and the report that each returns."""
+"""The four tools of `codeloop mcp serve`: their arguments, their descriptions, and the report that each returns."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args
@@ -59,7 +59,7 @@ class StopTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """The state or the result of a session. `asks`: its pending question; `changed`: the files that it wrote."""
+    """The state or the result of a session. `asks`: its pending question; `changed`: paths of written files."""
 
     session_id: str = ""
     status: Status = "idle"
@@ -111,9 +111,9 @@ TOOLS: dict[str, ToolRow] = {
     ),
 }
 
-_TEXT: JSON = {"type": "string"}
-_REPORT: dict[str, JSON] = {
-    "session_id": _TEXT,
+_TEXT_SCHEMA: JSON = {"type": "string"}
+_REPORT_PROPERTIES: dict[str, JSON] = {
+    "session_id": _TEXT_SCHEMA,
     "status": {
         "enum": list(get_args(Status)),
         "description": "asking: it waits for an answer of the person; limit: a limit of steps, tokens or cost ended it",
@@ -122,28 +122,30 @@ _REPORT: dict[str, JSON] = {
     "answer": {"type": "string", "description": "What codeloop answered last."},
     "message": {"type": "string", "description": "Why it ended, where that is not plain."},
     "asks": {"type": "string", "description": "The question that waits."},
-    "changed": {"type": "array", "items": _TEXT, "description": "Absolute paths of files that it wrote."},
+    "changed": {"type": "array", "items": _TEXT_SCHEMA, "description": "Absolute paths of files that it wrote."},
     "steps": {"type": "integer", "description": "Requests to the model."},
     "cost": {"type": "number", "description": "Dollars, of the whole session."},
 }
 
 
-def argument_schema(row: ToolRow) -> JSON:
-    """Return the JSON schema of a tool's arguments."""
+def build_argument_schema(row: ToolRow) -> JSON:
+    """Build the JSON schema of a tool's arguments."""
     schema: JSON = msgspec.json.schema(row.arguments_type)
+    # msgspec puts the type below `$defs`; the protocol wants an object at the top.
     name = str(schema["$ref"]).rpartition("/")[2]
     return {key: value for key, value in schema["$defs"][name].items() if key not in {"title", "description"}}
 
 
-def result_schema(name: str) -> JSON:
-    """Return the JSON schema of a tool's result: a report; `status` without a session returns several."""
-    report: JSON = {"type": "object", "properties": _REPORT, "required": ["session_id", "status"]}
+def build_result_schema(name: str) -> JSON:
+    """Build the JSON schema of a tool's result: a report; `status` without a session returns several."""
+    report: JSON = {"type": "object", "properties": _REPORT_PROPERTIES, "required": ["session_id", "status"]}
     if name != "status":
         return report
-    return {"type": "object", "properties": {**_REPORT, "sessions": {"type": "array", "items": report}}}
+    return {"type": "object", "properties": {**_REPORT_PROPERTIES, "sessions": {"type": "array", "items": report}}}
 
 
 def read_arguments(name: str, arguments: JSON) -> ToolArguments:
     """Decode a tool's arguments. Raises msgspec.ValidationError."""
+    # Not strict: models write numbers as strings.
     value: Any = msgspec.convert(arguments, TOOLS[name].arguments_type, strict=False)
     return value

@@ -1,10 +1,15 @@
-"""The slash commands of the terminal UI and of a conversation line by line: names, words, what `/help` says."""
+"""The slash commands of every terminal, and the commands that an unknown name may stand for."""
+
+import re
+from collections.abc import Collection
 
 from msgspec import Struct
 
+from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
+
 
 class SlashCommand(Struct, frozen=True):
-    """A command typed after `/`. `arguments`: the words after it; `also`: its other names, from other programs."""
+    """A command typed after `/`. `arguments`: what may follow it; `also`: its names in other programs."""
 
     name: str
     title: str
@@ -57,5 +62,53 @@ SLASH_COMMANDS = (
     SlashCommand("tour", "Five keys to begin with"),
     SlashCommand("exit", "Quit", also=("quit", "q")),
 )
-BY_NAME = {command.name: command for command in SLASH_COMMANDS}
-BY_ANY_NAME = {each: command for command in SLASH_COMMANDS for each in (command.name, *command.also)}
+COMMANDS_BY_NAME = {command.name: command for command in SLASH_COMMANDS}
+COMMANDS_BY_ANY_NAME = {each: command for command in SLASH_COMMANDS for each in (command.name, *command.also)}
+COMMANDS_BY_FOREIGN_NAME: dict[str, tuple[str, ...]] = {
+    "approvals": ("permissions",),
+    "auth": ("connect",),
+    "bug": ("help",),
+    "commands": ("help",),
+    "config": ("settings",),
+    "credits": ("cost",),
+    "history": ("timeline", "sessions"),
+    "keybinds": ("help",),
+    "keys": ("help",),
+    "login": ("connect",),
+    "logout": ("connect",),
+    "mode": ("profile",),
+    "plan": ("profile",),
+    "providers": ("connect",),
+    "q": ("exit",),
+    "quit": ("exit",),
+    "reset": ("new",),
+    "revert": ("undo", "rewind"),
+    "rewind": ("undo",),
+    "search": ("find",),
+    "session": ("sessions",),
+    "stats": ("cost",),
+    "summarize": ("compact",),
+    "tokens": ("context", "cost"),
+    "usage": ("cost", "context"),
+    "variants": ("effort",),
+    "vim": ("settings",),
+    "window": ("context",),
+}
+"""Names that other programs or habits suggest, each with our commands of that meaning, the likeliest first."""
+
+# A name ends at a blank, so that a path such as `/etc/hosts` is no command.
+_COMMAND_LINE = re.compile(r"/[A-Za-z][\w:.-]*(\s|$)|!\s*\S")
+
+
+def is_command(line: str) -> bool:
+    """Return whether a line is a `/command` or a `!command` for the shell, and not a path such as `/etc/hosts`."""
+    return _COMMAND_LINE.match(line) is not None
+
+
+def suggest_commands(name: str, known_names: Collection[str], also: Collection[str] = ()) -> list[str]:
+    """Return the commands that an unknown name may mean, best first: by meaning, then by spelling.
+
+    `also`: other names of the known commands.
+    """
+    candidates = [each for each in COMMANDS_BY_FOREIGN_NAME.get(name.lower(), ()) if each in known_names]
+    return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[:MAX_SUGGESTIONS]

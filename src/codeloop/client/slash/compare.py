@@ -1,4 +1,4 @@
-"""Runs a prompt on several models, each in its own work tree, and compares the results."""
+"""`/compare` and `codeloop compare`: run a prompt on several models, each in a work tree, and compare the results."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.numbers import format_cost
+from codeloop.client.formatting import format_cost
 from codeloop.client.target import Target
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.files import VcsFileDiff
@@ -22,11 +22,14 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.server_operation import WORKTREE_CREATE, WORKTREE_DIFF
 from codeloop.schema.wire import Wire, replace
 
-_NAME = 24
+_MAX_PROMPT_PREFIX = 24
 
 
 class Comparison(Struct, frozen=True):
-    """What is compared: `models` as PROVIDER/MODEL, at least two; `check`: a shell line that is run after each turn."""
+    """The prompt and the models to compare. `models`: at least two, as PROVIDER/MODEL.
+
+    `check`: a shell command to run in each work tree after the turn. `base`: the commit that the work trees start from.
+    """
 
     prompt: str
     models: tuple[str, ...]
@@ -36,7 +39,7 @@ class Comparison(Struct, frozen=True):
 
 
 class ModelResult(Wire):
-    """What one model did. `check`: the exit code of the check, None without one; `seconds` of the turn."""
+    """What one model did. `check`: the exit code of the check, None without one; `seconds`: how long the turn took."""
 
     name: str
     model: str
@@ -49,38 +52,38 @@ class ModelResult(Wire):
     files: list[VcsFileDiff] = []
 
 
-async def compare(
+async def run_comparison(
     target: Target, comparison: Comparison, begin: Callable[[Client, Worktree], Awaitable[Session]]
 ) -> list[ModelResult]:
-    """Make a work tree for each model, and run the turns at once; each is run to its end, whatever the others do.
+    """Create a work tree for each model and run the turns in parallel; the failure of one does not stop the others.
 
-    `begin`: makes the session of a work tree. Raises CodeloopError when a work tree can't be made.
+    `begin`: creates the session of a work tree. Raises CodeloopError if a work tree can't be created.
     """
     models = [parse_model_name(name) for name in comparison.models]
     if len(models) < 2 or None in models:
         raise UsageProblem("Name at least two models as PROVIDER/MODEL: -m A/B -m C/D. `codeloop models` lists them.")
     trees = [
         await target.client.call(
-            WORKTREE_CREATE, CreateWorktree(name=_name(comparison.prompt, model), base=comparison.base)
+            WORKTREE_CREATE, CreateWorktree(name=_name_worktree(comparison.prompt, model), base=comparison.base)
         )
         for model in comparison.models
     ]
     turns = [
-        _run(target, comparison, tree, model, begin)
+        _run_model(target, comparison, tree, model, begin)
         for tree, model in zip(trees, models, strict=True)
         if model is not None
     ]
     return list(await asyncio.gather(*turns))
 
 
-async def _run(
+async def _run_model(
     target: Target,
     comparison: Comparison,
     tree: Worktree,
     model: ModelRef,
     begin: Callable[[Client, Worktree], Awaitable[Session]],
 ) -> ModelResult:
-    client = target.client_at(tree.directory)
+    client = target.get_directory_client(tree.directory)
     session = await begin(client, tree)
     row = ModelResult(
         name=tree.name,
@@ -98,7 +101,7 @@ async def _run(
         if comparison.check:
             shell = RunShell(session_id=session.id, command=comparison.check, model=model, sandboxed=True)
             ran = await client.call(SESSION_SHELL, shell)
-            row = replace(row, check=_find_code(ran))
+            row = replace(row, check=_find_exit_code(ran))
         worktree_diff = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
         cost = (await client.call(SESSION_GET, SessionId(session_id=session.id))).cost
         return replace(row, files=worktree_diff.files, cost=cost or 0.0)
@@ -106,10 +109,10 @@ async def _run(
         return replace(row, seconds=row.seconds or time.monotonic() - start, problem=row.problem or str(error))
 
 
-def compare_lines(rows: Sequence[ModelResult], *, is_checked: bool) -> list[str]:
-    """Return a table of what each model did, one of the files, and what can be done next."""
-    heads = ["work tree", "model", "files", "lines", *(["check"] if is_checked else []), "cost", "time", ""]
-    table = [heads]
+def format_comparison(rows: Sequence[ModelResult], *, is_checked: bool) -> list[str]:
+    """Format the results as lines: a table of models, a table of files, and the commands for the next step."""
+    headings = ["work tree", "model", "files", "lines", *(["check"] if is_checked else []), "cost", "time", ""]
+    table = [headings]
     for row in rows:
         added, deleted = sum(each.additions for each in row.files), sum(each.deletions for each in row.files)
         check = ["passed" if row.check == 0 else "-" if row.check is None else f"failed ({row.check})"]
@@ -118,12 +121,12 @@ def compare_lines(rows: Sequence[ModelResult], *, is_checked: bool) -> list[str]
             [row.name, row.model, *facts, format_cost(row.cost), f"{row.seconds:.1f} s", one_line(row.problem, 60)]
         )
     files = sorted({each.file for row in rows for each in row.files})
-    lines = _columns(table)
+    lines = _align_columns(table)
     if files:
         by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in row.files} for row in rows]
         matrix = [["file", *(row.name for row in rows)]]
         matrix += [[one_line(file, 60), *(statuses.get(file, "") for statuses in by_file)] for file in files]
-        lines += ["", *_columns(matrix)]
+        lines += ["", *_align_columns(matrix)]
     return [
         *lines,
         "",
@@ -132,25 +135,25 @@ def compare_lines(rows: Sequence[ModelResult], *, is_checked: bool) -> list[str]
     ]
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _name(prompt: str, model: str) -> str:
-    words = "-".join(prompt.split()[:3])[:_NAME]
+def _name_worktree(prompt: str, model: str) -> str:
+    words = "-".join(prompt.split()[:3])[:_MAX_PROMPT_PREFIX]
     return f"{words}-{model.rpartition('/')[2]}"
 
 
 def _find_problem(answer: MessageWithParts) -> str:
-    """Return why a turn did not end well; empty when it did."""
+    """Return why a turn failed or stopped early; "": it is done."""
     if answer.stop is not None and answer.stop.reason != "done":
         return answer.stop.message or answer.stop.reason
     return str(answer.info.error) if isinstance(answer.info, AssistantMessage) and answer.info.error else ""
 
 
-def _find_code(message: MessageWithParts) -> int | None:
-    """Return the exit code of a command line that was run for a user."""
+def _find_exit_code(message: MessageWithParts) -> int | None:
+    """Return the exit code of the check, from the call in its message; None: unknown."""
     for part in message.parts:
         if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted):
             code = part.state.metadata.get("exit")

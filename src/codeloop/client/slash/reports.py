@@ -1,75 +1,91 @@
-"""Formats reports as lines of text: cost, context, permissions, memory."""
+"""Formats the reports of `/cost`, `/context`, `/permissions` and `/memory` as lines of text."""
 
 from collections.abc import Sequence
 
-from codeloop.client.numbers import format_cost, format_count, format_time, width_of
+from codeloop.client.formatting import format_cost, format_count, format_time, measure_width
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
 from codeloop.schema.message import Tokens
 from codeloop.schema.permission import Decision, Grant
 
-WIDTH = 60
+MAX_NAME = 60
 """Characters of a name."""
-WIDE = 1_000
-"""Cells in which everything fits."""
-BAR = 30
-"""Cells of the bar that is the whole window."""
-UNKNOWN = "price unknown"
-_HEAD = ("", "steps", "input", "cached", "output", "reasoning", "cost")
+UNLIMITED_WIDTH = 1_000
+"""Cells: a width that every table fits."""
+BAR_WIDTH = 30
+"""Cells of a bar for the whole context window."""
+UNKNOWN_PRICE = "price unknown"
+_COST_HEADINGS = ("", "steps", "input", "cached", "output", "reasoning", "cost")
 
 
-def cost_lines(cost: SessionCost, width: int = WIDE) -> list[str]:
+def format_cost_report(cost: SessionCost, width: int = UNLIMITED_WIDTH) -> list[str]:
     """Format the tokens and cost of a session: by model, by subagent, and the total.
 
     As a table where it fits `width` cells, else each name with its figures below it.
     """
     if not cost.tokens.all and not cost.cost:
         return ["Nothing was used yet."]
-    rows: list[tuple[str, ...]] = [_HEAD]
+    rows: list[tuple[str, ...]] = [_COST_HEADINGS]
     is_known = all(model.is_priced for model in cost.models)
     for model in cost.models:
-        if not model.tokens.all and not model.cost:  # refused, or killed before anything was counted
+        # A model that refused, or was killed before a service counted anything.
+        if not model.tokens.all and not model.cost:
             continue
-        money = _money(model.cost, model.tokens, is_priced=model.is_priced)
-        rows.append((one_line(model.model, WIDTH), str(model.steps), *_tokens(model.tokens), money))
+        money = _format_price(model.cost, model.tokens, is_priced=model.is_priced)
+        rows.append((one_line(model.model, MAX_NAME), str(model.steps), *_format_tokens(model.tokens), money))
     for each in cost.subagents:
-        name = one_line(f"subagent {each.agent}: {each.title}", WIDTH)
-        rows.append((name, "", *_tokens(each.tokens), _money(each.cost, each.tokens, is_priced=is_known)))
-    total = _money(cost.cost, cost.tokens, is_priced=is_known)
-    rows.append(("total, with subagents", "", *_tokens(cost.tokens), total))
+        name = one_line(f"subagent {each.agent}: {each.title}", MAX_NAME)
+        rows.append((name, "", *_format_tokens(each.tokens), _format_price(each.cost, each.tokens, is_priced=is_known)))
+    total = _format_price(cost.cost, cost.tokens, is_priced=is_known)
+    rows.append(("total, with subagents", "", *_format_tokens(cost.tokens), total))
     notes = [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
     notes += ["~: estimated, as no service has counted it."] if cost.tokens.estimated else []
-    table = _table(rows, right=range(1, len(_HEAD)))
-    return [*(table if _fits(table, width) else _stack(rows)), *notes]
+    table = _align_table(rows, right=range(1, len(_COST_HEADINGS)))
+    return [*(table if _fits(table, width) else _stack_rows(rows)), *notes]
 
 
-def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
+def format_context_report(context: SessionContext, width: int = UNLIMITED_WIDTH) -> list[str]:
     """Format the use of a session's context window: a row and a bar for each part.
 
     A table that does not fit `width` cells has no bars, and shorter names.
     """
+    # The catalog does not know the window of every model: bars then show shares of what is used.
     window = context.window or max(context.used, 1)
     about = "" if context.is_counted else "about "
     of = f" of {format_count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
     source = "counted by the service at the last request" if context.is_counted else "estimated from the text"
-    lines = [f"{context.model}: {about}{format_count(context.used)}{of} ({source})", _bar(context.used, window), ""]
+    lines = [
+        f"{context.model}: {about}{format_count(context.used)}{of} ({source})",
+        _draw_bar(context.used, window),
+        "",
+    ]
     rows: list[tuple[str, ...]] = []
     group = ""
-    for part in sorted(context.parts, key=lambda each: (_GROUPS.index(each.group), -each.tokens)):
+    for part in sorted(context.parts, key=lambda each: (_CONTEXT_GROUPS.index(each.group), -each.tokens)):
         group_name = part.group if part.group != group else ""
         group = part.group
         rows.append(
-            (group_name, one_line(part.name, WIDTH), f"about {format_count(part.tokens)}", _bar(part.tokens, window))
+            (
+                group_name,
+                one_line(part.name, MAX_NAME),
+                f"about {format_count(part.tokens)}",
+                _draw_bar(part.tokens, window),
+            )
         )
     if context.window:
         free = max(context.window - context.used, 0)
-        rows.append(("free", "", format_count(free), _bar(free, window)))
-    table = _table(rows, right=(2,))
+        rows.append(("free", "", format_count(free), _draw_bar(free, window)))
+    table = _align_table(rows, right=(2,))
     if not _fits(table, width):
+        # Without the bars; the names get what the other columns leave.
         short_rows = [row[:3] for row in rows]
-        room = max(width_of(row[1]) for row in short_rows) - max(*map(width_of, _table(short_rows)), width) + width
-        table = _table(
+        room = (
+            max(measure_width(row[1]) for row in short_rows)
+            - max(*map(measure_width, _align_table(short_rows)), width)
+            + width
+        )
+        table = _align_table(
             [(group, one_line(name, max(room, 8)), tokens) for group, name, tokens in short_rows], right=(2,)
         )
     lines += table
@@ -85,27 +101,27 @@ def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
     return lines
 
 
-def permission_lines(permissions_in_force: PermissionsInForce, decisions: int = 10) -> list[str]:
-    """Return the profile, what was always allowed, the rules in their order, and the latest decisions."""
+def format_permission_report(permissions_in_force: PermissionsInForce, decisions: int = 10) -> list[str]:
+    """Format the profile, the "always" grants, the rules in their order, and the latest `decisions`."""
     lines = [
-        f"profile {permissions_in_force.profile}, agent {one_line(permissions_in_force.agent, WIDTH)}",
+        f"profile {permissions_in_force.profile}, agent {one_line(permissions_in_force.agent, MAX_NAME)}",
         "",
         "Always allowed:",
     ]
-    lines += [f"  {grant.id}  {grant_text(grant)}" for grant in permissions_in_force.grants] or ["  nothing"]
+    lines += [f"  {grant.id}  {format_grant(grant)}" for grant in permissions_in_force.grants] or ["  nothing"]
     lines += ["", "Rules; the last that matches decides:"]
     rows = [
-        (f"  {rule.permission}", one_line(rule.pattern, WIDTH), rule.action, rule.origin)
+        (f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin)
         for rule in permissions_in_force.rules
     ]
-    lines += [one_line(line, 3 * WIDTH) if line[:1].strip() else line for line in _table(rows)] or ["  none"]
+    lines += [one_line(line, 3 * MAX_NAME) if line[:1].strip() else line for line in _align_table(rows)] or ["  none"]
     lines += ["", "Latest decisions:"]
-    lines += [f"  {decision_text(each)}" for each in permissions_in_force.decisions[-decisions:]] or ["  none"]
+    lines += [f"  {format_decision(each)}" for each in permissions_in_force.decisions[-decisions:]] or ["  none"]
     return lines
 
 
-def memory_lines(notes: Sequence[MemoryNote]) -> list[str]:
-    """Return the notes of the project's memory: each with its files, whether it is stale, and its text."""
+def format_memory_report(notes: Sequence[MemoryNote]) -> list[str]:
+    """Format the notes of the project's memory, each with its files, its state and its text."""
     lines: list[str] = []
     for note in notes:
         state = note.problem or (f"stale: {note.stale}" if note.stale else "" if note.commit else "without a commit")
@@ -115,34 +131,36 @@ def memory_lines(notes: Sequence[MemoryNote]) -> list[str]:
     return lines or ["No notes yet. /remember TEXT has the model write one to .codeloop/memory, after asking you."]
 
 
-def grant_text(grant: Grant) -> str:
+def format_grant(grant: Grant) -> str:
     """Format an "always" grant: its patterns, its scope, its date."""
     where = grant.place or grant.directory or "its session only"
     return one_line(
-        f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {format_time(grant.time)}", 2 * WIDTH
+        f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {format_time(grant.time)}", 2 * MAX_NAME
     )
 
 
-def decision_text(decision: Decision) -> str:
+def format_decision(decision: Decision) -> str:
     """Format a decision: action, subject and reason."""
-    what = one_line(", ".join(decision.patterns), WIDTH)
-    origin = one_line(decision.origin, WIDTH)
+    what = one_line(", ".join(decision.patterns), MAX_NAME)
+    origin = one_line(decision.origin, MAX_NAME)
     return (
         f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}  by {decision.by}; {origin}"
     )
 
 
-_GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
+# The groups of a context report, in the order of its rows.
+_CONTEXT_GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
 
 
-def _money(cost: float, tokens: Tokens, *, is_priced: bool) -> str:
-    """Return dollars, or that nothing is asked for the tokens, or that it is unknown what is."""
+def _format_price(cost: float, tokens: Tokens, *, is_priced: bool) -> str:
+    """Format a cost; without one, the tokens were free if the model has a price, else their price is unknown."""
     if cost or not tokens.all:
         return format_cost(cost, tokens)
-    return "free" if is_priced else UNKNOWN
+    return "free" if is_priced else UNKNOWN_PRICE
 
 
-def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
+def _format_tokens(tokens: Tokens) -> tuple[str, str, str, str]:
+    """Format the cells of a cost table: input, cached, output, reasoning. Cached tokens are part of the input."""
     total = tokens.input + tokens.cache.read + tokens.cache.write
     return (
         format_count(total),
@@ -152,17 +170,18 @@ def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
     )
 
 
-def _bar(tokens: int, total: int) -> str:
-    cells = round(tokens * BAR / total)
-    return "█" * min(cells, BAR) if cells else "▏" if tokens else ""
+def _draw_bar(tokens: int, total: int) -> str:
+    """Draw the share of the tokens; a share too small for a cell is drawn as a thin line."""
+    cells = round(tokens * BAR_WIDTH / total)
+    return "█" * min(cells, BAR_WIDTH) if cells else "▏" if tokens else ""
 
 
 def _fits(lines: Sequence[str], width: int) -> bool:
-    return max(map(width_of, lines)) <= width
+    return max(map(measure_width, lines)) <= width
 
 
-def _stack(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as names, each with a line of its cells below it: the head, and the figure."""
+def _stack_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Format a table without columns: each row as its name, and below it a line of headings and figures."""
     (_, *head), *rest = rows
     lines: list[str] = []
     for name, *cells in rest:
@@ -171,15 +190,15 @@ def _stack(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def _table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Return rows as aligned lines."""
+def _align_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Align rows in columns two blanks apart; the columns numbered in `right` end at their right edge."""
     if not rows:
         return []
-    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
     lines: list[str] = []
     for row in rows:
         cells = [
-            " " * (width - width_of(cell)) + cell if at in right else cell + " " * (width - width_of(cell))
+            " " * (width - measure_width(cell)) + cell if at in right else cell + " " * (width - measure_width(cell))
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())

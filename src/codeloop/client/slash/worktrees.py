@@ -1,7 +1,7 @@
-"""The `/worktree` command for all user interfaces: its actions, and texts about merges and losses."""
+"""`/worktree` and `codeloop worktree`: carry out the command, and describe work trees, merges and losses."""
 
 from codeloop.client.client import Client
-from codeloop.client.numbers import format_time
+from codeloop.client.formatting import format_time
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
@@ -28,51 +28,56 @@ from codeloop.schema.server_operation import (
 
 USAGE = "[NAME | list | diff NAME | merge NAME [--into BRANCH] | rebase NAME | remove NAME | copy NAME FILE...]"
 _VERBS = ("list", "diff", "merge", "rebase", "remove", "copy")
-_MOST = 5
-_BROKEN = {
+_MAX_LISTED = 5
+# By the state of a work tree that is not `ready`.
+_PROBLEMS_BY_STATE = {
     "unfinished": "making it was cut off; `worktree remove` clears it away",
     "removing": "removing it was cut off; `worktree remove` goes on",
     "gone": "its folder is gone; `worktree remove` forgets it",
 }
 
 
-def is_verb(words: str) -> bool:
-    """Return whether the words after `/worktree` ask about work trees, and don't name one to go to."""
+def is_worktree_verb(words: str) -> bool:
+    """Return whether the words after `/worktree` begin with a verb, not with the name of a work tree."""
     return not words or words.split(maxsplit=1)[0] in _VERBS
 
 
-async def enter_worktree(client: Client, name: str, base: str | None = None) -> tuple[Worktree, bool]:
-    """Return the work tree with this name, and whether it was made now. Raises CodeloopError; `name` may be empty."""
+async def find_or_create_worktree(client: Client, name: str, base: str | None = None) -> tuple[Worktree, bool]:
+    """Return the work tree of this name, and whether it was created now. Raises CodeloopError.
+
+    `name`: "" creates one with a generated name. `base`: the commit to start from.
+    """
+    # A name becomes a directory and a branch; a path in it would lead elsewhere.
     if "/" in name:
         raise UsageProblem(f"{name} is no name of a work tree: letters, digits and hyphens.")
     for row in await client.call(WORKTREE_OVERVIEW, NoArguments()) if name else ():
         if row.name == name:
             if row.state != "ready":
-                raise UsageProblem(f"The work tree {name} is not whole: {_BROKEN[row.state]}.")
+                raise UsageProblem(f"The work tree {name} is not whole: {_PROBLEMS_BY_STATE[row.state]}.")
             if base is not None:
                 raise UsageProblem(f"The work tree {name} is there already, from {row.base}. Leave --base out.")
             return Worktree(name=row.name, directory=row.directory, branch=row.branch, base=row.base), False
     return await client.call(WORKTREE_CREATE, CreateWorktree(name=name or None, base=base)), True
 
 
-def made_lines(tree: Worktree, *, is_new: bool) -> list[str]:
-    """Say where one works now, and what was not copied."""
+def describe_opened_worktree(tree: Worktree, *, is_new: bool) -> list[str]:
+    """Return lines about an opened work tree: its directory and branch, and the files that were not copied into it."""
     base = f", from {tree.base[:12] if tree.base else '?'}" if is_new else ""
     lines = [f"Work tree {tree.name}{'' if is_new else ' again'}: {tree.directory} (branch {tree.branch}{base})"]
     lines += tree.notes
     if tree.asks:
-        files = " ".join(tree.asks[:_MOST])
+        files = " ".join(tree.asks[:_MAX_LISTED])
         lines.append(
             f"Not copied, as it may hold secrets: {files}. To copy: codeloop worktree copy {tree.name} {files}"
         )
     return lines
 
 
-async def run_worktree(client: Client, words: str) -> list[str]:
-    """Do what the words after `/worktree` say; return lines for the user. Raises CodeloopError."""
+async def run_worktree_command(client: Client, words: str) -> list[str]:
+    """Carry out the verb after `/worktree`; return lines for the user. Raises CodeloopError."""
     verb, *names = words.split() or ["list"]
     if verb == "list" and not names:
-        return overview_lines(await client.call(WORKTREE_OVERVIEW, NoArguments()))
+        return format_worktree_list(await client.call(WORKTREE_OVERVIEW, NoArguments()))
     is_forced = verb == "remove" and "--force" in names
     names = [name for name in names if name != "--force"]
     into = None
@@ -82,11 +87,11 @@ async def run_worktree(client: Client, words: str) -> list[str]:
         raise UsageProblem(f"Usage: /worktree {USAGE}")
     match verb:
         case "diff":
-            return diff_text(await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))).split("\n")
+            return format_worktree_diff(await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))).split("\n")
         case "merge":
-            return merge_lines(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0], into=into)))
+            return describe_merge(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0], into=into)))
         case "rebase":
-            return rebase_lines(names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
+            return describe_rebase(names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
         case "copy":
             files = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
             return [f"Copied: {' '.join(files)}"]
@@ -94,8 +99,8 @@ async def run_worktree(client: Client, words: str) -> list[str]:
             return await _remove(client, names[0], is_forced=is_forced)
 
 
-async def find_overview(client: Client, name: str) -> WorktreeOverview:
-    """Return the state of the work tree with this name, branch or folder. Raises UsageProblem: there is none."""
+async def find_worktree(client: Client, name: str) -> WorktreeOverview:
+    """Return the work tree with this name, branch or directory. Raises UsageProblem if there is none."""
     rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
     worktree_overview = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
     if worktree_overview is None:
@@ -105,30 +110,32 @@ async def find_overview(client: Client, name: str) -> WorktreeOverview:
 
 
 async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
-    row = await find_overview(client, name)
-    if (losses := loss_lines(row)) and not is_forced:
+    row = await find_worktree(client, name)
+    losses = list_losses(row)
+    if losses and not is_forced:
         return [
             *losses,
             f"Nothing was removed. To commit that to {row.branch} and remove it: remove {row.name} --force",
         ]
     await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
-    return removed_lines(row, is_forced=is_forced)
+    return describe_removal(row, is_forced=is_forced)
 
 
-def overview_lines(rows: list[WorktreeOverview]) -> list[str]:
-    """Return one line a work tree: its name, where it comes from, what it holds."""
+def format_worktree_list(rows: list[WorktreeOverview]) -> list[str]:
+    """Format each work tree as a line: its name, its age, its state and its directory."""
     if not rows:
         return ["No work trees. `codeloop --worktree NAME` makes one."]
     wide = max(len(row.name) for row in rows)
     return [
-        f"{row.name:{wide}}  {format_time(row.created)}  {_describe(row)}  {one_line(row.directory, 200)}"
+        f"{row.name:{wide}}  {format_time(row.created)}  {_describe_state(row)}  {one_line(row.directory, 200)}"
         for row in rows
     ]
 
 
-def _describe(row: WorktreeOverview) -> str:
+def _describe_state(row: WorktreeOverview) -> str:
     if row.state != "ready":
-        return _BROKEN[row.state]
+        return _PROBLEMS_BY_STATE[row.state]
+    # A base of 40 characters is a commit id, which is shortened; a shorter one is a branch.
     facts = [f"from {row.base}" if row.base and len(row.base) < 40 else f"from {(row.base or '?')[:12]}"]
     facts += [f"{len(row.changed)} changed"] if row.changed else []
     facts += [f"{row.ahead} ahead"] if row.ahead else []
@@ -138,68 +145,70 @@ def _describe(row: WorktreeOverview) -> str:
     return ", ".join(facts if len(facts) > 1 else [*facts, "nothing new"])
 
 
-def loss_lines(row: WorktreeOverview) -> list[str]:
-    """List what a work tree holds that is nowhere else: uncommitted files, commits, what runs; empty: nothing."""
+def list_losses(row: WorktreeOverview) -> list[str]:
+    """List what the removal of a work tree would lose: running turns, uncommitted files, commits of no other branch."""
     lines: list[str] = []
     if row.running:
         lines.append(f"{row.name}: a turn runs in {', '.join(row.running)}")
     if row.changed and row.state == "ready":
-        more = f" and {len(row.changed) - _MOST} more" if len(row.changed) > _MOST else ""
-        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_MOST])}{more}")
+        more = f" and {len(row.changed) - _MAX_LISTED} more" if len(row.changed) > _MAX_LISTED else ""
+        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_MAX_LISTED])}{more}")
     if row.unmerged and row.state == "ready":
         lines.append(
-            f"{row.name}: {_count(row.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
+            f"{row.name}: {_format_count(row.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
         )
     return [*lines, *([f"{row.name}: {row.error}"] if row.error else [])]
 
 
-def removed_lines(row: WorktreeOverview, *, is_forced: bool) -> list[str]:
-    """Say what was removed, and where its commits are."""
+def describe_removal(row: WorktreeOverview, *, is_forced: bool) -> list[str]:
+    """Return lines about a removed work tree, and the branch that still holds its commits."""
     is_kept = row.unmerged or (is_forced and row.changed)
     return [f"Removed {row.name}." + (f" Its commits are on the branch {row.branch}." if is_kept else "")]
 
 
-def diff_text(worktree_diff: WorktreeDiff) -> str:
-    """Return the patch of a work tree against its base, uncommitted files too."""
+def format_worktree_diff(worktree_diff: WorktreeDiff) -> str:
+    """Format the patch of a work tree against its base, including uncommitted files."""
     missing = [f"{file.file}: its diff is too large to be shown" for file in worktree_diff.files if file.patch is None]
     patches = "".join(file.patch or "" for file in worktree_diff.files)
     return "\n".join([patches.rstrip("\n"), *missing]).strip("\n") or f"Nothing differs from {worktree_diff.base}."
 
 
-def merge_lines(worktree_merge: WorktreeMerge) -> list[str]:
-    """Say what came of a merge: where the branch is, or each conflict with its marked lines."""
-    lines = [f"Committed first: {', '.join(worktree_merge.committed[:_MOST])}"] if worktree_merge.committed else []
+def describe_merge(worktree_merge: WorktreeMerge) -> list[str]:
+    """Return lines about the result of a merge: the commit, or each conflict with its marked lines."""
+    lines = (
+        [f"Committed first: {', '.join(worktree_merge.committed[:_MAX_LISTED])}"] if worktree_merge.committed else []
+    )
     if worktree_merge.commit is not None:
         return [*lines, f"{worktree_merge.into} holds it: {worktree_merge.commit[:12]}"]
     return [
         *lines,
-        *_conflict_lines("merged", worktree_merge),
+        *_describe_conflicts("merged", worktree_merge),
         f"Have it solved in the work tree: merge {worktree_merge.into} there, and commit; then merge again.",
     ]
 
 
-def rebase_lines(name: str, rebase: WorktreeMerge) -> list[str]:
-    """Say what came of a rebase of the work tree with this name, as `merge_lines` does of a merge."""
+def describe_rebase(name: str, rebase: WorktreeMerge) -> list[str]:
+    """Return lines about the result of a rebase: the commit, or each conflict with its marked lines."""
     if rebase.commit is not None:
         return [f"{name} continues {rebase.into} now: {rebase.commit[:12]}"]
     advice = f"Have it solved in the work tree: `git rebase {rebase.into}` there."
-    return [*_conflict_lines("rebased", rebase), advice]
+    return [*_describe_conflicts("rebased", rebase), advice]
 
 
-def _conflict_lines(done: str, worktree_merge: WorktreeMerge) -> list[str]:
-    number = _count(len(worktree_merge.conflicts), "file conflicts", "files conflict")
+def _describe_conflicts(done: str, worktree_merge: WorktreeMerge) -> list[str]:
+    number = _format_count(len(worktree_merge.conflicts), "file conflicts", "files conflict")
     lines = [f"Nothing was {done}: {number} with {worktree_merge.into}."]
     for each in worktree_merge.conflicts:
-        lines += [f"--- {each.file}", *_list_conflict_lines(each.text)]
+        lines += [f"--- {each.file}", *_extract_conflicts(each.text)]
     return lines
 
 
-def _count(number: int, one: str, many: str) -> str:
+def _format_count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _list_conflict_lines(text: str | None) -> list[str]:
-    """Return the lines between conflict marks, marks included, with three lines around."""
+def _extract_conflicts(text: str | None) -> list[str]:
+    """Return the lines between conflict marks, marks included, with three lines of context. `text`: None if binary."""
     if text is None:
         return ["  not text"]
     lines = text.splitlines()

@@ -1,4 +1,4 @@
-"""Handles the events of the project: redraws, reloads the sidebar and the choices, shows toasts, notifies the user."""
+"""`EventHandler`: reacts to the events of the project: redraws, reloads data, shows toasts, notifies the user."""
 
 import time
 from typing import Literal
@@ -19,7 +19,7 @@ from codeloop.schema.live_events import (
     Toast,
     ToastShown,
 )
-from codeloop.tui.actions.send import reload_queues, send_next
+from codeloop.tui.actions.send import reload_queues, send_queued_prompt
 from codeloop.tui.actions.sidebar import refresh_sidebar
 from codeloop.tui.actions.tabs import close_tabs_of
 from codeloop.tui.state.frame_rate import Debounce, Frames
@@ -27,13 +27,13 @@ from codeloop.tui.ui import Ui
 
 SIDEBAR_DELAY = 0.3
 """Seconds of events, such as file changes, that are collected before the sidebar or the choices are reloaded once."""
-LONG_TURN = 10.0
+LONG_TURN_SECONDS = 10.0
 """A turn longer than this, in seconds, notifies the user when it ends."""
 QUEUE_DELAY = 0.05
 """Seconds after a message's change until the queued prompts are reloaded."""
 TOAST_SECONDS = 10.0
 """Seconds that a toast stays, unless its sender says otherwise."""
-_SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
+_SEVERITY_BY_VARIANT: dict[str, Literal["information", "warning", "error"]] = {
     "info": "information",
     "success": "information",
     "warning": "warning",
@@ -42,7 +42,7 @@ _SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
 
 
 class EventHandler:
-    """Handles every event of the project, hundreds a second: slow work is done once for many of them."""
+    """Handles every event of the project. There may be hundreds a second, so slow work is debounced."""
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
@@ -64,10 +64,11 @@ class EventHandler:
             case QuestionAsked(properties=p):
                 self._notify_user(p.session_id, "A question is asked")
             case SessionIdle(properties=p):
-                if time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic()) >= LONG_TURN:
+                # A turn that began before this UI has no start here, and counts as short.
+                if time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic()) >= LONG_TURN_SECONDS:
                     self._notify_user(p.session_id, "The turn is over")
                 self._sidebar.request()
-                ui.start_task(send_next(ui, p.session_id))
+                ui.start_task(send_queued_prompt(ui, p.session_id))
             case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated() | McpToolsChanged():
                 self._sidebar.request()
             case MessageUpdated():
@@ -88,7 +89,7 @@ class EventHandler:
         self._ui.notify(
             escape_controls(toast.message),
             title=title,
-            severity=_SEVERITY[toast.variant],
+            severity=_SEVERITY_BY_VARIANT[toast.variant],
             timeout=seconds,
             markup=False,
         )
@@ -99,9 +100,10 @@ class EventHandler:
         self._sidebar.request()
 
     def _notify_user(self, session_id: str, what: str) -> None:
-        """Notify the user who is looking elsewhere that this session needs attention."""
+        """Notify the user, if the terminal has no focus, that a session of an open tab needs attention."""
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
+        # The end of a subagent's turn is no news; its question is.
         if view is not None and not self._ui.app_focus and (view.session.id == session_id or view.requests):
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"

@@ -1,4 +1,4 @@
-"""Finds a text in the shown conversation, including messages that are not loaded yet."""
+"""`/find`: searches the shown conversation for a text, including messages that are not loaded yet."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,12 +14,13 @@ from codeloop.tui.widgets.session_tab import SessionTab
 TYPING_PAUSE = 0.15
 """Seconds without a key before the search starts."""
 ROWS_ABOVE_MATCH = 1 / 3
-"""The share of the screen that is shown above a match to which the view has to scroll."""
+"""The share of the screen above a match, if the view has to scroll to it."""
 
 
 async def find_in_conversation(ui: Ui, words: str) -> None:
-    """Find the words, or what is then typed, in the conversation."""
-    _ = ui.session  # raises UsageProblem if there is none yet
+    """Open the search bar, and find the words in the conversation if there are any."""
+    # Raises UsageProblem if there is none yet.
+    _ = ui.session
     bar = ui.tab.find_bar
     search = ConversationSearch(ui, ui.tab)
     bar.open(search, words.strip())
@@ -35,22 +36,22 @@ class ConversationSearch:
         self._query = ""
         self._matches: list[TextMatch] = []
         self._is_complete = True
-        self._at = 0
+        self._current = 0
         self._open_items: dict[str, str] = {}
         """The items that were opened to show a match, each with its message."""
-        self._origin = _scroll_position(tab)
+        self._start_position = _scroll_position(tab)
         self._task: asyncio.Task[Any] | None = None
 
     def search(self, text: str) -> None:
         """Find a text, and show the last match at or above the current position."""
         if text != self._query:
-            self._start(self._search_text(text))
+            self._restart(self._search_text(text))
 
     def step(self, by: int) -> None:
         """Show the next match above (-1) or below (1), wrapping around."""
         if self._matches:
-            self._at = (self._at + by) % len(self._matches)
-            self._start(self._show())
+            self._current = (self._current + by) % len(self._matches)
+            self._restart(self._show_match())
 
     def close(self, *, keeps_position: bool) -> None:
         """Close the bar; unless `keeps_position`, scroll back to where the search began."""
@@ -60,16 +61,17 @@ class ConversationSearch:
         self._tab.transcript.blocks.highlights.show("")
         if not keeps_position:
             self._close_items()
-            _restore_position(self._tab, self._origin)
+            _restore_position(self._tab, self._start_position)
         self._tab.transcript.refresh()
         self._tab.take_focus()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _restart(self, work: Coroutine[Any, Any, None]) -> None:
         if self._task is not None:
             self._task.cancel()
         self._task = self._ui.start_task(work)
 
     async def _search_text(self, text: str) -> None:
+        # The next key cancels this task during the pause, so that only the last text is searched for.
         await asyncio.sleep(TYPING_PAUSE if self._query else 0)
         self._query, self._matches = text, []
         bar, view = self._tab.find_bar, self._tab.view
@@ -90,23 +92,23 @@ class ConversationSearch:
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
             return
-        self._at = self._find_nearest()
-        await self._show()
+        self._current = self._find_nearest()
+        await self._show_match()
 
     def _find_nearest(self) -> int:
         """Return the index of the last match in the message at the top of the screen; else of the last match."""
-        key, _, follows = self._origin
+        key, _, follows = self._start_position
         message = next((each.message_id for each in self._matches if key in {each.message_id, each.part_id}), "")
         at = len(self._matches) - 1
         if follows or not message:
             return at
         return max(index for index, each in enumerate(self._matches) if each.message_id == message)
 
-    async def _show(self) -> None:
+    async def _show_match(self) -> None:
         """Scroll to the current match: load its message, open its item, highlight it."""
-        match, tab = self._matches[self._at], self._tab
+        match, tab = self._matches[self._current], self._tab
         more = "" if self._is_complete else "+"
-        tab.find_bar.show_status(f"{self._at + 1} of {len(self._matches)}{more}")
+        tab.find_bar.show_status(f"{self._current + 1} of {len(self._matches)}{more}")
         await self._ui.read_until(match.message_id)
         self._open_item(match)
         transcript = tab.transcript
@@ -130,6 +132,7 @@ class ConversationSearch:
         if view is None or key in self._open_items:
             return
         self._close_items()
+        # Answers are never folded.
         if match.kind != "answer" and key not in view.open_keys:
             view.toggle(key, match.message_id)
             self._open_items[key] = match.message_id

@@ -1,29 +1,30 @@
-"""The first start: choose and try a provider, then show a tour of five keys."""
+"""The first start: offers to set up a provider, shows a tour of five keys, and warns about settings of tmux."""
 
 from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.kit.terminal_text import one_line
-from codeloop.tui.actions.dialogs import ask, make_context
+from codeloop.tui.actions.dialogs import make_context, show_dialog
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.terminal.multiplexer import ask_tmux
 from codeloop.tui.ui import Ui
 
-TMUX = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
+TMUX_HINT = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
 Add this line to ~/.tmux.conf, and start tmux anew:  set -s extended-keys on
 Until then alt+enter and ctrl+j begin a new line. This notice is shown once."""
-TITLE = "Where do your models come from?"
-LOCAL_SERVER = (
+PROVIDER_QUESTION = "Where do your models come from?"
+LOCAL_SERVER_NOTE = (
     "{server} answers on this machine, so {model} is used. /models chooses another one, /connect another service."
 )
-NO_MODEL = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
+NO_MODEL_NOTE = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
 
 
 async def offer_provider(ui: Ui) -> None:
     """Ask for a provider at the first start, without interrupting a user who is typing."""
+    # A dialog now would take the keys of a user who is typing.
     if ui.tab.prompt.entry.text or len(ui.screen_stack) > 1:
-        ui.say(NO_MODEL, "warning")
+        ui.say(NO_MODEL_NOTE, "warning")
     else:
         await choose_provider(ui)
 
@@ -31,8 +32,8 @@ async def offer_provider(ui: Ui) -> None:
 def announce_server(ui: Ui, server: str) -> None:
     """Say once that a local model server is used because nothing else was chosen."""
     model = ui.choices.resolve_model(ui.tab)
-    if model is not None and _is_first(ui.launch.state_folder / "local-server"):
-        ui.say(LOCAL_SERVER.format(server=server, model=one_line(model.model_id, 60)))
+    if model is not None and _is_first_time(ui.launch.state_folder / "local-server"):
+        ui.say(LOCAL_SERVER_NOTE.format(server=server, model=one_line(model.model_id, 60)))
 
 
 async def choose_provider(ui: Ui) -> bool:
@@ -40,8 +41,8 @@ async def choose_provider(ui: Ui) -> bool:
 
     Text that was typed into its filter, but meant for the prompt, is moved there.
     """
-    picker = ProviderPicker(make_context(ui), TITLE)
-    model = await ask(ui, picker)
+    picker = ProviderPicker(make_context(ui), PROVIDER_QUESTION)
+    model = await show_dialog(ui, picker)
     await ui.choices.reload()
     if model is not None:
         ui.choices.use_model(ui.tab, model)
@@ -53,22 +54,23 @@ async def choose_provider(ui: Ui) -> bool:
 
 async def offer_tour(ui: Ui) -> None:
     """Show the tour to a user who has not seen it yet."""
-    if _is_first(ui.launch.state_folder / "tour"):
+    if _is_first_time(ui.launch.state_folder / "tour"):
         await show_tour(ui, "")
 
 
 async def check_tmux(ui: Ui) -> None:
     """Warn once per machine that tmux does not distinguish Shift+Enter from Enter."""
     marker = ui.launch.state_folder / "tmux-keys"
-    if not marker.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first(marker):
-        ui.say(TMUX)
+    if not marker.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first_time(marker):
+        ui.say(TMUX_HINT)
 
 
-def _is_first(marker: Path) -> bool:
-    """Return whether a notice was never shown, and remember by its file that it is shown now."""
+def _is_first_time(marker: Path) -> bool:
+    """Return whether a notice was never shown on this machine; its marker file records that it is shown now."""
     if marker.exists():
         return False
-    with suppress(OSError):  # where nothing can be stored, it is shown each time
+    # Where nothing can be stored, it is shown each time.
+    with suppress(OSError):
         make_private(marker.parent)
         write_atomically(marker, b"shown\n")
     return True
@@ -77,14 +79,14 @@ def _is_first(marker: Path) -> bool:
 async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
     key_text = ui.keys.key_of
-    rows = [
+    hints = [
         (key_text("command_list"), f"every command, with its keys; {key_text('help') or '/help'} is the help"),
         ("@  /  !", "mention a file · run a command · run a shell command"),
         (key_text("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
         (f"{key_text('session_interrupt')} twice", "stop the turn"),
         (key_text("messages_undo"), "undo the last turn, with what it did to files"),
     ]
-    width = max(len(keys) for keys, _ in rows)
-    lines = [f"{keys:{width}}  {what}" for keys, what in rows if keys]
+    width = max(len(keys) for keys, _ in hints)
+    lines = [f"{keys:{width}}  {meaning}" for keys, meaning in hints if keys]
     end = f"{key_text('session_interrupt') or 'esc'} hides this; /tour shows it again"
     ui.say("\n".join(["Five keys to begin with", *lines, end]))

@@ -1,4 +1,4 @@
-"""Opens the project while the first screen is shown, and closes it when the user leaves."""
+"""Opens the project while the first screen is already shown, and closes it when the user quits."""
 
 import os
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
-from codeloop.tui.actions.send import send
+from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.settings.launch import AskTrust
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.ui import Ui
@@ -14,9 +14,9 @@ from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 
 async def open_target(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], object]) -> None:
-    """Open the target of the UI, and keep it open until the user leaves. An error ends the program.
+    """Open the project of the UI, and keep it open until the user quits. An error ends the program.
 
-    `on_event`: gets every event of the project.
+    `on_event` is called with every event of the project.
     """
     try:
         async with ui.launch.open_project(ask_trust) as target:
@@ -31,7 +31,7 @@ async def open_target(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], o
 
 
 async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
-    """Show the chosen session, send the first prompt, and wait until the user leaves."""
+    """Show the chosen session, send the first prompt, and wait until the user quits."""
     session = await ui.launch.choose_session(target)
     ui.sessions = sessions
     await ui.choices.connect(target)
@@ -39,13 +39,15 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
         ui.say(note.removeprefix("codeloop: "), "warning")
     if session is not None:
         await ui.open_tab(session)
-    ui.open_event.set()  # what was sent before goes to this session
+    # What was sent before goes to this session.
+    ui.open_event.set()
     ui.draw()
     if ui.launch.prompt:
-        ui.start_task(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
+        ui.start_task(send_prompt(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
     else:
         ui.start_task(_welcome(ui))
     if os.environ.get("TMUX"):
+        # Imported late, here and below: most starts are not the first one.
         from codeloop.tui.actions.first_run import check_tmux
 
         ui.start_task(check_tmux(ui))

@@ -1,4 +1,4 @@
-"""Pictures of a conversation, each on a screen of its own."""
+"""Commands that show a picture of the conversation on the whole screen."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from codeloop.tui.ui import Ui
 
 
 async def show_picture_of_session(ui: Ui, part_id: str) -> None:
-    """Show a picture of the conversation: the one with this id, or if that is empty the latest."""
+    """Show the picture with this part id; "": the latest one."""
     file_parts = [*find_pictures(ui.tab.view)]
     matches = [file for file in file_parts if file.id == part_id] if part_id else file_parts[-1:]
     if not matches:

@@ -1,10 +1,16 @@
-"""Commands that show a session's cost, context window and permission rules."""
+"""Commands that show reports: the context window, the cost, the memory, and the permissions of a session."""
 
 from collections.abc import Callable, Sequence
 
 from rich.segment import Segment
 
-from codeloop.client.slash.reports import context_lines, cost_lines, decision_text, grant_text, memory_lines
+from codeloop.client.slash.reports import (
+    format_context_report,
+    format_cost_report,
+    format_decision,
+    format_grant,
+    format_memory_report,
+)
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
@@ -16,34 +22,35 @@ from codeloop.schema.operation import (
     SESSION_COST,
     NoArguments,
 )
-from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.reader import ReadingScreen
+from codeloop.tui.actions.dialogs import show_dialog
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import wrap
 from codeloop.tui.ui import Ui
 
-RULES = "Rules: the first that matches, from above, decides"
-ADDITIONAL_RULES = "Every call must pass these as well"
+# The last rule that matches decides, so the rules are listed from the last to the first.
+RULES_GROUP = "Rules: the first that matches, from above, decides"
+ADDITIONAL_RULES_GROUP = "Every call must pass these as well"
 
 
 async def show_context(ui: Ui, _words: str) -> None:
     """Show what fills the window of the session's model."""
     report = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
-    await _show_lines(ui, "Context", lambda width: context_lines(report, width))
+    await _show_lines(ui, "Context", lambda width: format_context_report(report, width))
 
 
 async def show_cost(ui: Ui, _words: str) -> None:
     """Show what the session and its subagents have used."""
     report = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
-    await _show_lines(ui, "Cost", lambda width: cost_lines(report, width))
+    await _show_lines(ui, "Cost", lambda width: format_cost_report(report, width))
 
 
 async def show_memory(ui: Ui, _words: str) -> None:
     """Show the notes of the project's memory, and which of them are stale."""
     notes = await ui.client.call(MEMORY_LIST, NoArguments())
-    await _show_lines(ui, "Memory", lambda _: memory_lines(notes))
+    await _show_lines(ui, "Memory", lambda _: format_memory_report(notes))
 
 
 async def show_permissions(ui: Ui, _words: str) -> None:
@@ -53,22 +60,22 @@ async def show_permissions(ui: Ui, _words: str) -> None:
 
     async def list_permissions() -> Sequence[Pick[str]]:
         report = await client.call(PERMISSION_RULES, query)
-        always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in report.grants]
+        always = [Pick(grant.id, format_grant(grant), group="Always allowed") for grant in report.grants]
         none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
         rules = [
             Pick(
                 f"rule {at}",
                 f"{rule.action:5} {rule.permission} {rule.pattern}",
                 rule.origin,
-                group=ADDITIONAL_RULES if rule.list else RULES,
+                group=ADDITIONAL_RULES_GROUP if rule.list else RULES_GROUP,
             )
             for at, rule in reversed([*enumerate(report.rules)])
         ]
         decisions = [
-            Pick(f"decision {at}", decision_text(each), group="Latest decisions")
+            Pick(f"decision {at}", format_decision(each), group="Latest decisions")
             for at, each in reversed([*enumerate(report.decisions)])
         ]
-        return [*always, *none, *decisions, *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES)]
+        return [*always, *none, *decisions, *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES_GROUP)]
 
     async def revoke(value: str | None) -> bool:
         if value is None or value == "none" or value.startswith(("rule ", "decision ")):
@@ -82,7 +89,7 @@ async def show_permissions(ui: Ui, _words: str) -> None:
         actions=(PickAction("ctrl+d", "revoke", revoke),),
         choose="close",
     )
-    await ask(ui, Picker(source, lambda: ui.appearance.styles))
+    await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
 
 
 async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> None:
@@ -92,4 +99,4 @@ async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]])
         style = ui.appearance.styles.of("text")
         return [row for line in lines(width) for row in wrap([Segment(escape_controls(line), style)], width)]
 
-    await ask(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))
+    await show_dialog(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))

@@ -1,10 +1,10 @@
-"""Sends prompts, shell lines and commands to the session, creating it for the first prompt."""
+"""Sends prompts, shell lines and commands to the session of a tab, which the first one creates."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from codeloop.client.client import Client
-from codeloop.client.slash.goal import describe_reached, parse_goal
+from codeloop.client.slash.goal import describe_reached_goal, parse_goal
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
@@ -26,9 +26,9 @@ from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
 from codeloop.tui.widgets.prompt.preparer import to_stored_prompt
 from codeloop.tui.widgets.session_tab import SessionTab
 
-LIMITS = RunLimits(attended=True)
-"""Turns have a user who answers their questions."""
-NOTHING_SENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
+ATTENDED_LIMITS = RunLimits(attended=True)
+"""Limits of turns that have a user to answer their questions."""
+NOTHING_SENT_NOTE = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
 
 
 async def send_goal(ui: Ui, words: str) -> None:
@@ -37,11 +37,16 @@ async def send_goal(ui: Ui, words: str) -> None:
     tab = ui.tab
     if tab.view is not None and tab.view.is_busy:
         raise UsageProblem("A turn is running. Stop it, or wait for its end; then give the goal.")
-    ui.start_task(send(ui, tab, PromptEntry(text), "steer", goal))
+    ui.start_task(send_prompt(ui, tab, PromptEntry(text), "steer", goal))
 
 
-async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, goal: Goal | None = None) -> None:
-    """Send a prompt, or a line for the shell; `queue` holds it while a turn runs. Raises CodeloopError."""
+async def send_prompt(
+    ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, goal: Goal | None = None
+) -> None:
+    """Send a prompt, or a line for the shell. Raises CodeloopError.
+
+    `delivery`: while a turn runs, `queue` holds the prompt back until the end of the turn.
+    """
     if delivery == "queue" and tab.view is not None and tab.view.is_busy:
         tab.prompt.queue.add(entry)
         return
@@ -49,7 +54,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        client, model, agent = _find_client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
+        client, model, agent = _get_client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
         if entry.mode == "shell":
             shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
             await client.call(SESSION_SHELL, shell)
@@ -62,23 +67,24 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
             model=model,
             agent=agent,
             variant=model.variant if model else None,
-            limits=LIMITS,
+            limits=ATTENDED_LIMITS,
             goal=goal,
         )
         _show_stop_reason(ui, await client.call(PROMPT, prompt))
 
 
-async def send_next(ui: Ui, session_id: str) -> None:
+async def send_queued_prompt(ui: Ui, session_id: str) -> None:
     """Send the prompt queued for the end of a session's turn; after an error or a stop it stays queued."""
     tab = next((tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None)
     if tab is None or tab.view is None:
         return
     await tab.prompt.queue.reload()
+    # After an error or a stop the user decides how to go on.
     last = tab.view.log.last_answer
     if last is None or last.error is None:
         entry = tab.prompt.queue.release()
         if entry is not None:
-            await send(ui, tab, entry, "steer")
+            await send_prompt(ui, tab, entry, "steer")
 
 
 async def reload_queues(ui: Ui) -> None:
@@ -105,9 +111,9 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
             agent=ui.choices.agent_of(tab),
             variant=model.variant if model else None,
             parts=list(files),
-            limits=LIMITS,
+            limits=ATTENDED_LIMITS,
         )
-        _show_stop_reason(ui, await _find_client(ui, session).call(COMMAND, command))
+        _show_stop_reason(ui, await _get_client(ui, session).call(COMMAND, command))
 
 
 @asynccontextmanager
@@ -117,6 +123,7 @@ async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Async
     try:
         yield message_id
     except CodeloopError:
+        # The connection may break after the prompt was stored: sending it again would start a second turn.
         if not await _is_stored(ui, tab, message_id):
             tab.prompt.draft_keeper.give_back(to_stored_prompt(entry))
         raise
@@ -127,7 +134,7 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
         return False
     try:
         ids = MessageId(session_id=tab.session.id, message_id=message_id)
-        await _find_client(ui, tab.session).call(MESSAGE_GET, ids)
+        await _get_client(ui, tab.session).call(MESSAGE_GET, ids)
     except CodeloopError:
         return False
     return True
@@ -136,10 +143,11 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
 async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
     """Return a tab's session; a new one, if it has none. None: no model is usable, and the prompt is kept."""
     tab.clear_notices()
-    async with tab.creation_lock:  # a second prompt waits for the session that the first one creates
+    # A second prompt waits for the session that the first one creates.
+    async with tab.creation_lock:
         await ui.open_event.wait()
         if not await _ensure_model(ui, tab, entry):
-            ui.say(NOTHING_SENT, "warning")
+            ui.say(NOTHING_SENT_NOTE, "warning")
             return None
         if tab.session is None:
             session = await ui.launch.create_session(ui.client)
@@ -165,6 +173,7 @@ async def _ensure_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
     await ui.choices.reload()
     if ui.choices.resolve_model(tab) is not None:
         return True
+    # The prompt is in the editor while the dialog is open, so that cancelling does not lose it.
     tab.prompt.set_entry(entry)
     from codeloop.tui.actions.first_run import choose_provider
 
@@ -174,15 +183,15 @@ async def _ensure_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
     return True
 
 
-def _find_client(ui: Ui, session: Session) -> Client:
+def _get_client(ui: Ui, session: Session) -> Client:
     """Return the client of a session, which may be in another directory."""
-    return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
+    return ui.sessions.get_session_client(session) if ui.sessions is not None else ui.client
 
 
 def _show_stop_reason(ui: Ui, answer: MessageWithParts) -> None:
     """Show why a turn ended, unless it is simply done or the conversation shows it."""
     stop = answer.stop
     if stop is not None and stop.goal is not None and stop.goal.status == "done":
-        ui.say(describe_reached(stop.goal), "success")
+        ui.say(describe_reached_goal(stop.goal), "success")
     elif stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
         ui.say(stop.message, "warning")

@@ -1,4 +1,4 @@
-"""Commands that act on the shown session."""
+"""Commands that act on the shown session: stop, take over, undo, redo, compact, fork, copy."""
 
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.terminal_text import one_line
@@ -8,16 +8,16 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, STOP_ALL, SUMMARIZE, NoArguments
 from codeloop.schema.part import TextPart
-from codeloop.tui.actions.dialogs import go_back
-from codeloop.tui.actions.send import send
+from codeloop.tui.actions.dialogs import rewind_to_prompt
+from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
-_TITLE = 40
+_MAX_TITLE = 40
 """Characters of a session's title that a notice shows."""
 
 
-async def interrupt(ui: Ui, _words: str) -> None:
+async def interrupt_turn(ui: Ui, _words: str) -> None:
     """Stop the turn at the second press; without a turn, remove the notices below the conversation.
 
     Without a turn and with an empty prompt, the second press shows the earlier prompts to go back to.
@@ -30,8 +30,9 @@ async def interrupt(ui: Ui, _words: str) -> None:
         if has_prompts and ui.repeated_key.confirm(
             f"{ui.keys.key_of('session_interrupt')} again to go back to a prompt"
         ):
-            await go_back(ui, "")
+            await rewind_to_prompt(ui, "")
     elif ui.repeated_key.confirm(f"{ui.keys.key_of('session_interrupt')} again to stop the turn"):
+        # Prompts that wait for the next step of the turn would be lost with it.
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         prompts_without_answer = [message for message in waiting if not view.log.turn(message.info.id)]
@@ -45,7 +46,7 @@ async def take_over(ui: Ui, words: str) -> None:
         raise UsageProblem("The turn of this session could not be stopped from here: stop it where it runs.")
     ui.tab.clear_notices()
     if words:
-        ui.start_task(send(ui, ui.tab, PromptEntry(words), "steer"))
+        ui.start_task(send_prompt(ui, ui.tab, PromptEntry(words), "steer"))
     else:
         ui.say("Nobody else works on this session now. Say how to go on.", "success")
 
@@ -54,7 +55,7 @@ async def stop_all(ui: Ui, _words: str) -> None:
     """Stop the running turns of all of this user's servers, terminals and runs."""
     result = await ui.client.call(STOP_ALL, NoArguments())
     if result.left:
-        names = ", ".join(one_line(each.title, _TITLE) for each in result.left)
+        names = ", ".join(one_line(each.title, _MAX_TITLE) for each in result.left)
         ui.say(f"{_count_sessions(len(result.stopped))} stopped. Still running: {names}", "warning")
     else:
         ui.say(
@@ -67,32 +68,34 @@ def _count_sessions(sessions: int) -> str:
     return "1 session" if sessions == 1 else f"{sessions} sessions"
 
 
-async def undo(ui: Ui, _words: str) -> None:
+async def undo_turn(ui: Ui, _words: str) -> None:
     """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    before, remaining = _find_undone_prompt(ui, session), list[str]()
-    await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=remaining.append)
+    prompt_before, skipped_files = _find_undone_prompt(ui, session), list[str]()
+    await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=skipped_files.append)
     ui.tab.clear_notices()
-    if remaining:  # the conversation shows what was undone
-        ui.say("\n".join(remaining), "warning")
-    if ui.tab.prompt.entry.text in {"", before}:
+    # The conversation shows what was undone.
+    if skipped_files:
+        ui.say("\n".join(skipped_files), "warning")
+    if ui.tab.prompt.entry.text in {"", prompt_before}:
         await _edit_undone_prompt(ui)
 
 
-async def redo(ui: Ui, _words: str) -> None:
+async def redo_turn(ui: Ui, _words: str) -> None:
     """Redo the last turn that was undone."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    before, lines = _find_undone_prompt(ui, session), list[str]()
+    prompt_before, lines = _find_undone_prompt(ui, session), list[str]()
     await redo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
     ui.tab.clear_notices()
     if lines:
         ui.say("\n".join(lines), "success")
-    if before and ui.tab.prompt.entry.text in {"", before}:  # empty: /redo itself was typed over it
+    # Empty: /redo itself was typed over it.
+    if prompt_before and ui.tab.prompt.entry.text in {"", prompt_before}:
         await _edit_undone_prompt(ui)
 
 
 async def _edit_undone_prompt(ui: Ui) -> None:
-    """Put the undone prompt into the editor."""
+    """Put the undone prompt into the editor, to be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     ui.tab.prompt.set_entry(PromptEntry(_find_undone_prompt(ui, session)), is_undone=True)
 
@@ -105,7 +108,7 @@ def _find_undone_prompt(ui: Ui, session: Session) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
 
 
-async def compact(ui: Ui, _words: str) -> None:
+async def compact_session(ui: Ui, _words: str) -> None:
     """Replace the conversation by a summary."""
     session = ui.session
     model = ui.choices.resolve_model(ui.tab)
@@ -116,7 +119,7 @@ async def compact(ui: Ui, _words: str) -> None:
     ui.start_task(ui.client.call(SUMMARIZE, request))
 
 
-async def fork(ui: Ui, _words: str) -> None:
+async def fork_session(ui: Ui, _words: str) -> None:
     """Copy the session, and show the copy."""
     copy = await ui.client.call(SESSION_FORK, ForkSession(session_id=ui.session.id))
     await ui.open_tab(copy)

@@ -1,4 +1,4 @@
-"""Refreshes the sidebar: after a turn, when another session is shown, when it is opened."""
+"""Shows or hides the sidebar, and loads its data: changed files, MCP servers, language servers, the branch."""
 
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
@@ -16,6 +16,7 @@ async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
     mcp = {name: describe_mcp(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
     lsp = {each.name: describe_lsp(each) for each in await client.call(LSP_STATUS, NoArguments())}
     branch = (await client.call(VCS_GET, NoArguments())).branch or ""
+    # The widgets may be gone after the requests.
     if ui.is_ending:
         return
     ui.query_one(Sidebar).info = SidebarData(session.id if session else "", branch, files, mcp, lsp)

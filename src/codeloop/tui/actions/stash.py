@@ -1,6 +1,6 @@
-"""Commands on the draft: the external editor, and the stash of prompts."""
+"""Commands on the draft of a prompt: edit it in the user's editor, and stash it."""
 
-from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.actions.dialogs import show_dialog
 from codeloop.tui.dialogs.stash import create_stash_picker
 from codeloop.tui.ui import Ui
 
@@ -24,6 +24,6 @@ async def pop_stash(ui: Ui, _words: str) -> None:
 async def choose_from_stash(ui: Ui, _words: str) -> None:
     """Choose among the stashed prompts."""
     prompt = ui.tab.prompt
-    index = await ask(ui, create_stash_picker(prompt.store, lambda: ui.appearance.styles))
+    index = await show_dialog(ui, create_stash_picker(prompt.store, lambda: ui.appearance.styles))
     if index is not None:
         prompt.draft_keeper.pop(index)

@@ -1,8 +1,8 @@
-"""Commands that open, close and switch tabs, and that leave the program."""
+"""Commands that open, close and switch tabs, and that quit the program."""
 
 import time
 
-from codeloop.client.slash.waiting import find_waiting
+from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
@@ -10,12 +10,12 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 MAX_TABS = 9
-QUIT_STOPS_TURN = "Press again to leave and stop the turn"
+QUIT_QUESTION = "Press again to leave and stop the turn"
 STOP_GRACE = 1.0
 """Seconds after the end of a turn in which the key that quits may still be meant to stop the turn."""
 
 
-async def open_new(ui: Ui, words: str) -> None:
+async def open_new_session(ui: Ui, words: str) -> None:
     """Show a new session, in a tab of its own if the shown one is in use; words are its first prompt."""
     await start_session(ui, PromptEntry(words))
 
@@ -30,7 +30,7 @@ async def start_session(ui: Ui, entry: PromptEntry) -> None:
         tab.prompt.submit("steer")
 
 
-async def close(ui: Ui, _words: str) -> None:
+async def close_tab(ui: Ui, _words: str) -> None:
     """Close the shown tab; its session goes on."""
     await ui.close_tab(ui.tab)
 
@@ -38,21 +38,22 @@ async def close(ui: Ui, _words: str) -> None:
 async def close_tabs_of(ui: Ui, session_id: str) -> None:
     """Close the tab of a deleted session; its draft is stashed."""
     for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
+        # What the user was typing there must not be lost.
         tab.prompt.draft_keeper.push()
         await ui.close_tab(tab)
 
 
-async def show_next(ui: Ui, _words: str) -> None:
+async def show_next_tab(ui: Ui, _words: str) -> None:
     """Show the next tab."""
-    _step(ui, 1)
+    _move_to_tab(ui, 1)
 
 
-async def show_previous(ui: Ui, _words: str) -> None:
+async def show_previous_tab(ui: Ui, _words: str) -> None:
     """Show the previous tab."""
-    _step(ui, -1)
+    _move_to_tab(ui, -1)
 
 
-async def show_parent(ui: Ui, _words: str) -> None:
+async def show_parent_session(ui: Ui, _words: str) -> None:
     """Show the parent session of the shown subagent."""
     session = ui.session
     if session.parent_id is None:
@@ -62,48 +63,50 @@ async def show_parent(ui: Ui, _words: str) -> None:
 
 async def show_next_child(ui: Ui, _words: str) -> None:
     """Show the next subagent of the same session, or the first one of the session that is shown."""
-    await _step_child(ui, 1)
+    await _move_to_child(ui, 1)
 
 
 async def show_previous_child(ui: Ui, _words: str) -> None:
     """Show the previous subagent."""
-    await _step_child(ui, -1)
+    await _move_to_child(ui, -1)
 
 
 async def quit_program(ui: Ui, key: str) -> None:
-    """Leave the program; the key must be pressed again while a turn runs, or has only just ended.
+    """Quit the program; the key must be pressed again while a turn runs, or has only just ended.
 
     `key`: the name of a key that must always be pressed twice; "": none was pressed.
     """
     views = [tab.view for tab in ui.tabs if tab.view is not None]
+    # Turns on a server go on without this program.
     if any(view.is_busy for view in views) and not ui.launch.server:
-        question = QUIT_STOPS_TURN
-    elif any(not view.is_busy and time.monotonic() - view.since < STOP_GRACE for view in views):  # meant for the turn?
+        question = QUIT_QUESTION
+    elif any(not view.is_busy and time.monotonic() - view.since < STOP_GRACE for view in views):
+        # Meant for the turn?
         question = "The turn is over: again to leave"
     else:
         question = f"Press {key} again to exit" if key else ""
-    if not question or ui.repeated_key.confirm(question, QUIT_STOPS_TURN):
+    if not question or ui.repeated_key.confirm(question, QUIT_QUESTION):
         ui.exit(0)
 
 
-def _step(ui: Ui, by: int) -> None:
+def _move_to_tab(ui: Ui, step: int) -> None:
     tabs = ui.tabs
-    ui.show_tab(tabs[(tabs.index(ui.tab) + by) % len(tabs)])
+    ui.show_tab(tabs[(tabs.index(ui.tab) + step) % len(tabs)])
 
 
-async def _step_child(ui: Ui, by: int) -> None:
+async def _move_to_child(ui: Ui, step: int) -> None:
     session = ui.session
     parent = SessionId(session_id=session.parent_id or session.id)
     children = sorted(await ui.client.call(SESSION_CHILDREN, parent), key=lambda child: child.time.created)
     if not children:
         raise UsageProblem("No subagent was started here.")
     ids = [child.id for child in children]
-    at = ids.index(session.id) if session.id in ids else -1 if by > 0 else 0
+    at = ids.index(session.id) if session.id in ids else -1 if step > 0 else 0
     tab = ui.tab if session.parent_id is not None else None
-    await ui.open_tab(children[(at + by) % len(ids)], tab)
+    await ui.open_tab(children[(at + step) % len(ids)], tab)
 
 
-async def show_waiting(ui: Ui, _words: str) -> None:
+async def show_waiting_session(ui: Ui, _words: str) -> None:
     """Show the next session that waits for the user: one of the tabs, else one that is not open here."""
     tabs = ui.tabs
     after = tabs.index(ui.tab) + 1
@@ -112,4 +115,4 @@ async def show_waiting(ui: Ui, _words: str) -> None:
             ui.show_tab(tab)
             return
     open_ids = {tab.session.id for tab in tabs if tab.session is not None}
-    await ui.open_tab(await find_waiting(ui.client, open_ids))
+    await ui.open_tab(await find_waiting_session(ui.client, open_ids))

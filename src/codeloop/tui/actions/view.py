@@ -1,15 +1,15 @@
-"""Commands that change what is shown: scrolling, switches, the status."""
+"""Commands that change the view of the conversation: scrolling, thinking and details, colours, the status."""
 
 import asyncio
 
-from codeloop.client.numbers import describe_spending, format_cost
+from codeloop.client.formatting import describe_spending, format_cost
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import NO_TOKENS
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
 
-TITLE_WIDTH = 80
+MAX_TITLE = 80
 """Cells of the session's title in the status."""
 
 
@@ -43,9 +43,10 @@ async def scroll_line_down(ui: Ui, _words: str) -> None:
     ui.tab.transcript.scroll_rows(1)
 
 
-async def show_first(ui: Ui, _words: str) -> None:
+async def show_first_message(ui: Ui, _words: str) -> None:
     """Scroll to the first message; the messages in between are loaded afterwards."""
     view, sessions = ui.tab.view, ui.sessions
+    # Loading all messages may take long: the first page is shown at once.
     if sessions is not None and view is not None and view.cursor is not None:
         await sessions.read_first(view)
         ui.start_task(_load_older_messages(ui, sessions, view))
@@ -56,11 +57,12 @@ async def show_first(ui: Ui, _words: str) -> None:
 async def _load_older_messages(ui: Ui, sessions: OpenSessions, view: SessionView) -> None:
     while view.cursor is not None and sessions.views.get(view.session.id) is view:
         await sessions.load_older(view)
-        await asyncio.sleep(0)  # keys go first
+        # Lets keys be handled between two pages.
+        await asyncio.sleep(0)
     ui.draw()
 
 
-async def show_last(ui: Ui, _words: str) -> None:
+async def show_last_message(ui: Ui, _words: str) -> None:
     """Scroll to the end, and stay there."""
     ui.tab.transcript.to_end()
 
@@ -79,17 +81,17 @@ async def show_last_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the last prompt."""
     prompts = ui.tab.view.log.prompts() if ui.tab.view is not None else []
     if prompts:
-        show_item(ui, prompts[-1].id)
+        scroll_to_item(ui, prompts[-1].id)
 
 
-def show_item(ui: Ui, key: str) -> None:
+def scroll_to_item(ui: Ui, key: str) -> None:
     """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
     transcript = ui.tab.transcript
     if (top := transcript.blocks.top_of(key)) is not None:
         transcript.scroll_rows(top - transcript.scroll_y)
 
 
-async def switch_mode(ui: Ui, _words: str) -> None:
+async def switch_colour_mode(ui: Ui, _words: str) -> None:
     """Show the theme's light colours instead of the dark ones, or the dark ones again."""
     ui.appearance.switch_mode()
     ui.restyle()
@@ -113,7 +115,7 @@ def _name_state(is_on: bool) -> str:
     return "shown" if is_on else "hidden"
 
 
-async def toggle_lowest(ui: Ui, _words: str) -> None:
+async def toggle_lowest_call(ui: Ui, _words: str) -> None:
     """Show all of the lowest call on the screen, or its end again."""
     if not ui.tab.transcript.toggle(reversed(range(ui.tab.transcript.size.height))):
         ui.notify("No tool call on the screen can be opened.")
@@ -125,7 +127,7 @@ async def show_status(ui: Ui, _words: str) -> None:
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
     if session is not None:
         tokens = session.tokens or NO_TOKENS
-        lines.append(f"{session.id}  {one_line(session.title, TITLE_WIDTH)}")
+        lines.append(f"{session.id}  {one_line(session.title, MAX_TITLE)}")
         lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
     name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
     lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
@@ -134,7 +136,7 @@ async def show_status(ui: Ui, _words: str) -> None:
     ui.say("\n".join(filter(None, lines)))
 
 
-async def suspend(ui: Ui, _words: str) -> None:
+async def suspend_program(ui: Ui, _words: str) -> None:
     """Suspend the program (Ctrl+Z)."""
     ui.action_suspend_process()
 

@@ -1,1 +1,1 @@
-"""Dialogs above a conversation: lists to choose from, settings, help."""
+"""The dialogs of the terminal UI, most of them lists to choose from, which are built on `picker.py`."""

@@ -1,14 +1,14 @@
-"""The dialog of agents that the user can work with."""
+"""The dialog that lists the agents to choose from."""
 
 from collections.abc import Sequence
 
 from codeloop.schema.operation import AGENT_LIST, NoArguments
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 _MAX_ROW_DESCRIPTION = 55
-"""Characters of a description that fit into a row; a longer one is also shown below the list."""
+"""Characters of a description; a longer one does not fit into its row, and is also shown below the list."""
 
 
 def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
@@ -26,6 +26,7 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
                 note=agent.description or "" if len(agent.description or "") > _MAX_ROW_DESCRIPTION else "",
             )
             for agent in agents
+            # Subagents are started by other agents only; hidden agents do internal work, such as titles.
             if agent.mode != "subagent" and not agent.hidden
         ]
 

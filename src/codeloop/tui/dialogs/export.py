@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.client.export.html import as_html
-from codeloop.client.export.markdown import as_markdown
+from codeloop.client.export.html import export_html
+from codeloop.client.export.markdown import export_markdown
 from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
@@ -15,13 +15,13 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.parts.session_messages import read_messages
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
-FORMATS = (
+EXPORT_FORMATS = (
     ("html", "HTML", "one page for a browser, without scripts"),
     ("md", "Markdown", "for an issue or a wiki, with calls folded"),
     ("json", "JSON", "everything, for codeloop import"),
@@ -30,10 +30,10 @@ FORMATS = (
 
 
 async def export_session(context: DialogContext, session_id: str, folder: Path) -> Path | None:
-    """Ask for a format and a file, write it, and return it. Raises CodeloopError when it can't be written."""
+    """Ask for a format and a file name, and write the file; return its path; None: cancelled. Raises CodeloopError."""
 
     async def list_formats() -> Sequence[Pick[str]]:
-        return [Pick(ending, name, about) for ending, name, about in FORMATS]
+        return [Pick(ending, name, about) for ending, name, about in EXPORT_FORMATS]
 
     session = await context.client.call(SESSION_GET, SessionId(session_id=session_id))
     ending = await context.ask(Picker(PickSource(title="Export as", load=list_formats), context.colours))
@@ -49,7 +49,8 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
         if not await context.ask(ask):
             return None
     messages = await read_messages(context.client, session_id)
-    data = await asyncio.to_thread(_format, session, messages, ending)
+    # In a thread: a long session takes seconds, in which the screen must be drawn.
+    data = await asyncio.to_thread(_encode_session, session, messages, ending)
     try:
         file.write_bytes(data)
     except OSError as error:
@@ -57,7 +58,8 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
     return file
 
 
-def _format(session: Session, messages: Sequence[MessageWithParts], ending: str) -> bytes:
+def _encode_session(session: Session, messages: Sequence[MessageWithParts], ending: str) -> bytes:
     if ending == "json":
         return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
-    return (as_html if ending == "html" else as_markdown)(session, messages).encode("utf-8", "backslashreplace")
+    # A file name or an output may hold bytes that are not UTF-8, which Python keeps as surrogates.
+    return (export_html if ending == "html" else export_markdown)(session, messages).encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""The dialog of MCP servers: their state and its reason, connecting, disconnecting, signing in."""
+"""The dialog of MCP servers: shows their states, connects and disconnects them, signs in and out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,15 +18,15 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.text_input import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, describe_mcp
 
 _MAX_ROW_STATE = 50
 """Characters of a state that fit into a row; the reason of a longer one is also shown below the list."""
-ELSEWHERE = "If that browser is on another machine, paste the address that it ends at, or the code in it."
+PASTE_HINT = "If that browser is on another machine, paste the address that it ends at, or the code in it."
 
 
 class McpPicker(Picker[str]):
@@ -66,14 +66,15 @@ class McpPicker(Picker[str]):
         wants_sign_in = self._statuses[value].status == "needs_auth"
         self._run_action(partial(self._sign_in if wants_sign_in else self._connect, value), value)
 
-    def _run_action(self, what: Callable[[], Awaitable[bool]], server: str) -> None:
+    def _run_action(self, action: Callable[[], Awaitable[bool]], server: str) -> None:
         async def run() -> None:
             try:
-                await what()
+                await action()
             except CodeloopError as error:
                 self.notify(escape_controls(str(error)), severity="error", timeout=15, markup=False)
             self.reload()
 
+        # Exclusive by server: a second Enter restarts the attempt, and other servers connect meanwhile.
         self.run_worker(run, exclusive=True, group=f"server {server}")
 
     async def _connect(self, name: str) -> bool:
@@ -93,7 +94,8 @@ class McpPicker(Picker[str]):
             return False
         client = self._dialog_context.client
         start = await client.call(MCP_AUTH_START, McpName(name=name))
-        screen = SignInScreen(name, start.authorization_url, ELSEWHERE, self.colours)
+        screen = SignInScreen(name, start.authorization_url, PASTE_HINT, self.colours)
+        # Two ways end the sign-in: the browser reaches this machine, or the user pastes the code.
         sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
         def close_screen(task: asyncio.Task[MCPStatus]) -> None:
@@ -106,6 +108,7 @@ class McpPicker(Picker[str]):
             if code:
                 await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
         finally:
+            # Cancelled by the user, or no longer needed after a pasted code.
             sign_in.cancel()
             await asyncio.wait({sign_in})
         return True

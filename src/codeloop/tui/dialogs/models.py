@@ -1,21 +1,21 @@
-"""The dialog of models: prices, context, favourites, recent ones, thinking effort, and why one is unusable."""
+"""The dialogs of models and of their thinking efforts: prices, context windows, favourites and recent models."""
 
 from collections.abc import Iterator, Sequence
 
-from codeloop.client.numbers import format_count
+from codeloop.client.formatting import format_count
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
-from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
-FAVOURITES, RECENT = "Favourites", "Used last"
+FAVOURITES_GROUP, RECENT_GROUP = "Favourites", "Used last"
 
 
 class ModelPicker(Picker[ModelRef]):
-    """Closes with a model, and the thinking effort that was last chosen for it."""
+    """Lists models; closes with one, and with the thinking effort that was last chosen for it."""
 
     def __init__(self, context: DialogContext, memory: ModelMemory, current: ModelRef | None = None) -> None:
         self._dialog_context = context
@@ -54,8 +54,9 @@ class ModelPicker(Picker[ModelRef]):
         }
         memory = self._memory.read()
         recent = [ref for ref in memory.recent if ref not in memory.favourites]
-        for group, refs in ((FAVOURITES, memory.favourites), (RECENT, recent)):
+        for group, refs in ((FAVOURITES_GROUP, memory.favourites), (RECENT_GROUP, recent)):
             for ref in refs:
+                # Taken out, so that no model is listed twice. A remembered model may not exist any more.
                 pick = picks.pop(ref, None)
                 if pick is not None:
                     yield Pick(pick.value, pick.title, pick.group, pick.hint, group, pick.mark, pick.also)

@@ -1,11 +1,11 @@
-"""The dialogs of commands: the palette, and the help with all keys."""
+"""The dialogs of commands: the palette to run one, and the help, which lists all keys."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from codeloop.tui.dialogs.parts.dialog import Colours
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 
@@ -22,6 +22,7 @@ class PaletteRow(Struct, frozen=True):
 
 def create_palette(rows: Sequence[PaletteRow], colours: Colours, title: str = "Commands") -> Picker[str]:
     """Create a list of the commands that can be run, without the palette itself; it closes with the id of one."""
+    # The palette is open already.
     available_rows = [row for row in rows if not row.problem and row.id != "command_list"]
     return _create_picker(available_rows, colours, title, "run it")
 

@@ -1,4 +1,7 @@
-"""The list dialog that others build on: a filter, actions on rows, a preview. Fast with thousands of rows."""
+"""`Picker`: the list dialog that most dialogs build on, with a filter, actions on rows and a preview.
+
+It stays fast with thousands of rows: only visible rows are drawn, and slow work waits for a pause in typing.
+"""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -14,27 +17,27 @@ from textual.widgets import Input
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource, T
 from codeloop.tui.dialogs.parts.pick_list import PickList
 from codeloop.tui.dialogs.parts.pick_preview import TYPING_PAUSE, PickPreview
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource, T
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
-NARROW, WIDE = 92, 150
-"""Cells of the box without a preview, and with one."""
+PLAIN_WIDTH, PREVIEW_WIDTH = 92, 150
+"""Widths of the box in cells, without a preview and with one."""
 PREVIEW_MIN_WIDTH = 110
 """Cells of the screen from which there is a preview."""
-_OTHER_ROWS, _SMALL_OTHER_ROWS = 10, 3
-"""Rows of the screen besides the list and the keys, and on a small screen."""
+_FRAME_ROWS, _SMALL_FRAME_ROWS = 10, 3
+"""Rows of the screen for margins, title and filter, and those on a small screen."""
 _MAX_NOTE = 250
 """Characters of a row's note that are shown."""
-_MIN_SEARCH = 3
-"""Characters of the filter from which the source is searched."""
-_MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
+_MIN_SEARCH_LENGTH = 3
+"""Characters of the filter from which the source is searched: fewer would match almost everything."""
+_ROWS_BY_KEY = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
 """The keys that move the cursor, and by how many rows."""
-_KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
-LOADING = "Loading…"
-NOTHING = "Nothing matches what you typed."
+_LIST_KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
+LOADING_MESSAGE = "Loading…"
+NO_MATCH_MESSAGE = "Nothing matches what you typed."
 
 
 class FilterInput(LineInput):
@@ -42,6 +45,7 @@ class FilterInput(LineInput):
 
     async def on_key(self, event: events.Key) -> None:
         """Offer keys to the picker first."""
+        # The input has the focus and would use enter, pageup and others itself.
         if isinstance(self.screen, Picker) and self.screen.press(event.key):
             event.stop()
             event.prevent_default()
@@ -68,7 +72,7 @@ class Picker(Dialog[T | None], Generic[T]):
         """The text of the filter, which is kept after the picker is closed."""
         self._list = PickList[T](finds_groups=source.finds_groups)
         self._preview = PickPreview(self, source)
-        self._message = LOADING
+        self._message = LOADING_MESSAGE
         self._applied_filter = ""
         """The text by which the shown rows are filtered."""
         self._chooses_when_loaded = False
@@ -99,6 +103,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self.run_worker(self._load, exclusive=True, group="load")
 
     async def _load(self) -> None:
+        # After the first load, the cursor stays where the user has moved it.
         keep = self.current if self._list.picks else self.source.start
         picks: Sequence[Pick[T]] = ()
         try:
@@ -116,7 +121,7 @@ class Picker(Dialog[T | None], Generic[T]):
         query = self.filter_text = self.query_one(FilterInput).value
         self._list.filter(query, keep)
         if query.strip() and self._list.picks and not self._list.matches:
-            self._message = NOTHING
+            self._message = NO_MATCH_MESSAGE
         self.draw()
         self._report_cursor()
 
@@ -124,7 +129,7 @@ class Picker(Dialog[T | None], Generic[T]):
         """Redraw everything."""
         styles = self.colours()
         has_preview = self.source.preview is not None and self.size.width >= PREVIEW_MIN_WIDTH
-        outer = self.box_width(WIDE if has_preview else NARROW)
+        outer = self.box_width(PREVIEW_WIDTH if has_preview else PLAIN_WIDTH)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([draw_title(self.source.title, styles, width)], 1)
@@ -135,20 +140,23 @@ class Picker(Dialog[T | None], Generic[T]):
         )
         foot = [*note_rows, *draw_keys(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
-        room = max(self.size.height - (_SMALL_OTHER_ROWS if self.is_small else _OTHER_ROWS) - len(foot), 3)
+        room = max(self.size.height - (_SMALL_FRAME_ROWS if self.is_small else _FRAME_ROWS) - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
         if self._preview.fit(styles, is_visible=has_preview):
+            # The preview knows its size only after the layout.
             self.call_after_refresh(self._report_cursor)
         list_width = width * 4 // 9 if has_preview else width
         view.styles.width = list_width
         preview.styles.width = width - list_width - 2
         rows = self._list.rows
         rows.styles = styles
-        rows.width = list_width - (2 if len(rows) > room else 0)  # to the left of the scroll bar
+        # To the left of the scroll bar.
+        rows.width = list_width - (2 if len(rows) > room else 0)
         view.is_choice = lambda row: bool(self._list.matches) and self._list.rows.pick_at(row) is not None
         if self._list.matches:
             view.show(rows, room if has_preview else min(len(rows), room))
             row = rows.row_of(rows.cursor)
+            # At the first pick, the heading above it is shown as well.
             view.scroll_to_row(max(row - 1, 0) if rows.cursor == 0 else row, row)
         else:
             message = draw_text(self._message, styles, list_width, "text_muted")
@@ -158,11 +166,13 @@ class Picker(Dialog[T | None], Generic[T]):
     def press(self, key: str) -> bool:
         """Handle a key; return whether it acts on the list."""
         actions = {action.key: action for action in self.source.actions}
+        # Keys that arrive after the end of the dialog are not for its input either.
         if self.is_over:
             return True
-        if key not in _MOVES and key not in _KEYS and key not in actions:
+        if key not in _ROWS_BY_KEY and key not in _LIST_KEYS and key not in actions:
             return False
-        self.apply_filter()  # a letter typed just before this key may not be applied yet
+        # A letter typed just before this key may not be applied yet.
+        self.apply_filter()
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
@@ -173,8 +183,8 @@ class Picker(Dialog[T | None], Generic[T]):
                 self._go(self._list.rows.cursor + (page if key == "pagedown" else -page))
             case "ctrl+home" | "ctrl+end":
                 self._go(len(self._list.matches) if key == "ctrl+end" else 0)
-            case _ if key in _MOVES:
-                self._go((self._list.rows.cursor + _MOVES[key]) % max(len(self._list.matches), 1))
+            case _ if key in _ROWS_BY_KEY:
+                self._go((self._list.rows.cursor + _ROWS_BY_KEY[key]) % max(len(self._list.matches), 1))
             case _:
                 self.perform(partial(self._act, actions[key]))
         return True
@@ -189,14 +199,17 @@ class Picker(Dialog[T | None], Generic[T]):
         self._report_cursor()
 
     def _choose(self) -> None:
-        if self.query_one(FilterInput).value != self.filter_text:  # Enter came right after the last letter
+        # Enter came right after the last letter.
+        if self.query_one(FilterInput).value != self.filter_text:
             self._filter()
         pick = self._list.current
         if pick is None:
-            self._chooses_when_loaded = self._message == LOADING
+            # Enter without a row: wait for the rows, or try again to load them.
+            self._chooses_when_loaded = self._message == LOADING_MESSAGE
             if not self._chooses_when_loaded:
                 self.reload()
             return
+        # A row that can't be chosen stays in the list, so that the user learns why.
         if pick.problem:
             self.notify(escape_controls(pick.problem), severity="warning", markup=False)
         else:
@@ -226,8 +239,9 @@ class Picker(Dialog[T | None], Generic[T]):
     async def _search_source(self, text: str) -> None:
         """Add the results of the source's search, once the user pauses."""
         await sleep(TYPING_PAUSE)
-        if self.source.search is None or len(text.strip()) < _MIN_SEARCH:
+        if self.source.search is None or len(text.strip()) < _MIN_SEARCH_LENGTH:
             return
+        # Results that the list shows already would be there twice.
         values = [self._list.picks[at].value for at in self._list.matches]
         try:
             results = [pick for pick in await self.source.search(text.strip()) if pick.value not in values]

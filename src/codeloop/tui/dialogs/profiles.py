@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS
 from codeloop.tui.dialogs.parts.dialog import Colours
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 

@@ -1,4 +1,4 @@
-"""The dialogs of sessions: all sessions (find one by title or content), the forks of one, and its subagents."""
+"""The dialogs of sessions: all sessions of the project, the forks of one, and its subagents."""
 
 import time
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.session_messages import draw_messages, text_of
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.session_messages import draw_messages, join_text
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
@@ -48,12 +48,15 @@ from codeloop.tui.state.children import title_of
 _MAX_SESSIONS = 1_000
 """Sessions that are listed; older ones are found by searching."""
 _PREVIEW_MESSAGES = 12
-PINS = "Pinned"
-WAITS, WORKS = "waits for you", "works"
+PINNED_GROUP = "Pinned"
+WAITING_LABEL, WORKING_LABEL = "waits for you", "works"
 
 
 class SessionPicker(Picker[str]):
-    """The sessions of the project; closes with the id of the one to open: the chosen session, or a new fork of it."""
+    """The sessions of the project, found by title or content; closes with the id of the session to open.
+
+    That is the chosen session, or a new fork of it.
+    """
 
     def __init__(self, context: DialogContext, pins: SessionPins, current: str = "") -> None:
         self._dialog_context = context
@@ -97,7 +100,11 @@ class SessionPicker(Picker[str]):
             session.title,
             excerpt or directory,
             state or f"{day:%H:%M}",
-            "found in what was said" if excerpt else PINS if session.id in self._pin_ids else name_day(day.date()),
+            "found in what was said"
+            if excerpt
+            else PINNED_GROUP
+            if session.id in self._pin_ids
+            else name_day(day.date()),
             "●" if session.id == self._current else "",
             f"{session.slug} {session.id}",
         )
@@ -107,6 +114,7 @@ class SessionPicker(Picker[str]):
         picks: list[Pick[str]] = []
         for hit in search_result.hits:
             self._sessions.setdefault(hit.session.id, hit.session)
+            # A hit without an excerpt matches by its title, which the filter finds by itself.
             excerpt = one_line(hit.excerpts[0].text, 200) if hit.excerpts else ""
             if excerpt:
                 picks.append(self._make_pick(hit.session, "", shows_directory=False, excerpt=excerpt))
@@ -151,11 +159,12 @@ async def _read_labels(client: Client) -> dict[str, str]:
     """Return a label for each session that works, or waits for an answer to its own or a subagent's question."""
     none = NoArguments()
     statuses = await client.call(SESSION_STATUS, none)
-    labels = {session_id: WORKS for session_id, state in statuses.items() if not isinstance(state, Idle)}
+    labels = {session_id: WORKING_LABEL for session_id, state in statuses.items() if not isinstance(state, Idle)}
     for request in [*await client.call(PERMISSION_LIST, none), *await client.call(QUESTION_LIST, none)]:
         session_id: str | None = request.session_id
+        # A subagent's question is answered in the session that the user sees, so its parents wait, too.
         while session_id is not None:
-            labels[session_id] = WAITS
+            labels[session_id] = WAITING_LABEL
             session_id = (await client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
     return labels
 
@@ -201,6 +210,7 @@ class ForkPicker(Picker[str]):
         labels = await _read_labels(client)
         sessions_by_id = {session.id: session for session in sessions} | {self._session.id: self._session}
         root, family = self._session.id, {self._session.id}
+        # Up to the oldest session that still exists. `family` guards against a circle.
         while (above := _find_origin(sessions_by_id[root])[0]) in sessions_by_id and above not in family:
             root = above
             family.add(root)
@@ -208,8 +218,10 @@ class ForkPicker(Picker[str]):
         waiting = [(root, 0)]
         while waiting:
             session_id, depth = waiting.pop()
+            # Taken out, so that no session is listed twice.
             session = sessions_by_id.pop(session_id)
             forks = [each for each in sessions_by_id.values() if _find_origin(each)[0] == session_id]
+            # The newest first onto the stack: the oldest fork is then listed first, right below its session.
             waiting += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
             title = f"{_draw_branch(depth)}{session.title}"
             where = await self._describe_fork_point(session) if depth else "" if forks else "there is no fork of it yet"
@@ -226,9 +238,10 @@ class ForkPicker(Picker[str]):
             message = await self._dialog_context.client.call(
                 MESSAGE_GET, MessageId(session_id=session_id, message_id=message_id)
             )
+        # The original session or the message may be deleted.
         except OperationError:
             return ""
-        return f"before “{one_line(text_of(message), 60)}”"
+        return f"before “{one_line(join_text(message), 60)}”"
 
 
 def _draw_branch(depth: int) -> str:

@@ -1,4 +1,4 @@
-"""The dialog of settings: their values, the files that set them, and changing them."""
+"""The dialog of settings: shows their values and the files that set them, and changes them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -14,15 +14,15 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.operation import CONFIG_ORIGINS, CONFIG_UPDATE, NoArguments
 from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import JSON
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.settings.configuration import read_configuration
 
 _MAX_ORIGIN = 34
 """Characters of the path of the file that sets a value; of a longer path, the end is shown."""
-ON_OFF = ("true", "false")
+BOOLEAN_CHOICES = ("true", "false")
 
 
 class Setting(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Setting(Struct, frozen=True):
     """
 
     keys: tuple[str, ...]
-    about: str
+    description: str
     choices: tuple[str, ...] = ()
     group: str = ""
     value: str = ""
@@ -46,23 +46,27 @@ class Setting(Struct, frozen=True):
         return ".".join(self.keys)
 
 
-PROJECT = "This project (codeloop.json)"
+PROJECT_GROUP = "This project (codeloop.json)"
 """The group of the project's settings."""
-CONFIGURATION = (
+PROJECT_SETTINGS = (
     Setting(("model",), "the model to begin with, as provider/model"),
     Setting(("small_model",), "the model for titles and the like"),
     Setting(("default_agent",), "the agent to begin with"),
     Setting(("profile",), "what is asked before something is done", PROFILES, default="auto"),
     Setting(("sandbox", "mode"), "whether commands run in a sandbox", ("auto", "off", "required"), default="auto"),
     Setting(("sandbox", "network"), "what sandboxed commands reach", ("hosts", "on", "off"), default="hosts"),
-    Setting(("snapshot",), "whether changes are kept for undo", ON_OFF, default="true"),
-    Setting(("compaction", "auto"), "whether a full context is summarised automatically", ON_OFF, default="true"),
-    Setting(("compaction", "prune"), "whether requests leave out old outputs of tools", ON_OFF, default="true"),
+    Setting(("snapshot",), "whether changes are kept for undo", BOOLEAN_CHOICES, default="true"),
+    Setting(
+        ("compaction", "auto"), "whether a full context is summarised automatically", BOOLEAN_CHOICES, default="true"
+    ),
+    Setting(
+        ("compaction", "prune"), "whether requests leave out old outputs of tools", BOOLEAN_CHOICES, default="true"
+    ),
     Setting(("shell",), "the shell that runs commands"),
     Setting(("username",), "what you are called"),
     Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled"), default="manual"),
 )
-Change = Callable[[Setting, Any], Awaitable[None]]
+ChangeSetting = Callable[[Setting, Any], Awaitable[None]]
 """Sets the value of a setting (None: removes it), or raises CodeloopError."""
 
 
@@ -76,7 +80,7 @@ class SettingsPicker(Picker[str]):
         self,
         context: DialogContext,
         list_ui_settings: Callable[[], Sequence[Setting]] | None = None,
-        change_ui_setting: Change | None = None,
+        change_ui_setting: ChangeSetting | None = None,
     ) -> None:
         self._dialog_context = context
         self._list_ui_settings = list_ui_settings
@@ -93,12 +97,13 @@ class SettingsPicker(Picker[str]):
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client, none = self._dialog_context.client, NoArguments()
         values, origins = await read_configuration(client), dict[str, str]()
-        with suppress(OperationError):  # servers of other programs with the same API may not have this operation
+        # Servers of other programs with the same API may not have this operation.
+        with suppress(OperationError):
             origins = await client.call(CONFIG_ORIGINS, none)
         settings = [*(self._list_ui_settings() if self._list_ui_settings is not None else ())]
-        for each in CONFIGURATION:
+        for each in PROJECT_SETTINGS:
             value, origin = _read_value(values, each.keys), origins.get(each.name, "")
-            settings.append(msgspec.structs.replace(each, group=PROJECT, value=value, origin=origin))
+            settings.append(msgspec.structs.replace(each, group=PROJECT_GROUP, value=value, origin=origin))
         self._settings = {f"{each.group} {each.name}": each for each in settings}
         return [
             Pick(
@@ -107,8 +112,8 @@ class SettingsPicker(Picker[str]):
                 each.value or (f"{each.default} (default)" if each.default else "not set"),
                 _shorten_path(each.origin),
                 each.group,
-                also=each.about,
-                note=each.about,
+                also=each.description,
+                note=each.description,
             )
             for name, each in self._settings.items()
         ]
@@ -123,10 +128,10 @@ class SettingsPicker(Picker[str]):
             text = await self._dialog_context.ask(_create_value_picker(setting, self._dialog_context))
         else:
             text = await self._dialog_context.ask(
-                TextInput(setting.name, self.colours, setting.value, about=setting.about)
+                TextInput(setting.name, self.colours, setting.value, description=setting.description)
             )
         if text is not None and text.strip() != setting.value:
-            await self._change_value(setting, _parse(setting, text.strip()))
+            await self._change_value(setting, _parse_value(setting, text.strip()))
 
     async def _reset(self, name: str | None) -> bool:
         if name is not None:
@@ -135,10 +140,12 @@ class SettingsPicker(Picker[str]):
 
     async def _change_value(self, setting: Setting, value: object) -> None:
         try:
-            if setting.group != PROJECT and self._change_ui_setting is not None:
+            if setting.group != PROJECT_GROUP and self._change_ui_setting is not None:
                 await self._change_ui_setting(setting, value)
             else:
-                await self._dialog_context.client.call(CONFIG_UPDATE, UpdateConfig(config=_nest(setting.keys, value)))
+                await self._dialog_context.client.call(
+                    CONFIG_UPDATE, UpdateConfig(config=_nest_value(setting.keys, value))
+                )
         except CodeloopError as error:
             self.notify(str(error), severity="error", timeout=15, markup=False)
         self.reload()
@@ -146,14 +153,14 @@ class SettingsPicker(Picker[str]):
 
 def _create_value_picker(setting: Setting, context: DialogContext) -> Picker[str]:
     async def list_values() -> Sequence[Pick[str]]:
-        now = setting.value or setting.default
+        current = setting.value or setting.default
         return [
             Pick(
                 choice,
                 choice,
                 "default" if choice == setting.default else "",
-                mark="●" if choice == now else "",
-                note=setting.about,
+                mark="●" if choice == current else "",
+                note=setting.description,
             )
             for choice in setting.choices
         ]
@@ -169,17 +176,17 @@ def _shorten_path(path: str) -> str:
     return path if len(path) <= _MAX_ORIGIN else f"…{path[1 - _MAX_ORIGIN :]}"
 
 
-def _parse(setting: Setting, text: str) -> object:
+def _parse_value(setting: Setting, text: str) -> object:
     """Return a typed value as JSON; empty removes the setting."""
     if not text:
         return None
-    return text == ON_OFF[0] if setting.choices == ON_OFF else text
+    return text == BOOLEAN_CHOICES[0] if setting.choices == BOOLEAN_CHOICES else text
 
 
-def _nest(keys: Sequence[str], value: object) -> JSON:
+def _nest_value(keys: Sequence[str], value: object) -> JSON:
     """Return a value within objects, so that `keys` is its path."""
     first, *more_keys = keys
-    return {first: _nest(more_keys, value) if more_keys else value}
+    return {first: _nest_value(more_keys, value) if more_keys else value}
 
 
 def _read_value(values: JSON, keys: Sequence[str]) -> str:

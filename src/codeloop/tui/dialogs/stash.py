@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from codeloop.schema.errors import UsageProblem
 from codeloop.tui.dialogs.parts.dialog import Colours
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.text_rows import format_time
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore

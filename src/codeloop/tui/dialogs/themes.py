@@ -1,17 +1,17 @@
-"""The dialog of themes: the one under the cursor is shown at once."""
+"""The dialog of themes, which applies the theme under the cursor at once."""
 
 from collections.abc import Callable, Sequence
 
 from codeloop.tui.dialogs.parts.dialog import Colours
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
-WIDTH = 36
+MAX_BOX_WIDTH = 36
 """Cells of the box: so narrow that most of the conversation stays visible, in the theme's colours."""
 
 
 class ThemePicker(Picker[str]):
-    """Closes with a theme's name. `show` applies a theme: that under the cursor, or when cancelled the initial one."""
+    """Lists the themes; closes with the name of one. `show` applies a theme, after cancelling the initial one."""
 
     DEFAULT_CSS = """
     ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }
@@ -34,8 +34,8 @@ class ThemePicker(Picker[str]):
         super().__init__(source, colours)
 
     def box_width(self, max_width: int) -> int:
-        """Return the width of the box, in cells: at most `WIDTH`."""
-        return super().box_width(min(max_width, WIDTH))
+        """Return the width of the box, in cells: at most `MAX_BOX_WIDTH`."""
+        return super().box_width(min(max_width, MAX_BOX_WIDTH))
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         return [Pick(name, name, mark="●" if name == self._initial_name else "") for name in self._names]

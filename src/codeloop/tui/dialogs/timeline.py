@@ -1,4 +1,4 @@
-"""The dialog of a session's prompts: go to one, copy it, fork before it, undo to it."""
+"""The dialog of a session's prompts: scroll to one, copy it, fork the session before it, or undo from it on."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,14 +19,14 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.session_messages import draw_messages, read_messages, text_of
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.session_messages import draw_messages, join_text, read_messages
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import format_time, justify
 
-_MAX_FILES = 12
+_MAX_LISTED_FILES = 12
 
 
 class TimelineStep(Struct, frozen=True):
@@ -85,7 +85,7 @@ class Timeline(Picker[TimelineStep]):
         self._messages = await read_messages(self._dialog_context.client, self._session_id)
         picks: list[Pick[TimelineStep]] = []
         for message in self._messages:
-            text = text_of(message)
+            text = join_text(message)
             if isinstance(message.info, UserMessage) and text:
                 step = TimelineStep("jump", message.info.id, text, self._session_id)
                 picks.append(Pick(step, text, hint=format_time(message.info.time.created)))
@@ -124,6 +124,7 @@ class Timeline(Picker[TimelineStep]):
         if step is None:
             return False
         client, target = self._dialog_context.client, (self._session_id, step.message_id)
+        # A dry run tells which files would change, before the user decides.
         dry_run = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
         outcome = (await client.call(SESSION_REVERT, dry_run)).outcome
         text = describe_outcome(outcome) if outcome is not None else "No file changes."
@@ -139,8 +140,8 @@ def describe_outcome(outcome: FilesOutcome) -> str:
     verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
     lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
     lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]
-    if len(lines) > _MAX_FILES:
-        lines = [*lines[:_MAX_FILES], f"and {len(lines) - _MAX_FILES} more"]
-    for each in outcome.conflicts[:_MAX_FILES]:
+    if len(lines) > _MAX_LISTED_FILES:
+        lines = [*lines[:_MAX_LISTED_FILES], f"and {len(lines) - _MAX_LISTED_FILES} more"]
+    for each in outcome.conflicts[:_MAX_LISTED_FILES]:
         lines.append(f"{'left as it is':14} {one_line(each.path, 200)}: {one_line(each.reason, 200)}")
     return "\n".join(lines) if lines else "No file changes."

@@ -1,4 +1,4 @@
-"""The dialog that asks whether to trust a project: says what trust means, and what the project's files request."""
+"""The dialog that asks whether to trust a project, and shows what its files want to run and change."""
 
 from time import monotonic
 
@@ -14,14 +14,14 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.widgets.rows_view import RowsView
 
-TITLE = "Trust this project?"
-MEANING = (
+TRUST_QUESTION = "Trust this project?"
+EXPLANATION = (
     "Its files can run programs on this machine: hooks, servers, commands.",
     "They can choose where your prompts and keys go, and what is allowed without asking.",
     "Trust it only if you know who wrote them. You can work without trust, too: risky settings are left out.",
 )
-_LOOKS = {"+": "diff_added", "-": "diff_removed", "@": "diff_hunk_header"}
-_SCROLLS = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
+_COLOURS_BY_SIGN = {"+": "diff_added", "-": "diff_removed", "@": "diff_hunk_header"}
+_ROWS_BY_KEY = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 
 
 class TrustScreen(Dialog[bool]):
@@ -36,6 +36,7 @@ class TrustScreen(Dialog[bool]):
         self.early_text = ""
         self._about = about
         self._silence = silence
+        # Monotonic seconds; infinite until the keys are drawn, so that no key counts before.
         self._drawn_at = float("inf")
 
     def compose(self) -> ComposeResult:
@@ -51,11 +52,11 @@ class TrustScreen(Dialog[bool]):
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         about: list[Row] = []
-        for line in MEANING:
+        for line in EXPLANATION:
             about += draw_text(line, styles, width)
         about.append([])
         for line in escape_controls(self._about).rstrip("\n").split("\n"):
-            colour = _LOOKS.get(line[:1], "text_muted")
+            colour = _COLOURS_BY_SIGN.get(line[:1], "text_muted")
             about += [
                 [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))]
                 for row in wrap_text(line, width - 3)
@@ -64,7 +65,7 @@ class TrustScreen(Dialog[bool]):
         foot: list[Row] = [[], *draw_keys(keys, styles, width)]
         # The explanation scrolls with the requests: in a small terminal the keys must stay visible.
         room = max(self.size.height - len(foot) - 5, 2)
-        self.query_one("#trust-title", RowsView).show([draw_title(TITLE, styles, width), []], 2)
+        self.query_one("#trust-title", RowsView).show([draw_title(TRUST_QUESTION, styles, width), []], 2)
         self.query_one("#trust-about", RowsView).show(about, min(len(about), room))
         self.query_one("#trust-keys", RowsView).show(foot, len(foot))
         self.call_after_refresh(self._note_drawing)
@@ -84,10 +85,11 @@ class TrustScreen(Dialog[bool]):
     def on_key(self, event: events.Key) -> None:
         """Answer or scroll; a key that came too early is kept for the prompt, and restarts the wait."""
         event.stop()
+        # Someone who types a prompt while the dialog opens must not trust the project by a `y` in it.
         if event.time < self._drawn_at + self._silence:
             self._drawn_at = max(self._drawn_at, event.time) if self._drawn_at < float("inf") else self._drawn_at
             self.early_text += event.character if event.is_printable and event.character else ""
-        elif event.key in _SCROLLS:
-            self.query_one("#trust-about", RowsView).scroll_relative(y=_SCROLLS[event.key], animate=False)
+        elif event.key in _ROWS_BY_KEY:
+            self.query_one("#trust-about", RowsView).scroll_relative(y=_ROWS_BY_KEY[event.key], animate=False)
         elif (key := event.key.lower()) in {"y", "n", "escape"}:
             self.dismiss(key == "y")

@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import elapsed_ms, format_duration
+from codeloop.client.formatting import compute_elapsed_ms, format_duration
 from codeloop.kit.terminal_text import escape_answer_controls, format_json_block
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut
@@ -64,7 +64,7 @@ def draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     style = canvas.styles.of("text_muted", "italic")
     click = Style(meta={"toggle": item.key})
     time = item.part.time
-    took = f" for {format_duration(elapsed_ms(time.start, time.end))}" if time.end is not None else ""
+    took = f" for {format_duration(compute_elapsed_ms(time.start, time.end))}" if time.end is not None else ""
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:

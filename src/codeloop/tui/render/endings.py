@@ -3,7 +3,7 @@
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.client.numbers import format_cost, format_count, format_duration
+from codeloop.client.formatting import format_cost, format_count, format_duration
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.tui.render.canvas import Canvas, Row

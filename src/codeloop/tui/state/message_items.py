@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from codeloop.client.numbers import elapsed_ms
+from codeloop.client.formatting import compute_elapsed_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
 from codeloop.schema.part import TOLD_KEY, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.children import child_of
@@ -126,7 +126,7 @@ def _end_items(log: MessageLog, info: AssistantMessage) -> list[Item]:
             cached_tokens=used.cache.read,
             tokens_out=used.output,
             cost=sum(step.cost for step in turn),
-            ms=elapsed_ms(began, info.time.completed),
+            ms=compute_elapsed_ms(began, info.time.completed),
             is_estimated=bool(used.estimated),
         )
     ]

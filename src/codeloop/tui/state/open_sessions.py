@@ -54,9 +54,9 @@ class OpenSessions:
         """The client of the directory that the UI was started in."""
         return self.target.client
 
-    def client_of(self, session: Session) -> Client:
+    def get_session_client(self, session: Session) -> Client:
         """Return the client of a session's directory. Raises CodeloopError if it can't be reached."""
-        return self.target.client_of(session)
+        return self.target.get_session_client(session)
 
     async def start(self) -> None:
         """Start following events."""
@@ -102,7 +102,7 @@ class OpenSessions:
         """
         if view.cursor is None or not view.log.ids:
             return
-        client = self.client_of(view.session)
+        client = self.get_session_client(view.session)
         empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
         # A page can only be requested by its end. So the end of the first page is found by halving the time: the first
         # page is the one that is neither empty nor full.
@@ -118,7 +118,7 @@ class OpenSessions:
         self.changed_ids.add(view.session.id)
 
     async def _read(self, view: SessionView) -> None:
-        client, session = self.client_of(view.session), SessionId(session_id=view.session.id)
+        client, session = self.get_session_client(view.session), SessionId(session_id=view.session.id)
         await self._load_page(view, None)
         statuses = await client.call(SESSION_STATUS, NoArguments())
         view.set_status(statuses.get(view.session.id, Idle()))
@@ -130,7 +130,7 @@ class OpenSessions:
         self.changed_ids.add(view.session.id)
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:
-        client, since = self.client_of(view.session), list[Event]()
+        client, since = self.get_session_client(view.session), list[Event]()
         query = ListMessages(session_id=view.session.id, limit=PAGE_SIZE, before=cursor)
         self._reading.append((view, since))
         try:
@@ -179,6 +179,6 @@ class OpenSessions:
         for view in list(self.views.values()):
             with suppress(CodeloopError):
                 session = SessionId(session_id=view.session.id)
-                view.session = await self.client_of(view.session).call(SESSION_GET, session)
+                view.session = await self.get_session_client(view.session).call(SESSION_GET, session)
                 view.requests.clear()
                 await self._read(view)

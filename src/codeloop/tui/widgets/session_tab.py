@@ -7,7 +7,7 @@ from time import monotonic
 from textual import on
 from textual.app import ComposeResult
 
-from codeloop.client.permission_text import Asking
+from codeloop.client.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session
@@ -171,7 +171,7 @@ class SessionTab(EmptyWidget):
     def _measure_silence(self) -> float:
         return self._rhythm.silence_before_answer(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
-    def _describe_asker(self, request: Request) -> Asking:
+    def _describe_asker(self, request: Request) -> Requester:
         """Return which tool and which subagent asks, as far as the log knows."""
         view, call = self.view, request.tool
         child = view.children.sessions.get(request.session_id) if view is not None else None
@@ -179,4 +179,4 @@ class SessionTab(EmptyWidget):
         message = view.log.messages.get(call.message_id) if view is not None and call is not None else None
         parts = (part for part in (message.parts.values() if message is not None else ()) if isinstance(part, ToolPart))
         tool = next((part.tool for part in parts if call is not None and part.call_id == call.call_id), "")
-        return Asking(one_line(tool, 80), who)
+        return Requester(one_line(tool, 80), who)

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.strip import Strip
 
-from codeloop.client.numbers import format_cost, format_count
+from codeloop.client.formatting import format_cost, format_count
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.schema.api.providers import AddProvider, ServerAddress
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_ADD, PROVIDER_MODELS, NoArguments
@@ -19,11 +19,11 @@ from tests.support.provider import Answer, ModelServer
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path) -> AsyncGenerator[AppClient]:
+async def opened(tmp_path: Path) -> AsyncGenerator[DirectoryClient]:
     (tmp_path / "work").mkdir()
     app = App(startup(tmp_path / "home", tmp_path / "work"))
     try:
-        yield AppClient(app, tmp_path / "work")
+        yield DirectoryClient(app, tmp_path / "work")
     finally:
         await app.close()
 

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
@@ -67,18 +67,20 @@ class GitHub:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, options: dict[str, dict[str, str]], **environment: str) -> AsyncGenerator[AppClient]:
+async def opened(
+    tmp_path: Path, options: dict[str, dict[str, str]], **environment: str
+) -> AsyncGenerator[DirectoryClient]:
     (tmp_path / "work").mkdir(exist_ok=True)
     provider = {name: {"options": each} for name, each in options.items()}
     given = startup(tmp_path / "home", tmp_path / "work", provider=provider)
     app = App(replace(given, environment={**given.environment, **environment}))
     try:
-        yield AppClient(app, tmp_path / "work")
+        yield DirectoryClient(app, tmp_path / "work")
     finally:
         await app.close()
 
 
-async def methods(client: AppClient, provider: str) -> list[ProviderAuthMethod]:
+async def methods(client: DirectoryClient, provider: str) -> list[ProviderAuthMethod]:
     return (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
 
 
@@ -87,7 +89,7 @@ def stored(tmp_path: Path) -> Any:
     return json.loads(file.read_text())
 
 
-async def sign_in(client: AppClient) -> None:
+async def sign_in(client: DirectoryClient) -> None:
     started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=COPILOT, method=0))
     assert (started.url, started.method) == ("https://github.example/login/device", "auto")
     assert "ABCD-1234" in started.instructions
@@ -185,7 +187,7 @@ class AzureResource:
         return 200, {"data": self.rows, "object": "list"}
 
 
-async def azure(client: AppClient, **inputs: str) -> str:
+async def azure(client: DirectoryClient, **inputs: str) -> str:
     """Sign in at Azure; return what is said."""
     given = StartSignIn(provider_id="azure", method=0, inputs=inputs)
     return (await client.call(PROVIDER_AUTHORIZE, given)).instructions
@@ -302,7 +304,7 @@ async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_co
         asked.append(json.loads(request.body))
         return (200, {"key": "sk-or-v1-0123456789"}) if asked[-1]["code"] == "good" else (403, {"error": "bad code"})
 
-    async def go(client: AppClient, code: str, *, wrong: bool = False) -> str:
+    async def go(client: DirectoryClient, code: str, *, wrong: bool = False) -> str:
         """Do on the page what a user does; return the challenge."""
         started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="openrouter", method=0))
         page = urlsplit(started.url)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
+from codeloop.client.slash.reports import format_context_report, format_cost_report, format_permission_report
 from codeloop.model.chat import Prices, PriceTier
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
@@ -30,7 +30,7 @@ async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
         assert ("instructions", str(it.work / "AGENTS.md")) in names
         total = sum(part.tokens for part in found.parts)
         assert total == pytest.approx(found.used, abs=len(found.parts))
-        text = "\n".join(context_lines(found))
+        text = "\n".join(format_context_report(found))
         assert "results of bash" in text
 
 
@@ -48,12 +48,12 @@ async def test_cost_is_told_by_model_and_free_ones_are_no_unknown_ones(
 ) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], info=replace(SCRIPT_INFO, prices=prices)) as it:
         empty = await it.client.call(SESSION_COST, SessionId(session_id=it.session_id))
-        assert cost_lines(empty) == ["Nothing was used yet."]
+        assert format_cost_report(empty) == ["Nothing was used yet."]
         await it.prompt("hello")
         found = await it.client.call(SESSION_COST, SessionId(session_id=it.session_id))
         (model,) = found.models
         assert (model.steps, model.tokens.output) == (1, found.tokens.output)
-        lines = cost_lines(found)
+        lines = format_cost_report(found)
         assert [shown in line for line in lines[:3]] == [False, True, True]
         assert ("set cost of the model" in "\n".join(lines)) == (shown == "price unknown")
 
@@ -63,11 +63,11 @@ async def test_figures_fit_a_narrow_screen(tmp_path: Path) -> None:
         (it.work / "AGENTS.md").write_text("Be brief.\n" * 40)
         await it.prompt("hello")
         session = SessionId(session_id=it.session_id)
-        cost = cost_lines(await it.client.call(SESSION_COST, session), 36)
+        cost = format_cost_report(await it.client.call(SESSION_COST, session), 36)
         assert cost[0] == "scripted/script"
         assert cost[1].strip().startswith("cost price unknown · ")
         context = await it.client.call(SESSION_CONTEXT, session)
-        rows = [line for line in context_lines(context, 36)[1:] if " about " in line]
+        rows = [line for line in format_context_report(context, 36)[1:] if " about " in line]
         assert len(rows) == len(context.parts)
         assert max(map(len, rows)) <= 36
 
@@ -83,7 +83,7 @@ async def test_rules_and_what_is_always_allowed_are_told_and_revoked(tmp_path: P
             (own,) = [rule for rule in found.rules if rule.pattern == "git push*"]
             assert (own.action, own.list) == ("deny", 0)
             assert own.origin
-        text = "\n".join(permission_lines(found))
+        text = "\n".join(format_permission_report(found))
         assert "npm test*" in text
         assert "git push*" in text
         assert await it.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id="per_1"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.client.local import LocalClient
-from codeloop.client.slash.worktrees import run_worktree
+from codeloop.client.slash.worktrees import run_worktree_command
 from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
@@ -61,7 +61,7 @@ async def test_it_begins_where_one_is_and_is_compared_with_that(tmp_path: Path) 
         assert (detached["base"], git(third, "rev-parse", "HEAD").strip()) == (tip, tip)
         refused = await it.post("/worktree/three/merge", {}, 400)
         assert "Name the branch to merge into" in refused["data"]["message"]
-        lines = await run_worktree(LocalClient(await it.project()), "merge three --into main")
+        lines = await run_worktree_command(LocalClient(await it.project()), "merge three --into main")
         assert lines == [f"main holds it: {tip[:12]}"]
         refused = await it.post(PATH, {"base": "nowhere"}, 400)
         assert "no branch or commit nowhere" in refused["data"]["message"]

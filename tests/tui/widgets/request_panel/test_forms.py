@@ -1,12 +1,12 @@
 """What was typed is not lost when a user goes back to the choices."""
 
-from codeloop.client.permission_text import Asking
+from codeloop.client.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionOption, QuestionRequest
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 
-ASKING = Asking("bash", "")
+ASKING = Requester("bash", "")
 
 
 def test_a_reason_and_an_edited_pattern_stand_there_again() -> None:

@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from codeloop.client.asking import origin
+from codeloop.client.requester import find_requester
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.operation import QUESTION_LIST, NoArguments
@@ -74,7 +74,7 @@ def command(line: str, *, number: int = 1, always: tuple[str, ...] = ("git push 
 
 
 async def show(app: Asked, request: Request, it: Rig, waiting: int = 1) -> None:
-    app.panel.show(request, await origin(it.client, request), waiting)
+    app.panel.show(request, await find_requester(it.client, request), waiting)
     await app.ready()
     await until(lambda: "Allow once" in app.shown() or "asks" in app.shown())
 
@@ -145,7 +145,7 @@ def early_key(key: str) -> events.Key:
 async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked(settle=600) as (app, pilot):
         request = command("git push")
-        app.panel.show(request, await origin(it.client, request))
+        app.panel.show(request, await find_requester(it.client, request))
         await app.typed(pilot, "y", "e", "s", "enter")
         app.panel.post_message(events.Paste(", all of it"))
         await pilot.pause()
@@ -156,7 +156,7 @@ async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
 async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         request = command("git push")
-        app.panel.show(request, await origin(it.client, request), has_draft=True)
+        app.panel.show(request, await find_requester(it.client, request), has_draft=True)
         await app.ready()
         await app.typed(pilot, "enter")
         assert not app.answers

@@ -7,9 +7,9 @@ from codeloop.cli.options import JSON_OPTION, make_completion
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.cli.target.selection import find_session
+from codeloop.client.formatting import format_time
 from codeloop.client.local import LocalClient
-from codeloop.client.numbers import format_time
-from codeloop.client.slash.reports import permission_lines
+from codeloop.client.slash.reports import format_permission_report
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import PermissionQuery
@@ -63,7 +63,7 @@ def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
         if as_json:
             print_json(permissions_in_force)
         else:
-            click.echo(escape_controls("\n".join(permission_lines(permissions_in_force))))
+            click.echo(escape_controls("\n".join(format_permission_report(permissions_in_force))))
 
     run_with_local_client(command)
 

@@ -23,7 +23,7 @@ from codeloop.cli.options import (
     TRUST_OPTION,
 )
 from codeloop.cli.output.style import align_columns, print_json
-from codeloop.client.numbers import format_duration
+from codeloop.client.formatting import format_duration
 from codeloop.config.paths import find_paths
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME

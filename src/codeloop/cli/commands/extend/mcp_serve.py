@@ -20,8 +20,8 @@ from codeloop.cli.options import (
 from codeloop.cli.target.local import open_local
 from codeloop.cli.target.selection import check_agent, find_local_session, parse_model, prepare_session, set_profile
 from codeloop.client.client import Client
-from codeloop.client.mcp_server.serve import ServeLaunch, serve_standard_streams
-from codeloop.client.mcp_server.turns import ServedPrompts
+from codeloop.client.mcp_server.serve import ServeLaunch, serve_stdio
+from codeloop.client.mcp_server.served_sessions import ServedPrompts
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import Session
@@ -68,4 +68,4 @@ async def _serve_until_signal(launch: ServeLaunch) -> None:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     for number in list_end_signals():
         loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
-    await serve_standard_streams(launch)
+    await serve_stdio(launch)

@@ -20,9 +20,8 @@ from codeloop.cli.options import (
 from codeloop.cli.output.style import print_json
 from codeloop.cli.target.conversation_target import open_conversation
 from codeloop.cli.target.selection import prepare_session
-from codeloop.client.client import Client, works_for
-from codeloop.client.slash.compare import Comparison, ModelResult, compare_lines
-from codeloop.client.slash.compare import compare as compare_models
+from codeloop.client.client import Client, belongs_to
+from codeloop.client.slash.compare import Comparison, ModelResult, format_comparison, run_comparison
 from codeloop.client.target import Target
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
@@ -75,7 +74,7 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
     if as_json:
         print_json(rows)
     else:
-        click.echo(escape_controls("\n".join(compare_lines(rows, is_checked=comparison.check is not None))))
+        click.echo(escape_controls("\n".join(format_comparison(rows, is_checked=comparison.check is not None))))
     if all(row.problem or row.check for row in rows):
         sys.exit(1)
 
@@ -92,7 +91,7 @@ async def _compare_models(options: Options, comparison: Comparison) -> list[Mode
     async with open_conversation(options) as target:
         answering = asyncio.create_task(_answer_requests(target, own, is_auto=options.auto))
         try:
-            return await compare_models(target, comparison, begin)
+            return await run_comparison(target, comparison, begin)
         finally:
             answering.cancel()
             with suppress(asyncio.CancelledError):
@@ -113,10 +112,10 @@ async def _answer_requests(target: Target, own: set[str], *, is_auto: bool) -> N
         request = event.properties
         # The request may have been answered by another client, or withdrawn, in the meantime.
         with suppress(OperationError):
-            if not any([await works_for(target.client, request.session_id, each) for each in own]):
+            if not any([await belongs_to(target.client, request.session_id, each) for each in own]):
                 continue
             session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))
-            client = target.client_at(session.directory)
+            client = target.get_directory_client(session.directory)
             if isinstance(event, PermissionAsked):
                 answer = AnswerPermission(request_id=request.id, reply=reply, message=why)
                 await client.call(PERMISSION_REPLY, answer)

@@ -50,9 +50,9 @@ def export(name: str | None, output: Path | None, form: str) -> None:
 async def _export_page(form: str, client: Client, session: Session) -> bytes:
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     if form == "html":
-        from codeloop.client.export.html import as_html as write
+        from codeloop.client.export.html import export_html as write
     else:
-        from codeloop.client.export.markdown import as_markdown as write
+        from codeloop.client.export.markdown import export_markdown as write
     return write(session, messages).encode("utf-8", "backslashreplace")
 
 
@@ -63,10 +63,10 @@ async def export_json(client: Client, session: Session) -> bytes:
 
 
 async def _export_atif(client: Client, session: Session) -> bytes:
-    from codeloop.client.export.atif import as_atif
+    from codeloop.client.export.atif import export_atif
 
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
-    return msgspec.json.format(msgspec.json.encode(as_atif(session, messages)), indent=2)
+    return msgspec.json.format(msgspec.json.encode(export_atif(session, messages)), indent=2)
 
 
 @click.command("import")

@@ -16,8 +16,8 @@ from codeloop.cli.target import selection
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.cli.target.selection import find_session, run_with_session
 from codeloop.client.client import Client
-from codeloop.client.numbers import describe_spending, format_time
-from codeloop.client.slash.reports import context_lines, cost_lines
+from codeloop.client.formatting import describe_spending, format_time
+from codeloop.client.slash.reports import format_context_report, format_cost_report
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
 from codeloop.schema.api.session_requests import (
@@ -73,7 +73,7 @@ def context(name: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        click.echo(escape_controls("\n".join(context_lines(report))))
+        click.echo(escape_controls("\n".join(format_context_report(report))))
 
 
 @session.command()
@@ -85,7 +85,7 @@ def cost(name: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        click.echo(escape_controls("\n".join(cost_lines(report))))
+        click.echo(escape_controls("\n".join(format_cost_report(report))))
 
 
 @session.command()

@@ -11,14 +11,14 @@ from codeloop.cli.output.style import has_colour, paint_patch_line, print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.slash.worktrees import (
-    diff_text,
-    find_overview,
-    loss_lines,
-    made_lines,
-    merge_lines,
-    overview_lines,
-    rebase_lines,
-    removed_lines,
+    describe_merge,
+    describe_opened_worktree,
+    describe_rebase,
+    describe_removal,
+    find_worktree,
+    format_worktree_diff,
+    format_worktree_list,
+    list_losses,
 )
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
@@ -67,7 +67,7 @@ def list_worktrees(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        click.echo(escape_controls("\n".join(overview_lines(rows))))
+        click.echo(escape_controls("\n".join(format_worktree_list(rows))))
 
 
 @worktree.command()
@@ -86,7 +86,7 @@ def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_js
     if as_json:
         print_json(worktree)
     else:
-        click.echo(escape_controls("\n".join(made_lines(worktree, is_new=True))))
+        click.echo(escape_controls("\n".join(describe_opened_worktree(worktree, is_new=True))))
 
 
 @worktree.command()
@@ -121,7 +121,7 @@ def diff(name: str, *, stat: bool, as_json: bool) -> None:
             )
     else:
         colour = has_colour(sys.stdout)
-        for line in diff_text(worktree_diff).split("\n"):
+        for line in format_worktree_diff(worktree_diff).split("\n"):
             click.echo(paint_patch_line(escape_controls(line), colour=colour))
 
 
@@ -142,7 +142,7 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
         return await client.call(WORKTREE_MERGE, merge_worktree)
 
     worktree_merge = run_with_client(command)
-    _show_merge(worktree_merge, merge_lines(worktree_merge), as_json=as_json)
+    _show_merge(worktree_merge, describe_merge(worktree_merge), as_json=as_json)
 
 
 @worktree.command()
@@ -155,7 +155,7 @@ def rebase(name: str, *, as_json: bool) -> None:
         return await client.call(WORKTREE_REBASE, WorktreeName(name=name))
 
     worktree_merge = run_with_client(command)
-    _show_merge(worktree_merge, rebase_lines(name, worktree_merge), as_json=as_json)
+    _show_merge(worktree_merge, describe_rebase(name, worktree_merge), as_json=as_json)
 
 
 @worktree.command()
@@ -174,7 +174,7 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
     async def command(client: Client) -> bool:
         is_whole = True
         rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
-        for row in rows if clean else [await find_overview(client, name) for name in names]:
+        for row in rows if clean else [await find_worktree(client, name) for name in names]:
             is_whole = await _remove_one(client, row, is_asked=not clean, is_forced=force and not clean) and is_whole
         return is_whole
 
@@ -183,7 +183,7 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
 
 
 async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, is_forced: bool) -> bool:
-    losses = loss_lines(row)
+    losses = list_losses(row)
     for line in losses:
         click.echo(escape_controls(line), err=True)
     if losses and not is_forced:
@@ -196,7 +196,7 @@ async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, 
             return False
         is_forced = True
     await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
-    click.echo(escape_controls("\n".join(removed_lines(row, is_forced=is_forced))))
+    click.echo(escape_controls("\n".join(describe_removal(row, is_forced=is_forced))))
     return True
 
 

@@ -1,1 +1,1 @@
-"""Commands about files: the changes of a session, and work trees."""
+"""Commands about a session's work: its changed files, its plan, and work trees."""

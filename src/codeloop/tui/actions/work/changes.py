@@ -1,4 +1,4 @@
-"""Shows the files that a session has changed, each with its diff."""
+"""`/diff`: shows the files that a session has changed, each with its diff."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
-from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.actions.dialogs import show_dialog
 from codeloop.tui.dialogs.parts.dialog import draw_text
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
-from codeloop.tui.dialogs.parts.reader import ReadingScreen
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
+from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
@@ -39,9 +39,10 @@ async def show_changes(ui: Ui, words: str) -> None:
     source = PickSource(
         title="Changed files", load=list_files, preview=preview, empty="No file was changed.", choose="show"
     )
+    # Without the dialog, nothing else loads the diffs.
     if words:
         await list_files()
-    file = words if words in diffs_by_name else await ask(ui, Picker(source, lambda: ui.appearance.styles))
+    file = words if words in diffs_by_name else await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
     if file is not None:
         title = one_line(file, 200)
-        await ask(ui, ReadingScreen(title, lambda width: draw_diff(file, width), lambda: ui.appearance.styles))
+        await show_dialog(ui, ReadingScreen(title, lambda width: draw_diff(file, width), lambda: ui.appearance.styles))

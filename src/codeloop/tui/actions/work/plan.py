@@ -1,4 +1,4 @@
-"""`/plan`: shows the plan that the model wrote, and takes comments on its lines, which the model must answer."""
+"""`/plan`: shows the model's plan line by line, and sends the user's comments on lines to the model."""
 
 from collections.abc import Sequence
 
@@ -9,24 +9,24 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import FILE_READ, QUESTION_REPLY
 from codeloop.schema.part import ToolPart
 from codeloop.schema.question import QuestionRequest
-from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.actions.send import send
+from codeloop.tui.actions.dialogs import show_dialog
+from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import Colours
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
-_FOLDER = ".codeloop/plans/"
-_SEND = 0
+_PLANS_FOLDER = ".codeloop/plans/"
+_SEND_CHOICE = 0
 """The picker's result for sending the comments; the other results are line numbers, from 1."""
 
 
 class PlanPicker(Picker[int]):
-    """The lines of a plan with their comments; closes with the line to comment on, or `_SEND`."""
+    """The lines of a plan with their comments; closes with the line to comment on, or `_SEND_CHOICE`."""
 
     def __init__(self, name: str, lines: Sequence[str], comments: dict[int, str], start: int, colours: Colours) -> None:
         self._lines, self._comments = lines, comments
@@ -43,17 +43,17 @@ class PlanPicker(Picker[int]):
     async def _load_lines(self) -> Sequence[Pick[int]]:
         return [
             Pick(
-                at,
-                f"{at:>4}  {line}",
-                self._comments.get(at, ""),
-                mark="●" if at in self._comments else "",
+                number,
+                f"{number:>4}  {line}",
+                self._comments.get(number, ""),
+                mark="●" if number in self._comments else "",
                 look="warning",
             )
-            for at, line in enumerate(self._lines, 1)
+            for number, line in enumerate(self._lines, 1)
         ]
 
     async def _send(self, _line: int | None) -> bool:
-        self.dismiss(_SEND)
+        self.dismiss(_SEND_CHOICE)
         return False
 
     async def _remove(self, line: int | None) -> bool:
@@ -68,34 +68,43 @@ async def comment_on_plan(ui: Ui, _words: str) -> None:
         raise UsageProblem("There is no plan in this session yet. Switch to the agent `plan` and ask for one.")
     lines = (await client.call(FILE_READ, FileQuery(path=name))).content.split("\n")
     comments, line = dict[int, str](), 1
-    while (choice := await ask(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))) != _SEND:
+    while (
+        choice := await show_dialog(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))
+    ) != _SEND_CHOICE:
         if choice is None:
             text = f"{len(comments)} not sent yet."
-            if not comments or await ask(ui, Confirm("Drop the comments?", text, "drop", lambda: ui.appearance.styles)):
+            if not comments or await show_dialog(
+                ui, Confirm("Drop the comments?", text, "drop", lambda: ui.appearance.styles)
+            ):
                 return
             continue
         line = choice
         line_input = TextInput(
             f"Comment on line {line}", lambda: ui.appearance.styles, comments.get(line, ""), about=lines[line - 1]
         )
-        if text := (await ask(ui, line_input) or "").strip():
+        if text := (await show_dialog(ui, line_input) or "").strip():
             comments[line] = text
     if comments:
-        await _send(ui, client, view, "\n\n".join(_format(name, lines, at, comments[at]) for at in sorted(comments)))
+        await _send_comments(
+            ui,
+            client,
+            view,
+            "\n\n".join(_format_comment(name, lines, number, comments[number]) for number in sorted(comments)),
+        )
 
 
-async def _send(ui: Ui, client: Client, view: SessionView, text: str) -> None:
+async def _send_comments(ui: Ui, client: Client, view: SessionView, text: str) -> None:
     """Answer the question whether the plan may be carried out; without one, send a prompt."""
     for request in view.requests.values():
         if isinstance(request, QuestionRequest) and [each.header for each in request.questions] == ["Plan"]:
             await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[text]]))
             return
-    ui.start_task(send(ui, ui.tab, PromptEntry(text), "steer"))
+    ui.start_task(send_prompt(ui, ui.tab, PromptEntry(text), "steer"))
 
 
-def _format(name: str, lines: Sequence[str], at: int, comment: str) -> str:
-    """Return a comment as `plan_exit` reads it."""
-    return f"About @{name} line {at}:\n```\n{lines[at - 1]}\n```\n{comment}"
+def _format_comment(name: str, lines: Sequence[str], number: int, comment: str) -> str:
+    """Format a comment in the form that `plan_exit` reads."""
+    return f"About @{name} line {number}:\n```\n{lines[number - 1]}\n```\n{comment}"
 
 
 def _find_plan(view: SessionView) -> str:
@@ -104,6 +113,6 @@ def _find_plan(view: SessionView) -> str:
     for message_id in view.log.ids:
         for part in view.log.messages[message_id].parts.values():
             path = part.state.input.get("filePath") if isinstance(part, ToolPart) else None
-            if isinstance(path, str) and path.endswith(".md") and _FOLDER in f"/{path}":
-                plan = _FOLDER + path.rpartition(_FOLDER)[2]
+            if isinstance(path, str) and path.endswith(".md") and _PLANS_FOLDER in f"/{path}":
+                plan = _PLANS_FOLDER + path.rpartition(_PLANS_FOLDER)[2]
     return plan

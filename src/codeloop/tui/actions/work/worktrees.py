@@ -1,4 +1,4 @@
-"""`/worktree`: a session in a work tree of its own, and commands about work trees; `/compare`: one for each model."""
+"""`/worktree` and `/compare`: open sessions in work trees, manage work trees, compare models."""
 
 import re
 from collections.abc import Sequence
@@ -6,49 +6,55 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.client.client import Client
-from codeloop.client.slash.compare import Comparison, compare, compare_lines
-from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
+from codeloop.client.slash.compare import Comparison, format_comparison, run_comparison
+from codeloop.client.slash.worktrees import (
+    describe_opened_worktree,
+    find_or_create_worktree,
+    is_worktree_verb,
+    run_worktree_command,
+)
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
-from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.actions.send import send
+from codeloop.tui.actions.dialogs import show_dialog
+from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.dialogs.parts.dialog import draw_text
-from codeloop.tui.dialogs.parts.reader import ReadingScreen
+from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import wrap
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
+# A value in quotes may hold blanks. Not `shlex`: the prompt after the options stays as it was typed.
 _OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")
 _MAX_NOTICE_LINES = 6
 """Lines of an answer that is shown below the conversation; a longer one gets a screen of its own."""
 
 
 async def open_worktree(ui: Ui, words: str) -> None:
-    """Open a session in the work tree of this name, with the other words as its prompt; or list, show, remove some."""
+    """Open a session in a work tree, or carry out a verb such as `list`. Words after a name are the first prompt."""
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
-    if is_verb(words):
-        lines = await run_worktree(ui.client, words)
-        await _show_lines(ui, words or "list", lines)
+    if is_worktree_verb(words):
+        lines = await run_worktree_command(ui.client, words)
+        await _show_result(ui, words or "list", lines)
         return
     name, _, prompt = words.partition(" ")
-    tree, is_new = await enter_worktree(ui.client, name)
-    session = await ui.launch.create_session(ui.sessions.target.client_at(tree.directory))
+    tree, is_new = await find_or_create_worktree(ui.client, name)
+    session = await ui.launch.create_session(ui.sessions.target.get_directory_client(tree.directory))
     tab = await ui.open_tab(session)
-    ui.say(escape_controls("\n".join(made_lines(tree, is_new=is_new))))
+    ui.say(escape_controls("\n".join(describe_opened_worktree(tree, is_new=is_new))))
     if prompt.strip():
-        await send(ui, tab, PromptEntry(prompt.strip()), "steer")
+        await send_prompt(ui, tab, PromptEntry(prompt.strip()), "steer")
 
 
 async def compare_models(ui: Ui, words: str) -> None:
     """Send a prompt to several models, each in a tab and a work tree of its own; then show what each did."""
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
-    comparison = _read_comparison(words)
+    comparison = _parse_comparison(words)
 
     async def begin(client: Client, tree: Worktree) -> Session:
         del tree
@@ -56,11 +62,11 @@ async def compare_models(ui: Ui, words: str) -> None:
         await ui.open_tab(session)
         return session
 
-    rows = await compare(ui.sessions.target, comparison, begin)
-    await _show_lines(ui, "compared", compare_lines(rows, is_checked=comparison.check is not None))
+    rows = await run_comparison(ui.sessions.target, comparison, begin)
+    await _show_result(ui, "compared", format_comparison(rows, is_checked=comparison.check is not None))
 
 
-def _read_comparison(words: str) -> Comparison:
+def _parse_comparison(words: str) -> Comparison:
     """Read `-m A -m B [--check COMMAND] PROMPT`. Raises UsageProblem."""
     usage = 'Usage: /compare -m PROVIDER/MODEL -m PROVIDER/MODEL [--check "COMMAND"] PROMPT'
     models: list[str] = []
@@ -77,7 +83,7 @@ def _read_comparison(words: str) -> Comparison:
     return Comparison(prompt=prompt, models=tuple(models), check=check)
 
 
-async def _show_lines(ui: Ui, words: str, lines: Sequence[str]) -> None:
+async def _show_result(ui: Ui, words: str, lines: Sequence[str]) -> None:
     """Show a short answer as a notice, a long one on a screen of its own, a patch as a diff."""
     text = escape_controls("\n".join(lines))
     if len(lines) <= _MAX_NOTICE_LINES:
@@ -92,4 +98,4 @@ async def _show_lines(ui: Ui, words: str, lines: Sequence[str]) -> None:
             )
         return [row for line in text.split("\n") for row in wrap([Segment(line, styles.of("text"))], width)]
 
-    await ask(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))
+    await show_dialog(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))

@@ -1,4 +1,4 @@
-"""The dialog that asks for confirmation."""
+"""`Confirm`: the dialog that asks for a confirmation, by the keys y and n."""
 
 from textual import events
 from textual.app import ComposeResult
@@ -9,13 +9,13 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before an irreversible action; closes with True if the user pressed y. `yes`: the label of that key."""
+    """Asks before an irreversible action; closes with True if the user pressed y, whose label is `confirm_label`."""
 
-    def __init__(self, title: str, text: str, yes: str, colours: Colours) -> None:
+    def __init__(self, title: str, text: str, confirm_label: str, colours: Colours) -> None:
         super().__init__(colours)
         self._title = title
         self._text = text
-        self._yes = yes
+        self._confirm_label = confirm_label
 
     def compose(self) -> ComposeResult:
         """Yield the question and the keys."""
@@ -27,7 +27,7 @@ class Confirm(Dialog[bool]):
         styles, outer = self.colours(), self.box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        keys = draw_keys([("y", self._yes), ("n", "cancel")], styles, width)
+        keys = draw_keys([("y", self._confirm_label), ("n", "cancel")], styles, width)
         rows = [draw_title(self._title, styles, width), [], *draw_text(self._text, styles, width), [], *keys]
         self.query_one(RowsView).show(rows, min(len(rows), max(self.size.height - 4, 5)))
 

@@ -1,16 +1,18 @@
-"""The base of dialogs: a centred box with a title, a body and a line of keys."""
+"""`Dialog`: the base of all dialogs, a box above the conversation; and helpers that draw its title, keys and texts."""
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.await_complete import AwaitComplete
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.theme import Theme
 
+from codeloop.client.client import Client
 from codeloop.tui.keys.key_order import GRACE
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import justify, wrap_text
@@ -31,7 +33,7 @@ BOX_CSS = """
     &.-small #dialog-box { margin-top: 0; padding: 0 1; }
     &.-small #dialog-box Input { margin-bottom: 0; }
 """
-SMALL_SCREEN = 20
+SMALL_SCREEN_ROWS = 20
 """Rows below which a screen is small: the box then has no margin, so that more of the list is shown."""
 
 
@@ -86,6 +88,7 @@ class Dialog(ModalScreen[Result]):
         It is covered if another dialog is there, or if the theme has the terminal's own colours, which are unknown and
         so can't be dimmed.
         """
+        # The main screen and this dialog are two.
         is_above_another = len(app_of(self).screen_stack) > 2
         self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
@@ -101,13 +104,14 @@ class Dialog(ModalScreen[Result]):
     @property
     def is_small(self) -> bool:
         """Whether the screen has little room."""
-        return self.size.height < SMALL_SCREEN
+        return self.size.height < SMALL_SCREEN_ROWS
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close the dialog, and cancel its workers. If it is closed twice, the first result counts."""
         if self.is_over:
             return AwaitComplete()
         self.is_over = True
+        # A worker that ends later would draw into widgets that are gone.
         workers: Any = self.workers
         workers.cancel_node(self)
         return super().dismiss(result)
@@ -137,6 +141,7 @@ def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[R
         if used and used + size - 3 > width:
             rows.append([])
             used = 0
+        # Names of keys that are not ASCII, such as arrows, stand for several keys and can't be pressed by a click.
         button = style_as_key("escape" if key == "esc" else key) if key.isascii() else Style()
         rows[-1] += [Segment(key, styles.of("text") + button), Segment(f" {title}", styles.of("text_muted") + button)]
         rows[-1].append(Segment("   ", styles.of("text_muted")))
@@ -147,3 +152,19 @@ def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[R
 def draw_text(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
     """Return a text in wrapped rows. The control characters of an untrusted text must have been escaped before."""
     return [[Segment(line, styles.of(colour))] for line in wrap_text(text, width)]
+
+
+class AskScreen(Protocol):
+    """Shows a screen above the others and returns its result, like `App.push_screen_wait`."""
+
+    async def __call__(self, screen: Screen[Result]) -> Result:
+        """Show a screen and wait."""
+        ...
+
+
+class DialogContext(Struct, frozen=True):
+    """What the app provides to dialogs: `client` reaches the project, `ask` shows another dialog above the first."""
+
+    client: Client
+    colours: Colours
+    ask: AskScreen

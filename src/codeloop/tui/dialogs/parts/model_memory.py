@@ -1,4 +1,4 @@
-"""The user's favourite and recent models, in a file that many processes share."""
+"""`ModelMemory`: the user's favourite and recent models, in a file that all processes of the user share."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +14,7 @@ from codeloop.schema.wire import replace
 _MAX_FILE_BYTES = 1_000_000
 _MAX_RECENT = 8
 """Recent models that are remembered."""
-_LOCK_SECONDS = 1.0
+_LOCK_TIMEOUT = 1.0
 """How long a change waits for another process's change of the file; after that it is given up."""
 
 
@@ -64,9 +64,10 @@ class ModelMemory:
         self._change(update)
 
     def _change(self, update: Callable[[RememberedModels], RememberedModels]) -> None:
+        # What is remembered is a convenience: a full disk or another process must not end the UI.
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with lock(self._file.parent, _LOCK_SECONDS):
+            with lock(self._file.parent, _LOCK_TIMEOUT):
                 write_atomically(self._file, msgspec.json.encode(update(self.read())))
 
 

@@ -1,4 +1,4 @@
-"""The state of a picker, apart from its screen: all picks, those that match the filter, the cursor, and their rows."""
+"""`PickList`: the rows of a picker without its screen: all picks, those that match the filter, and the cursor."""
 
 from collections.abc import Sequence
 from typing import Any, Generic, overload
@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_answer_controls, one_line
-from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, find_match
-from codeloop.tui.dialogs.parts.picks import Pick, T
+from codeloop.tui.dialogs.parts.fuzzy_index import FuzzyIndex, find_match
+from codeloop.tui.dialogs.parts.pick import Pick, T
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import cut_line, fill_background, justify
 from codeloop.tui.themes.styles import Styles
@@ -23,7 +23,7 @@ _MAX_MEASURED_TITLES = 500
 
 
 class PickRows(Sequence[Row]):
-    """The rows of a list: picks below the headings of their groups. A row is created when it is drawn.
+    """The rows of a list: picks below the headings of their groups. A row is drawn when it becomes visible.
 
     `indices`: the picks that are shown, as indices of `picks`. With a query there are no headings: instead each row
     names its group, if `shows_groups`.
@@ -36,6 +36,7 @@ class PickRows(Sequence[Row]):
         self._indices = indices
         self._query = query
         self._shows_groups = shows_groups and bool(query.strip())
+        # Matches are sorted by rank, which mixes the groups.
         self._headings = {} if query.strip() else _find_headings(picks, indices)
         self._lines: Sequence[int | str] = _list_lines(indices, self._headings)
         lines = self._lines if self._headings else ()
@@ -73,9 +74,9 @@ class PickRows(Sequence[Row]):
             return []
         if isinstance(line, str):
             return [Segment(cut_line(line, self.width), styles.of("text_muted", "bold"))] if line else []
-        return self._draw_pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
+        return self._draw_pick(self._picks[self._indices[line]], styles, is_current=line == self.cursor)
 
-    def _draw_pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
+    def _draw_pick(self, pick: AnyPick, styles: Styles, *, is_current: bool) -> Row:
         width, muted_style = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _MAX_TEXT, escape_answer_controls)
@@ -87,32 +88,34 @@ class PickRows(Sequence[Row]):
         hint = hint if width >= _NARROW_WIDTH or cell_len(hint) <= _MAX_NARROW_HINT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
         visible_title = cut_line(title, room)
-        marks = find_match(visible_title, self._query) if self._query.strip() else set[int]()
+        matching = find_match(visible_title, self._query) if self._query.strip() else set[int]()
         row: Row = [
-            Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
+            Segment("▸ " if is_current else "  ", styles.of("primary", "bold")),
             Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
-            *_highlight(visible_title, marks, styles, look, "bold" if is_here else ""),
+            *_highlight(visible_title, matching, styles, look, "bold" if is_current else ""),
         ]
+        # Long titles must not push the details out of the list.
         column = min(self._title_width, max(width * 2 // 5, 24))
         group = pick.group if self._shows_groups else ""
         detail = " · ".join(one_line(text, _MAX_TEXT) for text in (pick.detail, group) if text)
         gap = max(column - cell_len(visible_title), 0) + 2
         remaining = room - cell_len(visible_title) - gap
+        # A shorter piece of a detail would only be noise.
         if detail and remaining >= 8:
             row += [Segment(" " * gap), Segment(cut_line(detail, remaining), styles.of(pick.look))]
         if hint:
             row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
-        return fill_background(row, styles.of("", on="background_element"), width) if is_here else row
+        return fill_background(row, styles.of("", on="background_element"), width) if is_current else row
 
 
-def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
+def _highlight(text: str, matching: set[int], styles: Styles, look: str, weight: str) -> Row:
     """Return a text with the matching characters highlighted."""
     row: Row = []
     plain, style = styles.of(look, weight), styles.of("primary", "bold")
     start = 0
     for at in range(1, len(text) + 1):
-        if at == len(text) or (at in marks) != (start in marks):
-            row.append(Segment(text[start:at], style if start in marks else plain))
+        if at == len(text) or (at in matching) != (start in matching):
+            row.append(Segment(text[start:at], style if start in matching else plain))
             start = at
     return row
 

@@ -1,4 +1,4 @@
-"""The preview beside a picker's list: details of the row under the cursor, drawn once the user pauses."""
+"""`PickPreview`: shows details of the row under the cursor beside a picker's list, after a pause in typing."""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Dialog
-from codeloop.tui.dialogs.parts.picks import PickSource, T
+from codeloop.tui.dialogs.parts.pick import PickSource, T
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.rows_view import RowsView
@@ -55,4 +55,5 @@ class PickPreview(Generic[T]):
                 rows = [[Segment(escape_controls(str(error)))]]
         height = self._dialog.query_one("#picker-list", RowsView).size.height
         view.show(rows, height)
+        # The end matters most, such as the latest messages of a session.
         view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))

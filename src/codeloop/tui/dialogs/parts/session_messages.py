@@ -1,4 +1,4 @@
-"""A session's messages for dialogs: read in pages, and drawn as the rows of a preview."""
+"""Reads the messages of a session for dialogs, and draws them as the rows of a preview."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _PAGE_SIZE = 500
 """Messages of one request."""
 
 
-def text_of(message: MessageWithParts) -> str:
+def join_text(message: MessageWithParts) -> str:
     """Return the text that the user or the model wrote in a message."""
     parts = (part for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     return "\n".join(part.text for part in parts).strip()
@@ -37,7 +37,7 @@ def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: i
     calls = 0
     for message in messages:
         is_prompt = isinstance(message.info, UserMessage)
-        text = escape_answer_controls(text_of(message)[-_MAX_PREVIEW:])
+        text = escape_answer_controls(join_text(message)[-_MAX_PREVIEW:])
         if text:
             rows += [*_count_row(calls, styles), *([[]] if rows or calls else [])]
             if is_prompt:
@@ -65,4 +65,5 @@ async def read_messages(client: Client, session_id: str) -> list[MessageWithPart
         if len(page) < _PAGE_SIZE:
             return messages
         cursor = make_cursor_of_page(page[0].info)
+        # In this process a call may end without a pause, in which the screen would be drawn.
         await asyncio.sleep(0)

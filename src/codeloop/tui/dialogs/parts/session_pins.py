@@ -1,4 +1,4 @@
-"""The user's pinned sessions, in a file that many processes share."""
+"""`SessionPins`: the user's pinned sessions, in a file that all processes of the user share."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +9,7 @@ from codeloop.kit.small_files import lock, make_private, read_start, write_atomi
 
 _MAX_FILE_BYTES = 1_000_000
 _MAX_PINS = 1_000
-_LOCK_SECONDS = 1.0
+_LOCK_TIMEOUT = 1.0
 """How long a change waits for another process's change of the file; after that it is given up."""
 
 
@@ -27,9 +27,11 @@ class SessionPins:
 
     def toggle(self, session_id: str) -> None:
         """Pin or unpin a session."""
+        # A pin is a convenience: a full disk or another process must not end the UI.
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with lock(self._file.parent, _LOCK_SECONDS):
+            with lock(self._file.parent, _LOCK_TIMEOUT):
+                # Read again under the lock: another process may have changed the file.
                 before = self.read()
                 ids = tuple(each for each in before if each != session_id)
                 if session_id not in before:

@@ -1,4 +1,4 @@
-"""The dialog that asks for a line of text."""
+"""`TextInput`: the dialog that asks for a line of text; `SignInScreen`: asks for the code of a sign-in page."""
 
 from rich.segment import Segment
 from textual import events, on
@@ -6,8 +6,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
@@ -52,7 +54,7 @@ class TextInput(Dialog[str | None]):
         self.query_one("#text-keys", RowsView).show(keys, len(keys))
 
     @on(Input.Submitted)
-    def _take(self, event: Input.Submitted) -> None:
+    def _submit(self, event: Input.Submitted) -> None:
         event.stop()
         self.dismiss(event.value)
 
@@ -61,3 +63,23 @@ class TextInput(Dialog[str | None]):
         if event.key == "escape":
             event.stop()
             self.dismiss(None)
+
+
+class SignInScreen(TextInput):
+    """Shows the address of a sign-in page; closes with the pasted text. `then`: what to do after signing in."""
+
+    def __init__(self, service: str, url: str, then: str, colours: Colours) -> None:
+        about = f"Open this address in a browser:\n\n{escape_controls(url)}\n\n{escape_controls(then)}".rstrip()
+        super().__init__(f"Sign in at {one_line(service, 40)}", colours, about=about)
+        self.keys = (("enter", "continue"), ("ctrl+y", "copy the address"), ("esc", "cancel"))
+        self._url = url
+
+    def on_key(self, event: events.Key) -> None:
+        """Copy the address, or close."""
+        # The address may be wider than the screen: wrapped, it can't be selected with the mouse.
+        if event.key == "ctrl+y":
+            event.stop()
+            app_of(self).copy_to_clipboard(self._url)
+            self.notify("The address is copied.", markup=False)
+        else:
+            super().on_key(event)

@@ -1,4 +1,4 @@
-"""Adds the user's own model server: its address, its key if needed, the first model, and a name."""
+"""Dialogs that add the user's own model server: ask for its address, its key, its first model and a name."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -10,23 +10,23 @@ from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerMode
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import PROVIDER_ADD, PROVIDER_MODELS
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
-TITLE = "A server of your own"
-_ADDRESS = """Its base URL, such as http://127.0.0.1:8080/v1. It has to speak the chat completions protocol, as \
+OWN_SERVER_TITLE = "A server of your own"
+_ADDRESS_HINT = """Its base URL, such as http://127.0.0.1:8080/v1. It has to speak the chat completions protocol, as \
 llama.cpp, vLLM, LM Studio and most gateways do."""
-_NO_ADDING = """This server can't add another one. Write it into its configuration, then start it again:
+_UNSUPPORTED_HINT = """This server can't add another one. Write it into its configuration, then start it again:
 {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
-_MAX_MODELS = 50
+_MAX_CONFIGURED_MODELS = 50
 """Models of a server up to which all are written to the configuration; of more (a gateway), only the chosen one."""
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class OwnServer:
-    """Asks for the data of a server step by step. `names`: the ids of providers, which it can't have."""
+    """Asks for the data of a server step by step. `names`: ids of providers, which are taken."""
 
     def __init__(self, context: DialogContext, names: Collection[str]) -> None:
         self._context = context
@@ -40,8 +40,9 @@ class OwnServer:
         if server_models is None or not model:
             return None
         models = [model]
-        if len(server_models.models) <= _MAX_MODELS:
-            models = list(dict.fromkeys((model, *server_models.models)))  # the chosen one first
+        if len(server_models.models) <= _MAX_CONFIGURED_MODELS:
+            # The chosen one first.
+            models = list(dict.fromkeys((model, *server_models.models)))
         name = _make_unique(_suggest_name(server_models.base_url), self._reserved_names)
         about = f"A model of it is called NAME/{model}."
         while name := await self._ask("A name for the server", name, about):
@@ -49,6 +50,7 @@ class OwnServer:
             request = AddProvider(
                 provider_id=provider_id, name=name, base_url=server_models.base_url, models=models, key=self._key
             )
+            # The server checks the name; its error is shown above the next try.
             try:
                 await self._context.client.call(PROVIDER_ADD, request)
             except CodeloopError as error:
@@ -59,12 +61,12 @@ class OwnServer:
 
     async def _find(self) -> ServerModels | None:
         """Ask for an address until a server answers there; return the models that the server lists. None: cancelled."""
-        address, about = "", _ADDRESS
-        while address := await self._ask(TITLE, address, about):
+        address, about = "", _ADDRESS_HINT
+        while address := await self._ask(OWN_SERVER_TITLE, address, about):
             try:
                 return await self._list_models(address)
             except OperationError as error:
-                about = _NO_ADDING if error.kind == "NotFoundError" else str(error)
+                about = _UNSUPPORTED_HINT if error.kind == "NotFoundError" else str(error)
         return None
 
     async def _list_models(self, address: str) -> ServerModels | None:
@@ -107,7 +109,7 @@ def _find_host(url: str) -> str:
 def _suggest_name(url: str) -> str:
     """Return a short name for a server."""
     host = urlsplit(url).hostname or ""
-    return "local" if host in _LOCAL else host
+    return "local" if host in _LOCAL_HOSTS else host
 
 
 def _make_unique(name: str, names: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""The dialog of providers: sign in or enter a key and try it, or use a local server."""
+"""The dialog of providers: signs in or asks for a key, tries it at once, and closes with a model that answers."""
 
 from asyncio import timeout
 from collections.abc import Sequence
@@ -40,11 +40,11 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
+from codeloop.tui.dialogs.providers.own_server import OWN_SERVER_TITLE, OwnServer
 from codeloop.tui.dialogs.providers.provider_sign_in import (
     ProviderSignIn,
     SignInOutcome,
@@ -62,6 +62,7 @@ async def try_model(context: DialogContext, model: ModelRef) -> MessageError | N
             session_id=session.id,
             parts=[TextPartInput(text="Answer with the word: ready")],
             model=model,
+            # Without tools the request is short and cheap, and can do nothing.
             tools={"*": False},
             limits=RunLimits(steps=1, attended=False),
         )
@@ -75,16 +76,16 @@ async def try_model(context: DialogContext, model: ModelRef) -> MessageError | N
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
 
-ON_MACHINE, WITH_KEY, COMMON, ALL_OTHERS = "On this machine", "With a key", "Often used", "All others"
+LOCAL_GROUP, CONNECTED_GROUP, COMMON_GROUP, OTHER_GROUP = "On this machine", "With a key", "Often used", "All others"
 """The groups of providers, in the order of the list."""
 _COMMON_IDS = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
-CHOOSE_AGAIN = "Choose it once more to use it all the same."
-_ALSO = "other custom address base url openai compatible"
+CHOOSE_AGAIN_HINT = "Choose it once more to use it all the same."
+_OWN_SERVER_WORDS = "other custom address base url openai compatible"
 """Search words that find the entry of the user's own server."""
 
 
 class ProviderPicker(Picker[ModelRef]):
-    """Closes with a model of a provider that was tried successfully."""
+    """Lists providers; closes with a model of one that has answered."""
 
     def __init__(self, context: DialogContext, title: str = "Providers") -> None:
         self._dialog_context = context
@@ -109,8 +110,15 @@ class ProviderPicker(Picker[ModelRef]):
         client, none = self._dialog_context.client, NoArguments()
         self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
-        order = [ON_MACHINE, WITH_KEY, COMMON, ALL_OTHERS]
-        own_server = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", COMMON, also=_ALSO)
+        order = [LOCAL_GROUP, CONNECTED_GROUP, COMMON_GROUP, OTHER_GROUP]
+        own_server = Pick(
+            ModelRef(provider_id="", model_id=""),
+            OWN_SERVER_TITLE,
+            "by its address",
+            "",
+            COMMON_GROUP,
+            also=_OWN_SERVER_WORDS,
+        )
         picks = [*map(self._make_pick, self._providers.all), own_server]
         often = {name: at for at, name in enumerate(_COMMON_IDS)}
         return sorted(
@@ -121,13 +129,14 @@ class ProviderPicker(Picker[ModelRef]):
     def _make_pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
         is_ready = provider.id in self._providers.connected
         is_local = is_ready and provider.source == "custom" and not provider.env
+        # By `ProviderDetails.source`.
         states = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
         models = len(provider.models)
         detail = states[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         detail += ", did not answer" if provider.id in self._failed_ids else ""
         can_connect = is_ready or provider.id in self._methods
-        usual_group = COMMON if provider.id in _COMMON_IDS and can_connect else ALL_OTHERS
-        group = ON_MACHINE if is_local else WITH_KEY if is_ready else usual_group
+        usual_group = COMMON_GROUP if provider.id in _COMMON_IDS and can_connect else OTHER_GROUP
+        group = LOCAL_GROUP if is_local else CONNECTED_GROUP if is_ready else usual_group
         hint = ", ".join(provider.env[:1]) if can_connect else "needs more than a key"
         value = ModelRef(provider_id=provider.id, model_id=self._providers.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
@@ -144,7 +153,8 @@ class ProviderPicker(Picker[ModelRef]):
         elif model.provider_id not in self._providers.connected:
             if await self._sign_in(model):
                 self.reload()
-        elif model.provider_id in self._failed_ids:  # chosen once more: the user knows better
+        elif model.provider_id in self._failed_ids:
+            # Chosen once more: the user knows better.
             self.dismiss(model)
         elif (error := await self._try(model)) is None:
             return
@@ -153,7 +163,7 @@ class ProviderPicker(Picker[ModelRef]):
                 self.reload()
         else:
             self._failed_ids.add(model.provider_id)
-            self.notify(CHOOSE_AGAIN, timeout=15, markup=False)
+            self.notify(CHOOSE_AGAIN_HINT, timeout=15, markup=False)
 
     def _can_correct(self, model: ModelRef, error: MessageError) -> bool:
         """Return whether signing in again can correct an error: with another key, or another deployment's name."""
@@ -196,7 +206,8 @@ class ProviderPicker(Picker[ModelRef]):
         if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
         try:
-            if not methods:  # the error says what is missing
+            # The error says what is missing.
+            if not methods:
                 await self._dialog_context.client.call(
                     PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0)
                 )
@@ -227,7 +238,8 @@ class ProviderPicker(Picker[ModelRef]):
         """Ask for a key, store it and try it; remove it if the service refuses it. Return whether the rows changed."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         methods = self._methods.get(provider.id, [])
-        if len(methods) == 1 and methods[0].label != API_KEY_LABEL:  # what kind of key it is
+        # What kind of key it is.
+        if len(methods) == 1 and methods[0].label != API_KEY_LABEL:
             about = f"{one_line(methods[0].label, 400)}\n\n{about}"
         if provider.preferred_key:
             about = f"A key that you enter does not count before the one of {one_line(provider.preferred_key, 300)}."
@@ -244,6 +256,7 @@ class ProviderPicker(Picker[ModelRef]):
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
             return False
         error = await self._try(model)
+        # With a key that is refused, the provider would look as if it were set up.
         if isinstance(error, ProviderAuthError):
             await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
         elif error is not None:

@@ -1,4 +1,4 @@
-"""Signs in at a provider through a plugin: asks for the method and for its inputs, then shows its sign-in page."""
+"""Dialogs that sign in at a provider through a plugin: ask for the method and its inputs, show the sign-in page."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,13 +15,12 @@ from codeloop.schema.api.providers import (
 )
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
-from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.picks import Pick, PickSource
-from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
-from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.parts.pick import Pick, PickSource
+from codeloop.tui.dialogs.parts.text_input import SignInScreen, TextInput
 from codeloop.tui.dialogs.picker import Picker
 
-_CODE = "Then paste the code that it shows."
+_PASTE_CODE_HINT = "Then paste the code that it shows."
 
 
 class SignInOutcome(Enum):
@@ -77,6 +76,7 @@ class ProviderSignIn:
         """Ask for a method's inputs and return them by key; None: cancelled."""
         answers: dict[str, str] = {}
         for prompt in method.prompts or ():
+            # Some inputs depend on earlier answers.
             if not is_prompt_needed(prompt, answers):
                 continue
             message, options = str(prompt.get("message", "")), prompt.get("options")
@@ -87,6 +87,7 @@ class ProviderSignIn:
                     if is_object(each)
                 ]
 
+                # The default binds the picks of this round of the loop.
                 async def list_picks(picks: Sequence[Pick[str]] = picks) -> Sequence[Pick[str]]:
                     return picks
 
@@ -106,7 +107,7 @@ class ProviderSignIn:
     async def _finish(self, number: int, start: StartedSignIn) -> SignInOutcome:
         """Show the address of the sign-in page until the plugin reports the end, or a code is pasted."""
         client, by_code = self._context.client, start.method == "code"
-        then = "\n".join(filter(None, (start.instructions, _CODE if by_code else "")))
+        then = "\n".join(filter(None, (start.instructions, _PASTE_CODE_HINT if by_code else "")))
         screen = SignInScreen(self._provider.name, start.url, then, self._context.colours)
         if by_code:
             code = await self._context.ask(screen)
@@ -126,6 +127,7 @@ class ProviderSignIn:
                 return SignInOutcome.COMPLETE
             return SignInOutcome.CANCELLED
         finally:
+            # The user has closed the screen: the server must not wait for the browser any longer.
             finish_task.cancel()
             await asyncio.wait({finish_task})
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import describe_command_end, format_duration
+from codeloop.client.formatting import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls, format_arguments, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.search import draw_output_if_open

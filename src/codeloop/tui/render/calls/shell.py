@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.client.numbers import describe_command_end, format_duration
+from codeloop.client.formatting import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import remove_model_notes
 from codeloop.tui.render.ansi import AnsiText

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import elapsed_ms, format_duration
+from codeloop.client.formatting import compute_elapsed_ms, format_duration
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import (
     TOLD_KEY,
@@ -65,13 +65,13 @@ class ToolCall:
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
-                self.ms = elapsed_ms(max(time.start, item.resumed_at), now)
+                self.ms = compute_elapsed_ms(max(time.start, item.resumed_at), now)
             case ToolStateCompleted(title=title, metadata=metadata, for_user=output, time=time):
                 self.title, self.metadata, self.output = title, metadata, output
-                self.ms = elapsed_ms(time.start, time.end)
+                self.ms = compute_elapsed_ms(time.start, time.end)
             case ToolStateError(metadata=metadata, time=time):
                 self.metadata = metadata or {}
-                self.ms = elapsed_ms(time.start, time.end)
+                self.ms = compute_elapsed_ms(time.start, time.end)
 
     @property
     def part(self) -> ToolPart:

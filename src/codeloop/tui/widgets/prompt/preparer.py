@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from codeloop.client.slash.names import similar_names
+from codeloop.client.slash.commands import suggest_commands
 from codeloop.kit.suggest import format_suggestion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
@@ -57,7 +57,7 @@ class PromptPreparer:
                     return SlashCall(name, words.strip(), _attach_images(prompt))
                 if not os.path.lexists(f"/{match[1]}"):  # a path such as /etc begins a prompt
                     also = [each for row in commands for each in row.also]
-                    close = format_suggestion(f"/{each}" for each in similar_names(match[1], names, also))
+                    close = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, also))
                     raise UnknownCommand(
                         f"Unknown command: /{match[1]}.{close} To send it as a prompt, put a space first."
                     )

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from codeloop.client.numbers import Look
+from codeloop.client.formatting import Look
 from codeloop.schema.permission import Reply
 
 

@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.client.numbers import Look
+from codeloop.client.formatting import Look
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.render.text_rows import fill_background, justify, wrap_text

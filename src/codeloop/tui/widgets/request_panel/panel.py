@@ -14,11 +14,11 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codeloop.client.permission_text import Asking
-from codeloop.client.slash.names import is_command
+from codeloop.client.requester import Requester
+from codeloop.client.slash.commands import is_command
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.dialogs.parts.dialog import Colours, draw_keys
-from codeloop.tui.dialogs.parts.reader import ReadingScreen
+from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.render.text_rows import wrap_text
@@ -146,7 +146,7 @@ class RequestPanel(Widget, can_focus=True):
         """Whether keys count as an answer."""
         return monotonic() >= self._early_keys.ready_at
 
-    def show(self, request: Request, asking: Asking, waiting: int = 1, *, has_draft: bool = False) -> None:
+    def show(self, request: Request, asking: Requester, waiting: int = 1, *, has_draft: bool = False) -> None:
         """Show a request; showing the same request again only updates `waiting`, the number of requests with this one.
 
         `asking`: the tool and the subagent that ask. `has_draft`: the prompt holds text.

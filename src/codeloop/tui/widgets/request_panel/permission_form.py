@@ -5,7 +5,8 @@ The patterns that "always" allows from now on can be edited.
 
 import re
 
-from codeloop.client.permission_text import EVERYTHING, Asking, describe_always, in_words
+from codeloop.client.permission_text import UNLIMITED_ROWS, describe_always, describe_request
+from codeloop.client.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
@@ -25,7 +26,7 @@ class PermissionForm:
 
     is_multiple = False
 
-    def __init__(self, request: PermissionRequest, asking: Asking) -> None:
+    def __init__(self, request: PermissionRequest, asking: Requester) -> None:
         self.cursor = 0
         self.notice = ""
         self.answer: FormAnswer | None = None
@@ -44,14 +45,14 @@ class PermissionForm:
     def text(self, width: int) -> FormText:
         """Return the requested action, with the whole command or diff."""
         request = self._request
-        words = in_words(request, self._asking, width, EVERYTHING)
+        words = describe_request(request, self._asking, width, UNLIMITED_ROWS)
         diff = request.metadata.get("diff")
         if not isinstance(diff, str) or not diff:
             return FormText(words.title, list(words.rows))
         without_diff = replace(
             request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
         )
-        rows_without_diff = in_words(without_diff, self._asking, width, EVERYTHING).rows
+        rows_without_diff = describe_request(without_diff, self._asking, width, UNLIMITED_ROWS).rows
         return FormText(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
     def rows(self) -> list[FormRow]:

@@ -3,8 +3,9 @@
 Several questions are shown as tabs, with a last tab that sends the answers.
 """
 
-from codeloop.client.numbers import Look
-from codeloop.client.permission_text import EVERYTHING, Asking, mark_rows
+from codeloop.client.formatting import Look
+from codeloop.client.permission_text import UNLIMITED_ROWS, quote_text
+from codeloop.client.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, RepeatedChoice
@@ -21,7 +22,7 @@ _MAX_LABEL = 400
 class QuestionForm:
     """The choices made for each question, and which question is shown."""
 
-    def __init__(self, request: QuestionRequest, asking: Asking) -> None:
+    def __init__(self, request: QuestionRequest, asking: Requester) -> None:
         self.cursor = 0
         self.notice = ""
         self.answer: FormAnswer | None = None
@@ -64,11 +65,11 @@ class QuestionForm:
         rows: list[tuple[Look | None, str]] = []
         who = f"The {self._asking.subagent or 'model'} asks"
         if self._question is not None:
-            return FormText(who, _give_look("bold", mark_rows(self._question.question, width, EVERYTHING)))
+            return FormText(who, _give_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
         for number, question in enumerate(self._request.questions):
-            rows += _give_look(None, mark_rows(question.question, width, 3))
+            rows += _give_look(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._answer_to(number)) or "(no answer)"
-            rows += _give_look("bold", mark_rows(f"  → {answer}", width, 3))
+            rows += _give_look("bold", quote_text(f"  → {answer}", width, 3))
         return FormText(f"{who}. These are your answers", rows)
 
     def rows(self) -> list[FormRow]:

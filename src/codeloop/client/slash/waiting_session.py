@@ -1,4 +1,4 @@
-"""Finds the next session that waits for the user: of this project, or of all that a server has."""
+"""Finds a session that waits for an answer of the user, for `/next`."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -11,20 +11,22 @@ from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_GET, SESSION_OVERVIEW
 
-_TITLE = 60
+_MAX_TITLE = 60
 
 
-async def find_waiting(client: Client, excluded: Collection[str]) -> Session:
-    """Return a session that waits and is not among those that are shown. Raises UsageProblem: none, or only elsewhere.
+async def find_waiting_session(client: Client, excluded: Collection[str]) -> Session:
+    """Return a session that waits for the user, other than the `excluded` ids.
 
-    What another terminal of this project asks can be answered here: questions are stored.
+    Raises UsageProblem if there is none, or only one of another project.
     """
+    # Also sessions that another terminal runs: questions are in the store, so any client can answer them.
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     waiting = [row for row in rows if row.state == "waits" and row.id not in excluded]
     if not waiting:
         raise UsageProblem("No other session waits for you.")
+    # The overview lists the sessions of all projects; this client reads those of its own only.
     for row in waiting:
         with suppress(OperationError):
             return await client.call(SESSION_GET, SessionId(session_id=row.id))
-    title = one_line(waiting[0].title, _TITLE)
+    title = one_line(waiting[0].title, _MAX_TITLE)
     raise UsageProblem(f"“{title}” waits for you in another project. Go there: {waiting[0].directory}")

@@ -1,4 +1,4 @@
-"""A dialog that shows a long text on the whole screen, for reading."""
+"""`ReadingScreen`: the dialog that shows a long text on the whole screen."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -11,10 +11,11 @@ from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_t
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.rows_view import RowsView
 
-_OTHER_ROWS = 8
+_FRAME_ROWS = 8
 """Rows of the screen besides the text: title, keys, margins."""
-_SCROLLS = {"up": -1.0, "k": -1.0, "down": 1.0, "j": 1.0}
-_PAGES = {"pageup": -1, "pagedown": 1, "space": 1}
+# As in pagers such as less.
+_ROWS_BY_KEY = {"up": -1.0, "k": -1.0, "down": 1.0, "j": 1.0}
+_PAGES_BY_KEY = {"pageup": -1, "pagedown": 1, "space": 1}
 
 
 class ReadingScreen(Dialog[None]):
@@ -42,7 +43,7 @@ class ReadingScreen(Dialog[None]):
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#reading-title", RowsView).show([draw_title(self._title, styles, width), []], 2)
         rows = self._rows(width - 1)
-        self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _OTHER_ROWS, 3)))
+        self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _FRAME_ROWS, 3)))
         keys = draw_keys([("↑↓ pgup pgdn", "scroll"), *self.closing_keys], styles, width)
         self.query_one("#reading-keys", RowsView).show([[], *keys], len(keys) + 1)
 
@@ -52,7 +53,7 @@ class ReadingScreen(Dialog[None]):
         view = self.query_one("#reading-rows", RowsView)
         if event.key in {"escape", "enter", "q", *(key for key, _ in self.closing_keys)}:
             self.dismiss(None)
-        elif event.key in _SCROLLS:
-            view.scroll_relative(y=_SCROLLS[event.key], animate=False)
-        elif event.key in _PAGES:
-            view.scroll_relative(y=_PAGES[event.key] * (view.size.height - 1), animate=False)
+        elif event.key in _ROWS_BY_KEY:
+            view.scroll_relative(y=_ROWS_BY_KEY[event.key], animate=False)
+        elif event.key in _PAGES_BY_KEY:
+            view.scroll_relative(y=_PAGES_BY_KEY[event.key] * (view.size.height - 1), animate=False)

@@ -1,4 +1,4 @@
-"""The sessions prompted through this server: state, open questions, and results."""
+"""The sessions that are prompted through `codeloop mcp serve`: their state, open questions, and results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,17 +6,17 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import (
     ElicitedForm,
     Request,
-    form_of,
-    permission_answer,
-    question_answers,
+    build_form,
+    read_permission_form,
+    read_question_form,
 )
 from codeloop.client.mcp_server.tools import Report, Status
 from codeloop.client.mentions import find_mentions
+from codeloop.client.requester import find_requester
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
@@ -55,15 +55,18 @@ from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, T
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 
-_LINE_CHARS, _REQUEST_CHARS = 120, 400
-_SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
-"""Arguments that say what a call is about; the first that is present is shown."""
+_MAX_LINE, _MAX_REQUEST = 120, 400
+"""Characters of a line about a call, and of a line about a request."""
+_ABORT_RETRY_DELAY = 0.01
+"""Seconds between two tries to stop a turn."""
+_SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+"""The arguments of tool calls that tell most; the first that is present is shown."""
 _NO_SECRETS = "A secret is not asked for through another program. Say in your answer what is missing."
 _NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
     "with another --profile or with --auto, or allow it in codeloop.json (`permission`)."
 )
-_STATUS: dict[str, Status] = {
+_STATUS_BY_STOP_REASON: dict[str, Status] = {
     "done": "done",
     "idle": "done",
     "aborted": "stopped",
@@ -82,7 +85,7 @@ class ServedPrompts(Struct, frozen=True):
 
 
 class ServedSession:
-    """One session. `lines`: its steps and calls, one line each.
+    """A session that was prompted through this server. `lines`: its steps and calls, one line each.
 
     `pending_requests`: permission requests and questions without an answer, by id, oldest first.
     `asked_id`: the id of the request that the user is being asked; empty: none.
@@ -98,7 +101,7 @@ class ServedSession:
         self.tasks: set[asyncio.Task[MessageWithParts]] = set()
         """One task for each prompt without an answer."""
         self.change = asyncio.Event()
-        """Set at the next change, then replaced."""
+        """Set at the next change, then replaced by a new event."""
 
     @property
     def is_working(self) -> bool:
@@ -107,11 +110,12 @@ class ServedSession:
 
     def touch(self) -> None:
         """Wake the tasks that wait for a change."""
+        # A new event for the next change: tasks that wake late still see the old one set.
         self.change.set()
         self.change = asyncio.Event()
 
     def handle(self, event: Event) -> None:
-        """Add the event to the report and to the lines."""
+        """Update the report and the lines by an event of this session."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, StepStartPart):
                 self.report = replace(self.report, steps=self.report.steps + 1)
@@ -120,7 +124,7 @@ class ServedSession:
                 files = list(dict.fromkeys((*self.report.changed, *p.part.files)))
                 self.report = replace(self.report, changed=files)
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
-                line = _line(p.part)
+                line = _describe_call(p.part)
                 if not isinstance(p.part.state, ToolStateRunning) or line in self.lines[-1:]:
                     return
                 self.lines.append(line)
@@ -129,8 +133,8 @@ class ServedSession:
         self.touch()
 
 
-class Turns:
-    """Prompts sessions and keeps their state, which `run` updates from the events of the project."""
+class ServedSessions:
+    """Prompts sessions and keeps their state, which `follow` updates by the events of the project."""
 
     def __init__(
         self,
@@ -143,15 +147,17 @@ class Turns:
         self._served_prompts = served_prompts
         self._create_session = create_session
         self._resume_session = resume_session
-        self.sessions: dict[str, ServedSession] = {}
+        self.by_id: dict[str, ServedSession] = {}
         self._background: set[asyncio.Task[None]] = set()
 
-    async def run(self) -> None:
+    async def follow(self) -> None:
         """Follow the sessions until cancelled."""
         while True:
+            # After a gap in the events, follow from now on: answers of prompts arrive with their own calls.
             with suppress(GapError):
                 async for event in self._client.follow():
-                    with suppress(OperationError):  # the session that asked was deleted
+                    # The session that asked may be deleted.
+                    with suppress(OperationError):
                         await self._handle(event.event)
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
@@ -160,7 +166,7 @@ class Turns:
         await self._send(served_session, text, can_ask=can_ask)
         return served_session
 
-    async def go_on(self, session_id: str, text: str, *, can_ask: bool) -> ServedSession:
+    async def resume(self, session_id: str, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt an existing session. Raises CodeloopError."""
         served_session = await self.find(session_id)
         await self._send(served_session, text, can_ask=can_ask)
@@ -168,32 +174,34 @@ class Turns:
 
     async def find(self, session_id: str) -> ServedSession:
         """Return a session by its id or the beginning of its id. Raises CodeloopError."""
-        return self.sessions.get(session_id) or self._serve(await self._resume_session(session_id))
+        return self.by_id.get(session_id) or self._serve(await self._resume_session(session_id))
 
     async def stop(self, served_session: ServedSession) -> None:
         """Stop the session's turn, and wait until the end is stored."""
-        while served_session.is_working:  # again and again: while a prompt is being stored there is no turn to abort
+        # Again and again: while a prompt is being stored there is no turn to abort yet.
+        while served_session.is_working:
             await self._client.call(ABORT, SessionId(session_id=served_session.session.id))
-            await asyncio.wait({*served_session.tasks}, timeout=0.01)
+            await asyncio.wait({*served_session.tasks}, timeout=_ABORT_RETRY_DELAY)
 
-    def stop_soon(self, served_session: ServedSession) -> None:
+    def stop_in_background(self, served_session: ServedSession) -> None:
         """Stop the session's turn, without waiting for its end."""
         self._start_in_background(self.stop(served_session))
 
-    async def form(self, request: Request) -> ElicitedForm | None:
-        """Return the form for a request; None: the request asks for a secret."""
-        return form_of(request, await origin(self._client, request))
+    async def build_request_form(self, request: Request) -> ElicitedForm | None:
+        """Build the form for a request; None: it asks for a secret."""
+        return build_form(request, await find_requester(self._client, request))
 
     async def answer(self, request: Request, content: JSON | None) -> None:
         """Answer a request with the values of its form; None: the user declined."""
-        with suppress(OperationError):  # the request was answered elsewhere or withdrawn
+        # The request may have been answered elsewhere, or withdrawn.
+        with suppress(OperationError):
             if isinstance(request, PermissionRequest):
-                form_reply = permission_answer(content)
+                form_reply = read_permission_form(content)
                 await self._client.call(
                     PERMISSION_REPLY,
                     AnswerPermission(request_id=request.id, reply=form_reply.reply, message=form_reply.message),
                 )
-            elif (answers := question_answers(request, content)) is not None:
+            elif (answers := read_question_form(request, content)) is not None:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
@@ -207,10 +215,13 @@ class Turns:
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=reason))
         if reason == NOBODY_MESSAGE:
-            served_session.report = replace(served_session.report, message=_NOBODY_ASKED.format(_name_request(request)))
+            served_session.report = replace(
+                served_session.report, message=_NOBODY_ASKED.format(_describe_request(request))
+            )
 
     async def report(self, served_session: ServedSession) -> Report:
         """Return the report of a session, with the answer when the turn has ended."""
+        # A session that was deleted meanwhile keeps its last cost.
         with suppress(CodeloopError):
             served_session.session = await self._client.call(
                 SESSION_GET, SessionId(session_id=served_session.session.id)
@@ -218,7 +229,7 @@ class Turns:
         report = replace(served_session.report, cost=round(served_session.session.cost or 0.0, 6))
         if served_session.pending_requests:
             return replace(
-                report, status="asking", asks=_name_request(next(iter(served_session.pending_requests.values())))
+                report, status="asking", asks=_describe_request(next(iter(served_session.pending_requests.values())))
             )
         if served_session.is_working:
             return replace(report, status="working", answer="")
@@ -226,12 +237,12 @@ class Turns:
 
     async def close(self) -> None:
         """Stop every session."""
-        await asyncio.gather(*map(self.stop, self.sessions.values()))
+        await asyncio.gather(*map(self.stop, self.by_id.values()))
         for task in self._background:
             task.cancel()
 
     def _serve(self, session: Session) -> ServedSession:
-        return self.sessions.setdefault(session.id, ServedSession(session))
+        return self.by_id.setdefault(session.id, ServedSession(session))
 
     async def _send(self, served_session: ServedSession, text: str, *, can_ask: bool) -> None:
         served_session.can_ask = can_ask
@@ -261,11 +272,11 @@ class Turns:
         elif (error := task.exception()) is not None:
             served_session.report = replace(served_session.report, status="failed", message=str(error))
             if not served_session.tasks:
-                self._start_in_background(self._forget_empty(served_session))
+                self._start_in_background(self._delete_if_empty(served_session))
         else:
             answer = task.result()
             stop = answer.stop
-            status = _STATUS.get(stop.reason, "failed") if stop is not None else "done"
+            status = _STATUS_BY_STOP_REASON.get(stop.reason, "failed") if stop is not None else "done"
             text = "\n".join(part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic)
             explanation = stop.message if stop is not None and status not in {"done", "stopped"} else ""
             message = " ".join(filter(None, (served_session.report.message, explanation)))
@@ -273,16 +284,16 @@ class Turns:
         served_session.pending_requests.clear()
         served_session.touch()
 
-    async def _forget_empty(self, served_session: ServedSession) -> None:
-        """Delete a session whose first prompt could not be stored."""
+    async def _delete_if_empty(self, served_session: ServedSession) -> None:
+        """Delete a session whose first prompt could not be stored: it would stay in lists without a message."""
         with suppress(CodeloopError):
             list_messages = ListMessages(session_id=served_session.session.id, limit=1)
             if not await self._client.call(SESSION_MESSAGES, list_messages):
-                self.sessions.pop(served_session.session.id, None)
+                self.by_id.pop(served_session.session.id, None)
                 await self._client.call(SESSION_DELETE, SessionId(session_id=served_session.session.id))
 
     async def _read_last_text(self, served_session: ServedSession) -> str:
-        """Return the model's last text in a session that was prompted elsewhere."""
+        """Return the last text of the model, for a session that was prompted elsewhere."""
         messages = await self._client.call(SESSION_MESSAGES, ListMessages(session_id=served_session.session.id))
         texts = (
             "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
@@ -296,20 +307,20 @@ class Turns:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self._handle_request(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
-                for served_session in self.sessions.values():
+                for served_session in self.by_id.values():
                     if served_session.pending_requests.pop(p.request_id, None) is not None:
                         served_session.touch()
             case _:
-                served_session = self.sessions.get(get_session_id(event) or "")
+                served_session = self.by_id.get(get_session_id(event) or "")
                 if served_session is not None:
                     served_session.handle(event)
 
     async def _handle_request(self, request: Request) -> None:
         """Answer, refuse or keep a request of a session or of one of its subagents."""
         session_id: str | None = request.session_id
-        while session_id is not None and session_id not in self.sessions:
+        while session_id is not None and session_id not in self.by_id:
             session_id = (await self._client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
-        served_session = self.sessions.get(session_id or "")
+        served_session = self.by_id.get(session_id or "")
         if served_session is None or not served_session.is_working:
             return
         if self._served_prompts.auto and isinstance(request, PermissionRequest):
@@ -318,7 +329,7 @@ class Turns:
                 await self._client.call(PERMISSION_REPLY, approval)
         elif not served_session.can_ask:
             await self.refuse(served_session, request, NOBODY_MESSAGE)
-        elif await self.form(request) is None:
+        elif await self.build_request_form(request) is None:
             await self.refuse(served_session, request, _NO_SECRETS)
         else:
             served_session.pending_requests[request.id] = request
@@ -329,19 +340,20 @@ class Turns:
             await awaitable
 
         task = asyncio.create_task(finish())
+        # The event loop holds only weak references to tasks.
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
 
-def _line(part: ToolPart) -> str:
-    """Return the tool and the subject of a call, in one line."""
+def _describe_call(part: ToolPart) -> str:
+    """Return one line with the tool and the subject of a call."""
     arguments = part.state.input
-    subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
-    return one_line(f"{part.tool} {subject}", _LINE_CHARS)
+    subject = next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
+    return one_line(f"{part.tool} {subject}", _MAX_LINE)
 
 
-def _name_request(request: Request) -> str:
-    """Return the subject of a request, in one line."""
+def _describe_request(request: Request) -> str:
+    """Return one line with the subject of a request."""
     if isinstance(request, PermissionRequest):
-        return one_line(f"{request.permission} {', '.join(request.patterns)}", _REQUEST_CHARS)
-    return one_line(escape_controls(request.questions[0].question), _REQUEST_CHARS)
+        return one_line(f"{request.permission} {', '.join(request.patterns)}", _MAX_REQUEST)
+    return one_line(escape_controls(request.questions[0].question), _MAX_REQUEST)

@@ -1,4 +1,4 @@
-"""The settings of `tui.json` in the settings dialog: lists them with their values and files, and changes them."""
+"""Lists and changes the settings of `tui.json`, for the settings dialog."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -6,12 +6,12 @@ import msgspec
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import UsageProblem
-from codeloop.tui.dialogs.settings import ON_OFF, Setting
+from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting
 from codeloop.tui.settings.ui_settings import UiSettings, read_settings, unset_setting, write_setting
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.vim_mode import use_vim
 
-GROUP = "Terminal UI (tui.json)"
+UI_SETTINGS_GROUP = "Terminal UI (tui.json)"
 DESCRIPTIONS = {
     "theme": "the colours; /themes shows them while you choose",
     "mode": "dark or light colours; auto: as the terminal is",
@@ -32,31 +32,32 @@ DESCRIPTIONS = {
 
 
 def list_settings(ui: Ui) -> list[Setting]:
-    """Return the settings that can be changed here, read from the files."""
+    """Read the files of settings; return the settings that the dialog can change."""
     sources = read_settings(ui.launch.settings_files)
     types = get_type_hints(UiSettings)
     settings: list[Setting] = []
     for field in msgspec.structs.fields(UiSettings):
-        if field.name == "keybinds":  # many keys: changed in the file
+        # A table of many keys, which the dialog has no input for.
+        if field.name == "keybinds":
             continue
         is_set = field.name in sources.origins
-        value = _format(getattr(sources.settings, field.name)) if is_set else ""
+        value = _format_value(getattr(sources.settings, field.name)) if is_set else ""
         settings.append(
             Setting(
                 (field.name,),
                 DESCRIPTIONS.get(field.name, ""),
                 _list_choices(types[field.name], ui if field.name == "theme" else None),
-                GROUP,
+                UI_SETTINGS_GROUP,
                 value,
                 str(sources.origins[field.name]) if is_set else "",
-                _format(field.default),
+                _format_value(field.default),
             )
         )
     return settings
 
 
 async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
-    """Write a setting to the user's own file (None: remove it), and apply it. Raises CodeloopError."""
+    """Write a setting to the user's own file and apply it at once. `value`: None removes it. Raises CodeloopError."""
     file, key = ui.launch.own_settings, setting.keys[0]
     if file is None:
         raise UsageProblem("Settings can't be stored: this UI was started without a file for them.")
@@ -84,13 +85,13 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     ui.restyle()
 
 
-def _list_choices(kind: Any, ui: Ui | None) -> tuple[str, ...]:
+def _list_choices(setting_type: Any, ui: Ui | None) -> tuple[str, ...]:
     if ui is not None:
         return tuple(ui.appearance.list_themes())
-    if kind is bool:
-        return ON_OFF
-    return tuple(get_args(kind)) if get_origin(kind) is Literal else ()
+    if setting_type is bool:
+        return BOOLEAN_CHOICES
+    return tuple(get_args(setting_type)) if get_origin(setting_type) is Literal else ()
 
 
-def _format(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,13 +1,13 @@
 """What a person hears of a server that does not answer."""
 
-from codeloop.client.link import Link, ServerLost
+from codeloop.client.connection_state import ConnectionState, ServerLost
 
 URL = "http://127.0.0.1:4096"
 
 
-def link() -> tuple[Link, list[str]]:
+def link() -> tuple[ConnectionState, list[str]]:
     """Return a link that was up, and the list of what is said of it from then on."""
-    made, heard = Link(), list[str]()
+    made, heard = ConnectionState(), list[str]()
     made.report_answer(URL)
     made.on_report = heard.append
     return made, heard

@@ -1,4 +1,4 @@
-"""The state of the connection to a server, reported to the user: lost, retrying, back."""
+"""`ConnectionState`: whether a server answers, and what the user is told when it is lost, silent, or back."""
 
 import asyncio
 import time
@@ -9,7 +9,10 @@ from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE_TIME, CLIENT
 
 
 class ServerLost(CodeloopError):
-    """The server can't be reached, or the connection to it broke. `why`: that alone; `is_unsent`: nothing was sent."""
+    """The server can't be reached, or the connection broke.
+
+    `why`: the cause, to be quoted in a sentence. `is_unsent`: the server can't have seen the request.
+    """
 
     def __init__(self, message: str, why: str, *, is_unsent: bool = False) -> None:
         super().__init__(message)
@@ -17,38 +20,41 @@ class ServerLost(CodeloopError):
         self.is_unsent = is_unsent
 
 
-class Link:
-    """The state of the connections to one server. `on_report` is called with what the user should know of it."""
+class ConnectionState:
+    """The state of the connections to one server. `on_report` is called with each line that the user should read."""
 
     def __init__(self) -> None:
         self.on_report: Callable[[str], object] = lambda _: None
         self.reopening: asyncio.Future[None] | None = None
-        """Done when the stream of events, which was lost, is open again; None: nobody waits for that."""
-        self._was_up = False
-        self._since = 0.0
-        self._is_quiet = False
+        """Done when the lost stream of events is open again; None: no request waits for that."""
+        self._was_reached = False
+        # Monotonic seconds; 0: the connection is not lost.
+        self._lost_at = 0.0
+        self._is_silent = False
 
     @property
     def is_down(self) -> bool:
-        """Return whether the server answered once and does not any more."""
-        return bool(self._since)
+        """Whether the server, which answered before, does not answer now."""
+        return bool(self._lost_at)
 
     def report_loss(self, error: ServerLost, url: str) -> None:
-        """Take in that the server can't be reached: return to try again later.
+        """Record that the server can't be reached; return if the caller should try again.
 
-        Raises `error` when it was never reached, and ServerLost when it has been away for `client.gone`.
+        Raises `error` if the server was never reached, and ServerLost if it has been away for `client.gone`.
         """
-        if not self._was_up:
+        # A server that never answered is a wrong address or was never started: waiting for it would hide that.
+        if not self._was_reached:
             raise error
         now = time.monotonic()
-        if not self._since:
-            self._since, self._is_quiet = now, False
+        if not self._lost_at:
+            self._lost_at, self._is_silent = now, False
+            # The monotonic clock measures the wait; the text needs the time of day.
             until = time.strftime("%H:%M:%S", time.localtime(time.time() + CLIENT_GONE_TIME.seconds))
             self.on_report(
                 f"The connection to {url} is lost: {error.why}. It is tried again now, then at least every "
                 f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until}."
             )
-        elif now > self._since + CLIENT_GONE_TIME.seconds:
+        elif now > self._lost_at + CLIENT_GONE_TIME.seconds:
             raise ServerLost(
                 f"The server at {url} did not come back within {CLIENT_GONE_TIME.seconds:g} s: {error.why}. "
                 f"Start it again "
@@ -57,12 +63,9 @@ class Link:
             )
 
     def report_silence(self, url: str) -> None:
-        """Take in that an open stream shows no sign of life: the server may hang, or the network.
-
-        While the connection is known to be lost this is nothing new.
-        """
-        if not self._is_quiet and not self._since:
-            self._is_quiet = True
+        """Record that an open stream sends nothing: the server or the network hangs."""
+        if not self._is_silent and not self._lost_at:
+            self._is_silent = True
             rest = CLIENT_STREAM_IDLE.seconds - CLIENT_UNRESPONSIVE_TIME.seconds
             self.on_report(
                 f"The connection to {url} is silent: the server is stopped or busy, or the network is gone. Waiting; "
@@ -70,20 +73,20 @@ class Link:
             )
 
     def report_answer(self, url: str) -> None:
-        """Take in that the server has answered."""
-        self._was_up = True
-        if self._since or self._is_quiet:
-            self._since, self._is_quiet = 0.0, False
+        """Record an answer of the server, and report the end of a loss or a silence."""
+        self._was_reached = True
+        if self._lost_at or self._is_silent:
+            self._lost_at, self._is_silent = 0.0, False
             self.on_report(f"The server at {url} is back.")
 
     def report_reopening(self) -> None:
-        """Take in that the stream of events is open again after it was lost."""
+        """Record that the lost stream of events is open again, and wake the requests that wait for it."""
         if self.reopening is not None and not self.reopening.done():
             self.reopening.set_result(None)
         self.reopening = None
 
     def next_opening(self) -> asyncio.Future[None]:
-        """Return a future that is done when the stream is open again after its next loss."""
+        """Return the future that is done when the stream has been lost and is open again."""
         if self.reopening is None:
             self.reopening = asyncio.get_running_loop().create_future()
         return self.reopening

@@ -1,11 +1,11 @@
-"""The streams of messages that the `mcp` package reads from stdin and writes to stdout."""
+"""Connects the `mcp` package to stdin and stdout, by the streams of messages that its server reads and writes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from codeloop.client.wire.standard_lines import open_standard_lines
+from codeloop.client.wire.stdio_lines import open_stdio_lines
 from codeloop.schema.limits import OUTPUT_READER_TIME
 
 if TYPE_CHECKING:
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_standard_wire() -> "AsyncGenerator[Streams]":
-    """Yield a stream of messages from stdin and a stream of messages to stdout."""
+async def open_stdio_streams() -> "AsyncGenerator[Streams]":
+    """Yield the stream of messages from stdin, and the stream of messages to stdout."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
+    # Size 0: the next line is read only when the server has taken the message before it.
     incoming, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbound, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -35,21 +36,23 @@ async def open_standard_wire() -> "AsyncGenerator[Streams]":
             )
         except ValueError as error:
             message = error
+        # The server may have ended.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await incoming.send(message)
 
-    async with open_standard_lines() as lines:
+    async with open_stdio_lines() as lines:
 
         async def send() -> None:
             async for message in outgoing:
                 lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
-        sending = asyncio.create_task(send())
+        send_task = asyncio.create_task(send())
         lines.start(receive)
         try:
             yield inbound, outbound
         finally:
             outbound.close()
             inbound.close()
-            await asyncio.wait({sending}, timeout=OUTPUT_READER_TIME.seconds)
-            sending.cancel()
+            # Let the last answers be written.
+            await asyncio.wait({send_task}, timeout=OUTPUT_READER_TIME.seconds)
+            send_task.cancel()

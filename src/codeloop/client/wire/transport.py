@@ -1,4 +1,4 @@
-"""One server: its address, its credential, and kept connections."""
+"""`HttpTransport`: sends the HTTP client's requests to one server, and renews its address and its credential."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from codeloop.client.link import Link, ServerLost
+from codeloop.client.connection_state import ConnectionState, ServerLost
 from codeloop.net.hosts import is_loopback
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 Credential = tuple[str, str]
 """User name and password."""
 Renew = Callable[[], tuple[str, Credential] | None]
-"""Finds the server's present address and credential."""
+"""Returns the server's present address and credential, or None if the server can't be found."""
 
 
-class Remote:
-    """Sends requests to one origin. Redirects are not followed and proxies not used: both would move the credential."""
+class HttpTransport:
+    """Sends requests to one server over connections that are kept open."""
 
     def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
-        """Take the server's address; `renew` finds it again. Raises CodeloopError when it is not an address."""
+        """Open no connection yet. `renew` finds the server again. Raises CodeloopError for an invalid `url`."""
         self.parts = _check_url(url)
         self.url = self.parts.geturl().rstrip("/")
-        self.link = Link()
+        self.connection = ConnectionState()
         self.credential: Credential | None = credential
-        """What the next request says."""
+        """The credential that the next request carries."""
         self._renew = renew
         self._http: AsyncClient | None = None
 
@@ -41,7 +41,7 @@ class Remote:
         return self.credential is not None and is_clear
 
     def renew(self) -> bool:
-        """Look whether there is another address or credential by now, as after a restart; True: there is."""
+        """Look for a new address or credential, as after a restart of the server; return whether one was found."""
         renewal = self._renew() if self._renew is not None else None
         if renewal is None:
             return False
@@ -49,7 +49,7 @@ class Remote:
         self.credential = renewal[1]
         if url == self.url:
             return before != renewal[1]
-        self.link.on_report(f"The server was started again at {url}.")
+        self.connection.on_report(f"The server was started again at {url}.")
         self.parts, self.url = _check_url(url), url
         return True
 
@@ -59,29 +59,31 @@ class Remote:
         return self._renew is not None
 
     @asynccontextmanager
-    async def ask(
+    async def send(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, silence: float | None
     ) -> AsyncGenerator["Response"]:
-        """Send a request and yield its response, whose body is read within this context.
+        """Send a request and yield its response. The body must be read within this context.
 
-        `silence`: seconds without a byte after which the server counts as gone; None: it may take any time.
+        `silence`: seconds without a byte after which the request fails; None: no limit.
         Raises ServerLost.
         """
         import httpx2
 
         http = self._http = self._http or self._open_http()
         if self.credential is not None:
+            # Arguments and variables may hold bytes that are not UTF-8, which Python keeps as surrogates.
             user_and_password = b64encode(":".join(self.credential).encode("utf-8", "surrogateescape")).decode()
             headers = {**headers, "authorization": f"Basic {user_and_password}"}
         timeout = httpx2.Timeout(None, connect=CLIENT_CONNECT.seconds, read=silence)
         try:
             async with http.stream(method, self.url + path, headers=headers, content=body, timeout=timeout) as response:
                 yield response
+        # No connection was made, so the server can't have seen the request: any request may be sent again.
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise ServerLost(
-                f"Nothing answers at {self.url}: {_reason(error)}. Start a server there (`codeloop serve`), or correct "
-                "the address.",
-                f"nothing answers there ({_reason(error)})",
+                f"Nothing answers at {self.url}: {_describe_error(error)}. Start a server there (`codeloop serve`), or "
+                "correct the address.",
+                f"nothing answers there ({_describe_error(error)})",
                 is_unsent=True,
             ) from None
         except httpx2.TimeoutException:
@@ -90,12 +92,13 @@ class Remote:
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServerLost(
-                f"The connection to {self.url} was lost: {_reason(error)}. Check whether the server is still running.",
-                "the server closed it" if isinstance(error, httpx2.RemoteProtocolError) else _reason(error),
+                f"The connection to {self.url} was lost: {_describe_error(error)}. Check whether the server is still "
+                "running.",
+                "the server closed it" if isinstance(error, httpx2.RemoteProtocolError) else _describe_error(error),
             ) from None
 
     async def read(self, response: "Response") -> bytes:
-        """Return the whole body. Raises CodeloopError when it is larger than `client.answer` allows."""
+        """Read the whole body. Raises CodeloopError when it is larger than `client.answer` allows."""
         body = bytearray()
         async for chunk in response.aiter_raw():
             body += chunk
@@ -112,12 +115,15 @@ class Remote:
     def _open_http(self) -> "AsyncClient":
         import httpx2
 
+        # Without compression: `read` counts the bytes of a response, and a compressed one could unpack to any size.
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "codeloop", "x-opencode-ticket": "1"}
         return httpx2.AsyncClient(
             headers=headers,
+            # A redirect or a proxy would send the credential to another host than the one that the user named.
             follow_redirects=False,
             trust_env=False,
             verify=load_service_tls_context() if self.parts.scheme == "https" else False,
+            # Each prompt holds a connection for as long as its turn takes, so their number has no limit.
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=CLIENT_KEEPALIVE.seconds),
         )
 
@@ -135,5 +141,5 @@ def _check_url(url: str) -> SplitResult:
     return parts
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error).strip().rstrip(".") or type(error).__name__

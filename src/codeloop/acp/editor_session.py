@@ -1,4 +1,4 @@
-"""One session in an editor: its prompts, and what happens in it as `session/update` notifications."""
+"""`EditorSession`: one session in an editor: its prompts, and its events as `session/update` notifications."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from codeloop.acp.connection import AUTH_REQUIRED, RpcError
-from codeloop.acp.conversation import ShownConversation
-from codeloop.acp.options import AvailableChoices, SessionChoices, state_of
+from codeloop.acp.conversation_updates import ConversationUpdates
+from codeloop.acp.editor_turns import EditorTurns, StateReporter, find_stop_reason
+from codeloop.acp.options import AvailableChoices, SessionChoices, build_state
 from codeloop.acp.params import PromptBlock
-from codeloop.acp.prompts import OWN_COMMANDS, files_of, parts_of, run_own_command, text_of
-from codeloop.acp.questions import Asker, ConnectedEditor
-from codeloop.acp.turns import SessionStates, SessionTurns, stop_reason
-from codeloop.client.client import Client, works_for
-from codeloop.client.slash.names import is_command
+from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list_files, run_built_in_command
+from codeloop.acp.question_forwarder import ConnectedEditor, QuestionForwarder
+from codeloop.client.client import Client, belongs_to
+from codeloop.client.slash.commands import is_command
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import ListMessages, SessionId
@@ -51,41 +51,47 @@ from codeloop.schema.wire import JSON
 
 
 class EditorSession:
-    """A session that the editor has open."""
+    """A session that is open in the editor."""
 
-    def __init__(self, link: ConnectedEditor, client: Client, session: Session, available: AvailableChoices) -> None:
+    def __init__(self, editor: ConnectedEditor, client: Client, session: Session, available: AvailableChoices) -> None:
         self.client = client
         self.session = session
         self.available = available
         self.choices = SessionChoices()
-        session_features = link.capabilities.session
-        self._link = link
-        self._states = SessionStates(self._update) if link.version.is_prompt_answered_at_once else None
-        self._turns = SessionTurns(client, session.id, self._states)
+        session_features = editor.capabilities.session
+        self._editor = editor
+        self._states = StateReporter(self._send_update) if editor.version.is_prompt_answered_at_once else None
+        self._turns = EditorTurns(client, session.id, self._states)
         shows_compaction = session_features is not None and session_features.compaction is not None
-        self._conversation = ShownConversation(self._update, session.directory, link, shows_compaction=shows_compaction)
-        note_open = self._states.note_questions if self._states is not None else None
-        self._asker = Asker(
-            link, client, session.id, note_open=note_open, note_call=self._conversation.note_permission_request
+        self._conversation = ConversationUpdates(
+            self._send_update, session.directory, editor, shows_compaction=shows_compaction
+        )
+        on_open_count = self._states.note_questions if self._states is not None else None
+        self._questions = QuestionForwarder(
+            editor,
+            client,
+            session.id,
+            on_open_count=on_open_count,
+            on_call_change=self._conversation.note_permission_request,
         )
         self._state_sent: JSON = {}
-        """The modes and options that the editor knows."""
+        """The modes and options as they were last sent."""
         self._commands: list[Command] = []
         self._last_step: StepFinishPart | None = None
 
-    def state(self) -> JSON:
-        """Return the session's modes and options, in the editor's version."""
-        return self._link.version.session_state(state_of(self.session, self.choices, self.available))
+    def build_state(self) -> JSON:
+        """Build the session's modes and options, in the form of the editor's version."""
+        return self._editor.version.session_state(build_state(self.session, self.choices, self.available))
 
     async def announce(self) -> None:
-        """Send the editor the commands that there are, and how full the context of an older session is."""
-        self._state_sent = state_of(self.session, self.choices, self.available)
+        """Send the available commands; for a session with messages, also how full its context is."""
+        self._state_sent = build_state(self.session, self.choices, self.available)
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
-        rows: list[JSON] = [{"name": name, "description": text} for name, text in OWN_COMMANDS.items()]
+        rows: list[JSON] = [{"name": name, "description": text} for name, text in BUILT_IN_COMMANDS.items()]
         for command in self._commands:
             row: JSON = {"name": command.name, "description": command.description or f"Runs /{command.name}."}
             rows.append({**row, "input": {"hint": " ".join(command.hints)}} if command.hints else row)
-        self._update({"sessionUpdate": "available_commands_update", "availableCommands": rows})
+        self._send_update({"sessionUpdate": "available_commands_update", "availableCommands": rows})
         if self.session.time.updated > self.session.time.created:
             newest = await self.client.call(SESSION_MESSAGES, ListMessages(session_id=self.session.id, limit=1))
             steps = [part for message in newest for part in message.parts if isinstance(part, StepFinishPart)]
@@ -94,46 +100,50 @@ class EditorSession:
                 self._send_usage()
 
     async def replay(self) -> None:
-        """Send the conversation so far."""
+        """Send the conversation so far, without undone messages."""
         messages = await self.client.call(SESSION_MESSAGES, ListMessages(session_id=self.session.id))
         undone = self.session.revert.message_id if self.session.revert is not None else None
         for message in messages:
             if message.info.id == undone:
                 break
-            self._conversation.take_message(message.info)
+            self._conversation.begin_message(message.info)
             for part in message.parts:
-                self._conversation.take_part(part)
+                self._conversation.send_part(part)
             self._conversation.end_message(message.info)
         if todos := await self.client.call(SESSION_TODO, SessionId(session_id=self.session.id)):
-            self._conversation.take_todos(todos)
+            self._conversation.send_todos(todos)
 
     async def prompt(self, blocks: list[PromptBlock]) -> JSON:
-        """Carry a prompt out and return why its turn ended; in version 2, that it is stored.
+        """Send a prompt. Returns the reason why its turn ended; in version 2, the id of the stored message.
 
         Raises RpcError, CodeloopError.
         """
         message_id = new_id("msg")
-        work = self._work_on(blocks, message_id)
+        work = self._prepare_work(blocks, message_id)
 
         def show() -> None:
-            self._update(
+            self._send_update(
                 {"sessionUpdate": "user_message", "messageId": message_id, "content": msgspec.to_builtins(blocks)}
             )
 
-        return await self._turns.answer(work, message_id, show)
+        return await self._turns.answer_prompt(work, message_id, show)
 
-    def _work_on(self, blocks: list[PromptBlock], message_id: str) -> Coroutine[Any, Any, str]:
-        """Return the work on a prompt, which returns why it ended. Raises RpcError for a prompt that can't be sent."""
-        text, parts = text_of(blocks), parts_of(blocks)
+    def _prepare_work(self, blocks: list[PromptBlock], message_id: str) -> Coroutine[Any, Any, str]:
+        """Return a coroutine that carries out a prompt and returns its stop reason. Raises RpcError."""
+        text, parts = join_text(blocks), build_parts(blocks)
+        # Editors send commands as the text of a prompt.
         name, _, arguments = text.removeprefix("/").partition(" ")
-        model = self.choices.model_of(self.session, self.available)
-        if is_command(text) and name.strip() in OWN_COMMANDS:
-            return self._answer_with(run_own_command(self.client, self.session.id, name.strip(), model), message_id)
+        model = self.choices.resolve_model(self.session, self.available)
+        if is_command(text) and name.strip() in BUILT_IN_COMMANDS:
+            return self._send_answer(
+                run_built_in_command(self.client, self.session.id, name.strip(), model), message_id
+            )
         command = next((each for each in self._commands if each.name == name.strip()), None)
         if is_command(text) and command is None and text.startswith("/"):
-            names = ", ".join(f"/{each}" for each in (*OWN_COMMANDS, *(each.name for each in self._commands)))
+            names = ", ".join(f"/{each}" for each in (*BUILT_IN_COMMANDS, *(each.name for each in self._commands)))
+            # The model would take a mistyped command for a task.
             answer = f"There is no command /{name.strip()}. There are: {names}."
-            return self._answer_with(asyncio.sleep(0, answer), message_id)
+            return self._send_answer(asyncio.sleep(0, answer), message_id)
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
         agent = self.choices.agent
@@ -149,7 +159,7 @@ class EditorSession:
                     agent=agent,
                     model=model_name,
                     message_id=message_id,
-                    parts=files_of(blocks),
+                    parts=list_files(blocks),
                 ),
             )
         else:
@@ -164,27 +174,27 @@ class EditorSession:
                     agent=agent,
                 ),
             )
-        return self._wait_for(call)
+        return self._run_turn(call)
 
     async def cancel(self) -> None:
-        """Stop what the session does, and wait until that is stored."""
-        self._asker.stop()
+        """Stop the session's turns, and wait until their ends are stored."""
+        self._questions.stop()
         await self._turns.stop()
 
     async def close(self) -> None:
-        """Stop the turn that runs, and ask the user nothing more."""
-        if self._turns.are_running:
+        """Stop the running turn, and withdraw open questions."""
+        if self._turns.has_running:
             await self.cancel()
-        self._asker.stop()
+        self._questions.stop()
 
-    async def take(self, event: Event) -> None:
-        """Take in an event of any session, and send the editor what it means for this one."""
+    async def handle_event(self, event: Event) -> None:
+        """Handle an event of any session: send the updates that follow from it for this session."""
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
-                await self._ask(request)
+                await self._forward_question(request)
                 return
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
-                self._asker.withdraw(p.request_id)
+                self._questions.withdraw(p.request_id)
                 return
             case ToastShown(properties=toast):
                 if get_session_id(event) in {None, self.session.id}:
@@ -192,41 +202,42 @@ class EditorSession:
                 return
             case _:
                 if get_session_id(event) == self.session.id:
-                    self._take_own(event)
+                    self._handle_own_event(event)
 
     def notify(self, severity: str, title: str, description: str = "") -> None:
-        """Show the user something that is no part of the conversation, where the editor can."""
-        session_features = self._link.capabilities.session
+        """Show a notice beside the conversation, if the editor supports notices."""
+        session_features = self._editor.capabilities.session
         if session_features is not None and session_features.notices is not None:
+            # The severities of a toast also have `success`, which the protocol does not know.
             severity = severity if severity in {"info", "warning", "error"} else "info"
             more = {"description": description} if description else {}
-            self._update({"sessionUpdate": "notice", "severity": severity, "title": title, **more})
+            self._send_update({"sessionUpdate": "notice", "severity": severity, "title": title, **more})
 
     def report_options(self) -> None:
-        """Send the editor the modes and options of the session, if they have changed since it was last sent them."""
-        state = state_of(self.session, self.choices, self.available)
+        """Send the session's modes and options, if they have changed since they were last sent."""
+        state = build_state(self.session, self.choices, self.available)
         if state == self._state_sent:
             return
         self._state_sent = state
-        self._update({"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]})
+        self._send_update({"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]})
         if (modes := state.get("modes")) is not None:
-            self._update({"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]})
+            self._send_update({"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]})
 
-    def _take_own(self, event: Event) -> None:
+    def _handle_own_event(self, event: Event) -> None:
         match event:
             case MessageUpdated(properties=p):
-                self._take_message(p.info)
+                self._handle_message(p.info)
             case PartUpdated(properties=p):
-                self._conversation.take_part(p.part)
+                self._conversation.send_part(p.part)
                 if isinstance(p.part, StepFinishPart):
                     self._last_step = p.part
                     self._send_usage()
             case PartDelta(properties=p):
-                self._conversation.take_delta(p)
+                self._conversation.send_delta(p)
             case TodoUpdated(properties=p):
-                self._conversation.take_todos(p.todos)
+                self._conversation.send_todos(p.todos)
             case SessionUpdated(properties=p):
-                self._take_session(p.info)
+                self._handle_session(p.info)
             case StatusChanged(properties=p):
                 if isinstance(p.status, Idle):
                     self._turns.note_idle()
@@ -239,65 +250,68 @@ class EditorSession:
             case _:
                 pass
 
-    def _take_message(self, message: Message) -> None:
-        self._conversation.take_message(message)
+    def _handle_message(self, message: Message) -> None:
+        self._conversation.begin_message(message)
         self._conversation.end_message(message)
-        self._turns.accept(message.id)
+        self._turns.confirm_stored(message.id)
         if isinstance(message, UserMessage) or message.error is None or message.time.completed is None:
             return
-        if not self._turns.are_running:  # a prompt's own error is its answer
+        # A prompt's own error is its answer.
+        if not self._turns.has_running:
             self.notify("error", get_error_message(message.error))
 
-    def _take_session(self, session: Session) -> None:
+    def _handle_session(self, session: Session) -> None:
         before, self.session = self.session, session
         if session.title != before.title:
             at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-            self._update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": at})
+            self._send_update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": at})
         if session.cost != before.cost:
             self._send_usage()
         if (session.agent, session.model, session.metadata) != (before.agent, before.model, before.metadata):
             self.report_options()
 
     def _send_usage(self) -> None:
-        """Send how full the context was in the last step, and what the session has cost."""
+        """Send the tokens in the context after the last step, the size of the window, and the cost of the session."""
         part = self._last_step
         if part is None:
             return
-        details = self.available.find_model(self.choices.model_of(self.session, self.available))
+        details = self.available.find_model(self.choices.resolve_model(self.session, self.available))
+        # Without the size of the window there is nothing to compare the tokens with.
         if details is None or not details.limit.context:
             return
         usage: JSON = {"used": part.tokens.all, "size": int(details.limit.context)}
         if self.session.cost is not None:
             usage["cost"] = {"amount": self.session.cost, "currency": "USD"}
-        self._update({"sessionUpdate": "usage_update", **usage})
+        self._send_update({"sessionUpdate": "usage_update", **usage})
 
-    async def _ask(self, request: PermissionRequest | QuestionRequest) -> None:
-        """Ask the user what this session or one of its subagents asks."""
+    async def _forward_question(self, request: PermissionRequest | QuestionRequest) -> None:
+        """Show the user a question of this session or of one of its subagents."""
         try:
-            is_ours = await works_for(self.client, request.session_id, self.session.id)
+            is_ours = await belongs_to(self.client, request.session_id, self.session.id)
         except CodeloopError:
-            return  # the session is gone, and its question with it
+            # The session is gone, and its question with it.
+            return
         if is_ours:
             tool = request.tool
-            call_id = self._conversation.find_call(tool.message_id, tool.call_id) if tool is not None else None
-            self._asker.ask(request, call_id, self.session.directory)
+            call_id = self._conversation.find_call_id(tool.message_id, tool.call_id) if tool is not None else None
+            self._questions.ask(request, call_id, self.session.directory)
 
-    async def _wait_for(self, call: Coroutine[Any, Any, MessageWithParts]) -> str:
-        """Wait for the end of a turn and until it is shown, and return why it ended."""
-        answer = await self._turns.wait_for(call)
+    async def _run_turn(self, call: Coroutine[Any, Any, MessageWithParts]) -> str:
+        """Run a turn until it has ended and is shown; return its stop reason."""
+        answer = await self._turns.run_turn(call)
         stop = answer.stop
         if stop is not None and stop.reason in {"limit", "loop", "filtered"} and stop.message:
             self.notify("warning", stop.message)
-        return stop_reason(answer)
+        return find_stop_reason(answer)
 
-    async def _answer_with(self, words: Coroutine[Any, Any, str], message_id: str) -> str:
-        """Send the text that `words` returns as the answer, without a turn."""
-        self._turns.accept(message_id)
-        self._say(await words)
+    async def _send_answer(self, words: Coroutine[Any, Any, str], message_id: str) -> str:
+        """Await a text and send it as the answer, without a turn."""
+        self._turns.confirm_stored(message_id)
+        self._send_text(await words)
         return "end_turn"
 
-    def _say(self, text: str) -> None:
-        self._update(
+    def _send_text(self, text: str) -> None:
+        self._send_update(
             {
                 "sessionUpdate": "agent_message_chunk",
                 "messageId": new_id("prt"),
@@ -305,7 +319,7 @@ class EditorSession:
             }
         )
 
-    def _update(self, update: JSON) -> None:
-        update_sent = self._link.version.convert_update(update)
+    def _send_update(self, update: JSON) -> None:
+        update_sent = self._editor.version.convert_update(update)
         if update_sent is not None:
-            self._link.connection.notify("session/update", {"sessionId": self.session.id, "update": update_sent})
+            self._editor.connection.notify("session/update", {"sessionId": self.session.id, "update": update_sent})

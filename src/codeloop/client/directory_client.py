@@ -1,4 +1,4 @@
-"""A client for a directory that this process serves itself."""
+"""`DirectoryClient`: reaches the project of a directory in this process, also after the project was reopened."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,10 +9,10 @@ from codeloop.schema.event import StampedEvent
 from codeloop.schema.operation import Gives, Operation, Takes
 
 
-class AppClient:
-    """Calls the handlers of the directory's project.
+class DirectoryClient:
+    """Calls the handlers of the project that is open in a directory.
 
-    It outlives the project, which is reopened when its configuration changes.
+    A change of the configuration reopens the project; the client then reaches the new one.
     """
 
     def __init__(self, app: App, directory: Path) -> None:
@@ -24,12 +24,13 @@ class AppClient:
         return await carry_out(self.app, operation, args, self.directory)
 
     async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
-        """Return every stored event after `after` (None: from now on), then live ones.
+        """Yield the stored events after the number `after` (None: from now on), then live events.
 
-        `root`: of what other processes store, only the events of this session, of its subagents and of no session.
+        `root`: leave out what other processes store for sessions other than this one and its subagents.
         """
         stores = self.app.stores
-        store = stores.open((await self.app.project(self.directory)).store.path)  # it stays while projects change
+        # Held open for as long as this follows: a project that is reopened would close it, and events would be missed.
+        store = stores.open((await self.app.project(self.directory)).store.path)
         try:
             async for event in store.follow(after, root=root):
                 yield event

@@ -1,11 +1,11 @@
-"""The turns of a session in an editor: how their prompts are answered, how they end and are stopped."""
+"""The turns of a session in an editor: answers to prompts, the state of the session in version 2, and stopping."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from codeloop.acp.connection import AUTH_REQUIRED, INTERNAL, RpcError
+from codeloop.acp.connection import AUTH_REQUIRED, INTERNAL_ERROR, RpcError
 from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
@@ -15,7 +15,7 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT
 from codeloop.schema.wire import JSON
 
-_ABORT_AGAIN = 0.01
+_ABORT_RETRY_DELAY = 0.01
 """Seconds between two tries to stop a prompt: while it is being stored, there is no turn to stop yet."""
 _STOP_REASONS = {
     "length": "max_tokens",
@@ -24,105 +24,115 @@ _STOP_REASONS = {
     "filtered": "refusal",
     "aborted": "cancelled",
 }
-"""By why a turn ended; every other one ended by itself."""
+"""The protocol's stop reasons, by ours; every other one is `end_turn`."""
 
 
-def stop_reason(answer: MessageWithParts) -> str:
-    """Return why a turn ended. Raises RpcError for one that failed."""
+def find_stop_reason(answer: MessageWithParts) -> str:
+    """Return the protocol's stop reason of a turn. Raises RpcError if the turn failed."""
     reason = answer.stop.reason if answer.stop is not None else "done"
     error = answer.info.error if isinstance(answer.info, AssistantMessage) else None
     if reason == "error":
-        code = AUTH_REQUIRED if isinstance(error, ProviderAuthError) else INTERNAL
+        # With this code editors offer to sign in.
+        code = AUTH_REQUIRED if isinstance(error, ProviderAuthError) else INTERNAL_ERROR
         message = answer.stop.message if answer.stop is not None else ""
         raise RpcError(code, message or (get_error_message(error) if error is not None else "The turn failed."))
     return _STOP_REASONS.get(reason, "end_turn")
 
 
-class SessionStates:
-    """Reports whether a session works, waits for the user, or is idle. `update` sends an update."""
+class StateReporter:
+    """Reports to a version 2 editor whether a session is running, waits for the user, or is idle.
+
+    `update` sends an update.
+    """
 
     def __init__(self, update: Callable[[JSON], None]) -> None:
         self._update = update
         self._turns = 0
         self._is_busy = False
         self._questions = 0
-        self._last = "idle"
+        self._sent_state = "idle"
 
     def begin_turn(self) -> None:
-        """Note that a prompt of this editor is worked on."""
+        """Record that a turn of this editor's prompt begins."""
         self._turns += 1
         self._report()
 
     def end_turn(self, reason: str, error: RpcError | None = None) -> None:
-        """Note why the work on a prompt of this editor ended."""
+        """Record the end of a turn, and report it if no other turn of this editor runs."""
         self._turns -= 1
         if self._turns:
             return
-        self._is_busy, self._last = False, "idle"
+        self._is_busy, self._sent_state = False, "idle"
         failure: JSON = {"error": {"code": error.code, "message": str(error)}} if error is not None else {}
         self._update({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failure})
 
     def note_busy(self, *, is_busy: bool) -> None:
-        """Note whether the session works, on whoever's prompt."""
+        """Record whether the session works on the prompt of any client."""
         self._is_busy = is_busy
         self._report()
 
     def note_questions(self, count: int) -> None:
-        """Note how many questions wait for the user."""
+        """Record the number of open questions."""
         self._questions = count
         self._report()
 
     def _report(self) -> None:
-        works = self._turns > 0 or self._is_busy
-        state = "requires_action" if works and self._questions else "running" if works else "idle"
-        if state != self._last:
-            self._last = state
+        is_working = self._turns > 0 or self._is_busy
+        state = "requires_action" if is_working and self._questions else "running" if is_working else "idle"
+        if state != self._sent_state:
+            self._sent_state = state
             self._update({"sessionUpdate": "state_update", "state": state})
 
 
-class SessionTurns:
-    """The work on an editor's prompts. `states` reports it; None: a prompt is answered when its turn has ended."""
+class EditorTurns:
+    """Runs and stops the turns of an editor's prompts.
 
-    def __init__(self, client: Client, session_id: str, states: SessionStates | None) -> None:
+    `states`: reports them (version 2); None: a prompt is answered at the end of its turn (version 1).
+    """
+
+    def __init__(self, client: Client, session_id: str, states: StateReporter | None) -> None:
         self._client = client
         self._session_id = session_id
         self._states = states
         self._idle = asyncio.Event()
         self._running: set[asyncio.Task[MessageWithParts]] = set()
-        self._accepting: dict[str, asyncio.Future[None]] = {}
-        """By message: done once the prompt is stored."""
+        self._storing: dict[str, asyncio.Future[None]] = {}
+        """By message id, a future that is done when the prompt is stored."""
         self._following: set[asyncio.Task[None]] = set()
 
     @property
-    def are_running(self) -> bool:
-        """Whether there is work on a prompt."""
+    def has_running(self) -> bool:
+        """Whether a turn of this editor's prompt runs."""
         return bool(self._running)
 
-    def accept(self, message_id: str) -> None:
-        """Note that a prompt is stored."""
-        if (waiting := self._accepting.get(message_id)) is not None and not waiting.done():
+    def confirm_stored(self, message_id: str) -> None:
+        """Record that a prompt is stored."""
+        if (waiting := self._storing.get(message_id)) is not None and not waiting.done():
             waiting.set_result(None)
 
     def note_idle(self) -> None:
-        """Note that nothing is worked on, and all of it was shown."""
+        """Record that the session is idle and all its events were shown."""
         self._idle.set()
 
-    async def answer(self, work: Coroutine[Any, Any, str], message_id: str, show: Callable[[], None]) -> JSON:
-        """Return the answer to a prompt. `work` returns why it ended; `show` shows the prompt, once it is stored.
+    async def answer_prompt(self, work: Coroutine[Any, Any, str], message_id: str, show: Callable[[], None]) -> JSON:
+        """Return the answer to a prompt.
+
+        `work` runs the turn and returns its stop reason; `show` shows the prompt when it is stored.
 
         Raises RpcError, CodeloopError.
         """
         states = self._states
         if states is None:
             return {"stopReason": await work}
-        acceptance = self._accepting[message_id] = asyncio.get_running_loop().create_future()
+        stored = self._storing[message_id] = asyncio.get_running_loop().create_future()
         turn = asyncio.create_task(work)
         try:
-            await asyncio.wait((turn, acceptance), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((turn, stored), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            del self._accepting[message_id]
-        if not acceptance.done():
-            turn.result()  # raises why it was not stored
+            del self._storing[message_id]
+        # The turn ended before the prompt was stored: raise its error.
+        if not stored.done():
+            turn.result()
         show()
         states.begin_turn()
         following = asyncio.create_task(_report_end(turn, states))
@@ -130,14 +140,16 @@ class SessionTurns:
         following.add_done_callback(self._following.discard)
         return {"messageId": message_id}
 
-    async def wait_for(self, call: Coroutine[Any, Any, MessageWithParts]) -> MessageWithParts:
-        """Wait for the end of a turn and until it is shown; cancelled, the turn is stopped."""
+    async def run_turn(self, call: Coroutine[Any, Any, MessageWithParts]) -> MessageWithParts:
+        """Run a turn until it has ended and is shown. Cancelling stops the turn."""
         self._idle.clear()
         turn = asyncio.create_task(call)
         self._running.add(turn)
         turn.add_done_callback(self._running.discard)
         try:
+            # Shielded: a cancelled turn would not store its end; `stop` aborts it instead.
             answer = await asyncio.shield(turn)
+            # The answer arrives by another way than the events: wait until these were shown, but not for a lost one.
             with suppress(TimeoutError):
                 async with asyncio.timeout(TURN_EVENTS_TIME.seconds):
                     await self._idle.wait()
@@ -147,20 +159,20 @@ class SessionTurns:
         return answer
 
     async def stop(self) -> None:
-        """Stop what the session does, and wait until that is stored."""
+        """Abort the session's turns, and wait until their ends are stored."""
         while True:
             with suppress(CodeloopError):
                 await self._client.call(ABORT, SessionId(session_id=self._session_id))
             if not self._running:
                 return
-            await asyncio.wait(self._running, timeout=_ABORT_AGAIN)
+            await asyncio.wait(self._running, timeout=_ABORT_RETRY_DELAY)
 
 
-async def _report_end(turn: "asyncio.Task[str]", states: SessionStates) -> None:
-    """Report the end of a turn whose prompt was answered before."""
+async def _report_end(turn: "asyncio.Task[str]", states: StateReporter) -> None:
+    """Report the end of a turn whose prompt was answered at its start."""
     try:
         states.end_turn(await turn)
     except RpcError as error:
         states.end_turn("error", error)
     except CodeloopError as error:
-        states.end_turn("error", RpcError(INTERNAL, str(error)))
+        states.end_turn("error", RpcError(INTERNAL_ERROR, str(error)))

@@ -1,4 +1,4 @@
-"""Commands that choose the agent, model or profile of the next prompts."""
+"""Commands that switch to the next agent, model, thinking effort or permission profile, most of them by a key."""
 
 from collections.abc import Sequence
 
@@ -6,24 +6,24 @@ from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILES, Profile
 from codeloop.schema.wire import replace
-from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.actions.dialogs import show_dialog
 from codeloop.tui.actions.send import set_profile
 from codeloop.tui.dialogs.parts.model_memory import format_reference
 from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.ui import Ui
 
-YOLO = "yolo"
-"""The profile that is only chosen by name: a key pressed once too often must not allow everything."""
+YOLO_PROFILE = "yolo"
+"""The profile that can only be chosen by name: a key that is pressed once too often must not allow everything."""
 
 
 async def switch_agent(ui: Ui, _words: str) -> None:
     """Switch the next prompts to the next agent."""
-    _step_agent(ui, 1)
+    _move_to_agent(ui, 1)
 
 
 async def switch_agent_back(ui: Ui, _words: str) -> None:
     """Switch the next prompts to the previous agent."""
-    _step_agent(ui, -1)
+    _move_to_agent(ui, -1)
 
 
 async def switch_variant(ui: Ui, _words: str) -> None:
@@ -40,22 +40,22 @@ async def switch_variant(ui: Ui, _words: str) -> None:
 
 async def switch_recent(ui: Ui, _words: str) -> None:
     """Switch to the model chosen before the current one."""
-    _step_model(ui, ui.choices.memory.read().recent, 1, "No other model was chosen lately.")
+    _move_to_model(ui, ui.choices.memory.read().recent, 1, "No other model was chosen lately.")
 
 
 async def switch_recent_back(ui: Ui, _words: str) -> None:
     """Switch to the model chosen after the current one."""
-    _step_model(ui, ui.choices.memory.read().recent, -1, "No other model was chosen lately.")
+    _move_to_model(ui, ui.choices.memory.read().recent, -1, "No other model was chosen lately.")
 
 
 async def switch_favourite(ui: Ui, _words: str) -> None:
     """Switch to the next favourite model."""
-    _step_model(ui, ui.choices.memory.read().favourites, 1, "There is no other favourite.")
+    _move_to_model(ui, ui.choices.memory.read().favourites, 1, "There is no other favourite.")
 
 
 async def switch_favourite_back(ui: Ui, _words: str) -> None:
     """Switch to the previous favourite model."""
-    _step_model(ui, ui.choices.memory.read().favourites, -1, "There is no other favourite.")
+    _move_to_model(ui, ui.choices.memory.read().favourites, -1, "There is no other favourite.")
 
 
 async def choose_profile(ui: Ui, words: str) -> None:
@@ -63,7 +63,9 @@ async def choose_profile(ui: Ui, words: str) -> None:
     tab, name = ui.tab, words.strip()
     if not name:
         name = (
-            await ask(ui, create_profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles))
+            await show_dialog(
+                ui, create_profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles)
+            )
             or ""
         )
         if not name:
@@ -79,7 +81,7 @@ async def choose_profile(ui: Ui, words: str) -> None:
 
 async def switch_profile(ui: Ui, _words: str) -> None:
     """Switch to the next permission profile, skipping `yolo`."""
-    names: list[Profile] = [each for each in PROFILES if each != YOLO]
+    names: list[Profile] = [each for each in PROFILES if each != YOLO_PROFILE]
     now = ui.choices.profile_of(ui.tab) or "auto"
     at = next((index for index, each in enumerate(names) if each == now), -1)
     name = names[(at + 1) % len(names)]
@@ -93,27 +95,29 @@ async def _use_profile(ui: Ui, name: str) -> None:
     if tab.session is not None:
         session = await set_profile(ui.client, tab.session.id, name)
         if tab.view is not None:
-            tab.view.update_session(session)  # before its event arrives: the key may be pressed again at once
+            # Before its event arrives: the key may be pressed again at once.
+            tab.view.update_session(session)
     ui.draw()
 
 
-def _step_agent(ui: Ui, by: int) -> None:
+def _move_to_agent(ui: Ui, step: int) -> None:
     names = [agent.name for agent in ui.choices.primary_agents]
     if names:
         now = ui.choices.agent_of(ui.tab)
         at = names.index(now) if now in names else 0
-        ui.tab.agent = names[(at + by) % len(names)]
+        ui.tab.agent = names[(at + step) % len(names)]
         ui.draw()
 
 
-def _step_model(ui: Ui, refs: Sequence[str], by: int, problem: str) -> None:
-    """Switch to the model `by` places further in a list. Raises UsageProblem with `problem` if there is no other."""
-    models = ui.choices.list_usable(refs)
+def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -> None:
+    """Switch to the model `step` places further in a list. Raises UsageProblem with `problem` if there is no other."""
+    models = ui.choices.list_usable(references)
     model = ui.choices.resolve_model(ui.tab)
     names = [format_reference(each) for each in models]
     now = format_reference(model) if model is not None else ""
     if not [name for name in names if name != now]:
         raise UsageProblem(f"{problem} {ui.keys.key_of('model_list')} lists all.")
-    at = names.index(now) if now in names else -1 if by > 0 else 0
-    ui.tab.model = models[(at + by) % len(models)]  # don't make it the latest: the next step would lead back
+    at = names.index(now) if now in names else -1 if step > 0 else 0
+    # Don't make it the latest: the next step would lead back.
+    ui.tab.model = models[(at + step) % len(models)]
     ui.draw()

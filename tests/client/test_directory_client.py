@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
 from codeloop.app.models.open_models import OneModel
+from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.api.session_requests import CreateSession
@@ -19,7 +19,7 @@ async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path)
     work.mkdir()
     trusting = replace(startup(tmp_path / "home", work), trust=True)
     app = App(trusting, OneModel(ScriptedModel([])))
-    client = AppClient(app, work)
+    client = DirectoryClient(app, work)
     seen = list[str]()
 
     async def follow() -> None:

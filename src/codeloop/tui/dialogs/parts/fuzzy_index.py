@@ -1,13 +1,16 @@
-"""Fuzzy search of lines: the start of a text ranks first, then starts of words, insides of words, single letters."""
+"""`FuzzyIndex`: fuzzy search of lines, for the filter of pickers.
+
+A match at the start of a text ranks first, then at the start of a word, within a word, of single letters in order.
+"""
 
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 _SEPARATORS = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
-_WORD, _INSIDE, _LETTERS = 1, 2, 4
+_WORD_START_RANK, _WORD_INSIDE_RANK, _LETTERS_RANK = 1, 2, 4
 """The ranks of a match: at the start of a word, within a word, and of single letters in order."""
-_RANK = 1_000_000
+_RANK_WEIGHT = 1_000_000
 """The weight of a rank in a score: larger than any position in a text, so that the rank decides first."""
 _MAX_RANKED_LENGTH = 400
 """Characters. Shorter texts rank higher, up to this length; all longer texts count as equally long."""
@@ -23,6 +26,7 @@ class FuzzyIndex:
 
     def search(self, query: str) -> list[int]:
         """Return the indices of the texts that match all words of the query, best first. An empty query matches all."""
+        # What does not match a query does not match a longer one either.
         narrows_last = bool(self._query) and query.startswith(self._query)
         candidates = self._indices if narrows_last else range(len(self._texts))
         words = query.split()
@@ -62,9 +66,11 @@ def _score_texts(texts: Sequence[str], candidates: Sequence[int], words: Sequenc
                 continue
             if at > 0:
                 first = text.find(at_word)
-                total += (_WORD if first >= 0 else _INSIDE) * _RANK + (first if first >= 0 else at) * 100
+                total += (_WORD_START_RANK if first >= 0 else _WORD_INSIDE_RANK) * _RANK_WEIGHT + (
+                    first if first >= 0 else at
+                ) * 100
             elif (match := letters.search(text)) is not None:
-                total += _LETTERS * _RANK + (match.end() - match.start()) * 1_000 + match.start()
+                total += _LETTERS_RANK * _RANK_WEIGHT + (match.end() - match.start()) * 1_000 + match.start()
             else:
                 break
         else:
@@ -75,11 +81,14 @@ def _score_texts(texts: Sequence[str], candidates: Sequence[int], words: Sequenc
 def _normalise(text: str) -> str:
     """Return a text in lower case, of the same length, with separators as blanks."""
     lower = text.lower()
+    # Some letters get longer in lower case ("İ"); indices of matches must be those of the original text.
     return (lower if len(lower) == len(text) else "".join(char.lower()[:1] for char in text)).translate(_SEPARATORS)
 
 
+# The rows of a screen are highlighted by the same few words at each key.
 @lru_cache(maxsize=64)
 def _compile_letters(word: str) -> re.Pattern[str]:
     """Compile a pattern for the letters of a word in their order."""
+    # Each step excludes the next letter, so that the pattern never backtracks: long texts stay fast.
     first, *letters = word or " "
     return re.compile(re.escape(first) + "".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in letters))

@@ -1,4 +1,4 @@
-"""Formats durations, counts, costs, times and exit codes for display."""
+"""Formats durations, counts, costs, times, exit codes and widths of text, the same way in every user interface."""
 
 import signal
 import unicodedata
@@ -13,7 +13,7 @@ Look = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "
 
 
 def format_duration(ms: float) -> str:
-    """Return a duration as people read it: 12 ms, 1.4 s, 3 min 5 s."""
+    """Format a duration in milliseconds: 12 ms, 1.4 s, 3 min 5 s."""
     if ms < 1_000:
         return f"{ms:.0f} ms"
     if ms < 60_000:
@@ -21,13 +21,13 @@ def format_duration(ms: float) -> str:
     return f"{ms // 60_000:.0f} min {ms % 60_000 / 1000:.0f} s"
 
 
-def elapsed_ms(start: int, end: int) -> int:
-    """Return the milliseconds between two times (ms since the epoch); 0 if one of them is not known."""
+def compute_elapsed_ms(start: int, end: int) -> int:
+    """Return the milliseconds between two times (ms since the epoch); 0 if one is unknown, which is stored as 0."""
     return max(end - start, 0) if start > 0 and end > 0 else 0
 
 
 def format_count(number: int) -> str:
-    """Return a count as people read it: 950, 12.3k, 128k, 1.2M."""
+    """Format a count: 950, 12.3k, 128k, 1.2M."""
     if number < 1_000:
         return str(number)
     if number < 1_000_000:
@@ -36,14 +36,14 @@ def format_count(number: int) -> str:
 
 
 def format_cost(cost: float, tokens: Tokens | None = None) -> str:
-    """Return a cost: four digits after the point under a dollar, else two; `~` where `tokens` are estimated."""
+    """Format a cost in dollars: four decimals below a dollar, else two. `tokens`: if estimated, the cost gets a `~`."""
     return f"{_estimate_mark(tokens)}${cost:.4f}" if cost < 1 else f"{_estimate_mark(tokens)}${cost:.2f}"
 
 
 def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
-    """Return tokens and dollars as people read them: `12.3k in (2.0k cached), 500 out` and `$0.0100`.
+    """Format tokens and their cost as two texts: `12.3k in (2.0k cached), 500 out` and `$0.0100`.
 
-    Empty when nothing was counted: a turn that was refused or killed, whose use no service has reported.
+    Empty if nothing was counted, as in a turn that was refused or killed before a service reported its use.
     """
     if not tokens.all and not cost:
         return ()
@@ -59,14 +59,16 @@ def _estimate_mark(tokens: Tokens | None) -> str:
 
 
 def format_time(ms: int) -> str:
-    """Return a time as people read it; `ms` since the epoch."""
+    """Format a time, in milliseconds since the epoch, as local date and minute."""
     return f"{datetime.fromtimestamp(ms / 1000).astimezone():%Y-%m-%d %H:%M}"
 
 
-def width_of(text: str) -> int:
-    """Return how many columns a text takes."""
+def measure_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    # Most texts are ASCII, and tables measure thousands of cells.
     if text.isascii():
         return len(text)
+    # Combining marks and format characters take no column; wide and full-width characters (CJK, emoji) take two.
     return sum(
         0
         if unicodedata.category(char) in {"Mn", "Me", "Cf"}
@@ -77,14 +79,14 @@ def width_of(text: str) -> int:
     )
 
 
-def cut_to(text: str, room: int) -> str:
-    """Return the text on at most `room` columns, with an ellipsis where it was cut."""
-    if width_of(text) <= room:
+def cut_to_width(text: str, room: int) -> str:
+    """Return a text cut to at most `room` columns, the last of them an ellipsis."""
+    if measure_width(text) <= room:
         return text
     prefix = ""
     room -= 1
     for char in text:
-        room -= width_of(char)
+        room -= measure_width(char)
         if room < 0:
             break
         prefix += char
@@ -92,7 +94,7 @@ def cut_to(text: str, room: int) -> str:
 
 
 def describe_command_end(metadata: Mapping[str, Any]) -> str:
-    """Return how a `bash` command went wrong, by the metadata of its call; "": it did not, or runs on."""
+    """Return how a `bash` command failed, by the metadata of its call; "": it succeeded, or still runs."""
     code, name = metadata.get("exit"), metadata.get("signal")
     if metadata.get("interrupted"):
         return "stopped"
@@ -102,13 +104,14 @@ def describe_command_end(metadata: Mapping[str, Any]) -> str:
         return f"ended by {name}"
     if not isinstance(code, int) or code == 0:
         return ""
+    # Python reports a signal as a negative code, a shell as 128 plus its number.
     if code < 0:
-        return f"ended by {_signal(-code) or f'signal {-code}'}"
-    signal_name = _signal(code - 128)
+        return f"ended by {_find_signal_name(-code) or f'signal {-code}'}"
+    signal_name = _find_signal_name(code - 128)
     return f"exit {code} ({signal_name})" if signal_name else f"exit {code}"
 
 
-def _signal(number: int) -> str:
+def _find_signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,4 +1,4 @@
-"""Has the editor save its unsaved buffers before the agent reads a file."""
+"""`EditorBuffers`: has the editor save a file with unsaved changes before a tool reads it."""
 
 import asyncio
 import logging
@@ -14,25 +14,26 @@ _log = logging.getLogger(__name__)
 
 
 class EditorBuffers:
-    """The editor's files. `is_offered`: whether it lets us read and write them; `sessions`: those that it has open."""
+    """The texts of files as the editor has them, with unsaved changes.
+
+    `is_offered`: the editor lets agents read and write them. `sessions`: the ids of the sessions that are open in it.
+    """
 
     def __init__(self) -> None:
         self.connection: EditorConnection | None = None
         self.is_offered = False
+        # A dict as an ordered set: the last session is the latest.
         self.sessions: dict[str, None] = {}
 
     def name_session(self, session_id: str) -> str | None:
-        """Return under which session the editor is asked; None: it has none open.
+        """Return the session to name in a request to the editor; None: none is open.
 
-        A subagent's session is not known to the editor, so it is asked in the name of the one that it has opened last.
+        The editor does not know the sessions of subagents: for those it is the session that was opened last.
         """
         return session_id if session_id in self.sessions else next(reversed(self.sessions), None)
 
     async def save(self, session_id: str, path: Path) -> None:
-        """Have the editor save a file if it holds another text than the disk.
-
-        What can't be asked, such as a file that is no text, is left as it is.
-        """
+        """Have the editor save a file if its text differs from the file on disk. A failure is logged, not raised."""
         session = self.name_session(session_id)
         if self.connection is None or not self.is_offered or session is None:
             return
@@ -41,22 +42,26 @@ class EditorBuffers:
             async with asyncio.timeout(EDITOR_ANSWER.seconds):
                 answer = await self.connection.request("fs/read_text_file", file)
                 text = answer.get("content") if is_object(answer) else None
-                if isinstance(text, str) and not await asyncio.to_thread(_holds, path, text):
+                # The protocol has no request to save; an editor saves a buffer when its own text is written to it.
+                if isinstance(text, str) and not await asyncio.to_thread(_has_text, path, text):
                     await self.connection.request("fs/write_text_file", {**file, "content": text})
+        # The editor refuses what is no text, or hangs: the tool then reads the file on disk.
         except (CodeloopError, TimeoutError) as error:
             _log.info("The editor has no text of %s: %s", path, error)
 
 
-def _holds(path: Path, text: str) -> bool:
-    """Return whether a file holds this text, line ends aside; also if it is none that an editor can give back whole."""
+def _has_text(path: Path, text: str) -> bool:
+    """Return whether a file has this text, ignoring line ends; True as well if it must not be written."""
     try:
         content = read_bounded(path, EDITOR_FILE.value).decode()
     except FileNotFoundError:
         return not text
     except (OSError, UnicodeDecodeError):
+        # Not UTF-8 or too large: the editor's text may be incomplete or converted, and writing it would do damage.
         return True
     return _normalize(content) == _normalize(text)
 
 
 def _normalize(text: str) -> str:
+    # An editor may leave out the byte order mark, and convert line ends.
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

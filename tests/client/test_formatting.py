@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.client.numbers import describe_command_end, elapsed_ms
+from codeloop.client.formatting import compute_elapsed_ms, describe_command_end
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_a_command_says_how_it_ended(metadata: dict[str, Any], words: str) -> No
 
 @pytest.mark.parametrize(("start", "end", "ms"), [(5, 12, 7), (0, 1_795_425_593_000, 0), (12, 5, 0), (5, 0, 0)])
 def test_a_time_that_is_not_known_makes_no_duration(start: int, end: int, ms: int) -> None:
-    assert elapsed_ms(start, end) == ms
+    assert compute_elapsed_ms(start, end) == ms

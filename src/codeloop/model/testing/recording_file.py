@@ -1,4 +1,4 @@
-"""The file of a recording: checked before the first request, and renamed only when complete."""
+"""The file that a run's answers of models are recorded to: checked before the first request, named when complete."""
 
 import fcntl
 import os
@@ -11,27 +11,28 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 
-class Recording(Struct):
-    """The file that is written, and whether it holds every answer."""
+class RecordingFile(Struct):
+    """The file that a recording is written to. `is_whole`: it holds every answer so far."""
 
     path: Path
     is_whole: bool = True
 
 
 @contextmanager
-def recording(path: Path, *, replace: bool) -> Generator[Recording]:
-    """Yield the file to write; it gets its name at the end, so that a killed run leaves no finished recording.
-
-    One that is not whole stays `.part`.
+def open_recording(path: Path, *, replace: bool) -> Generator[RecordingFile]:
+    """Open a recording and yield the file to write, `path` with `.part`. A whole recording gets its name at the end.
 
     Raises UsageProblem if the file exists and must not be replaced, CodeloopError if it can't be written.
     """
+    # The target of a symbolic link: a rename would replace the link itself.
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise UsageProblem(f"The recording {path} is not a regular file. Choose another name.")
     if not replace and target.exists() and target.stat().st_size:
         raise UsageProblem(f"The recording {path} already exists. Choose another name, or replace it with --force.")
+    # A killed run leaves a `.part` file, which nobody takes for a complete recording.
     part = target.with_name(f"{target.name}.part")
+    # A recording holds prompts and code, so only its owner may read it. `O_NOFOLLOW`: nobody can divert it by a link.
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -41,8 +42,9 @@ def recording(path: Path, *, replace: bool) -> Generator[Recording]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageProblem(f"Another run is recording to {path}. Choose another name.") from None
-        os.ftruncate(descriptor, 0)  # what a killed run left
-        record = Recording(part)
+        # Only now, with the lock: before, another run may still be writing here.
+        os.ftruncate(descriptor, 0)
+        record = RecordingFile(part)
         try:
             yield record
         finally:

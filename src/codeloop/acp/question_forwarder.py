@@ -1,4 +1,4 @@
-"""Passes a session's questions to the editor's user: permissions with command and diff, and the model's."""
+"""`QuestionForwarder`: shows the permission requests and the questions of a session to the editor's user."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from codeloop.acp.connection import EditorConnection, RpcError
 from codeloop.acp.params import ClientCapabilities
-from codeloop.acp.tool_calls import kind_of, title_of
+from codeloop.acp.tool_calls import find_kind, make_title
 from codeloop.acp.versions.version import ProtocolVersion
-from codeloop.client.asking import origin
 from codeloop.client.client import Client
-from codeloop.client.mcp_server.forms import form_of, question_answers
-from codeloop.client.permission_text import in_words
+from codeloop.client.mcp_server.forms import build_form, read_question_form
+from codeloop.client.permission_text import describe_request
+from codeloop.client.requester import find_requester
 from codeloop.kit.jsonc import is_object
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
@@ -25,13 +25,14 @@ from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 
-_COLUMNS, _ROWS = 100, 400
-_NO_SECRETS = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
-_SKIP = "skip"
+# Editors wrap and scroll texts themselves: these limits only bound the message.
+_REQUEST_COLUMNS, _MAX_REQUEST_ROWS = 100, 400
+_REFUSAL_OF_KEYS = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
+_SKIP_OPTION = "skip"
 
 
 class ConnectedEditor(Struct, frozen=True):
-    """The connection to an editor, the version that it speaks, and what it can do. `terminals`: ids of its own ones."""
+    """The connection to an editor, its protocol version and its capabilities. `terminals`: ids of its own terminals."""
 
     connection: EditorConnection
     version: ProtocolVersion
@@ -39,103 +40,112 @@ class ConnectedEditor(Struct, frozen=True):
     terminals: AbstractSet[str] = frozenset()
 
 
-class Asker:
-    """Puts the requests of one session to the user.
+class QuestionForwarder:
+    """Forwards the requests of one session to the user, and the answers to the session.
 
-    `note_open`, if given, is called with the number of open questions when it changes; `note_call` with what a request
-    for a permission says of a call.
+    `on_open_count` is called when the number of open requests changes, `on_call_change` with the fields of a call in a
+    permission request, which the editor then shows.
     """
 
     def __init__(
         self,
-        link: ConnectedEditor,
+        editor: ConnectedEditor,
         client: Client,
         session_id: str,
         *,
-        note_open: Callable[[int], None] | None,
-        note_call: Callable[[JSON], None],
+        on_open_count: Callable[[int], None] | None,
+        on_call_change: Callable[[JSON], None],
     ) -> None:
-        self._link = link
+        self._editor = editor
         self._client = client
         self._session_id = session_id
-        self._note_open = note_open
-        self._note_call = note_call
-        elicitation = link.capabilities.elicitation
+        self._on_open_count = on_open_count
+        self._on_call_change = on_call_change
+        elicitation = editor.capabilities.elicitation
         self._shows_forms = elicitation is not None and elicitation.form is not None
         self._opens_pages = elicitation is not None and elicitation.url is not None
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def ask(self, request: PermissionRequest | QuestionRequest, call_id: str | None, directory: str) -> None:
-        """Begin to ask, once. `call_id`: of the call that it is about, as the editor knows it; None: it does not."""
-        if request.id in self._asking:
+        """Start to ask, once for each request. `call_id`: of the asking call in the editor; None: it was not sent."""
+        if request.id in self._tasks:
             return
         if isinstance(request, PermissionRequest):
-            asking = self._ask_permission(request, call_id or request.id, directory)
+            work = self._ask_permission(request, call_id or request.id, directory)
         else:
-            asking = self._ask_questions(request)
-        task = asyncio.create_task(asking)
-        self._asking[request.id] = task
-        self._count()
-        task.add_done_callback(lambda _: self._end(request.id))
+            work = self._ask_questions(request)
+        task = asyncio.create_task(work)
+        self._tasks[request.id] = task
+        self._report_open_count()
+        task.add_done_callback(lambda _: self._remove(request.id))
 
     def withdraw(self, request_id: str) -> None:
-        """Ask no more what another client has answered, or what ended with its turn."""
-        if (task := self._asking.get(request_id)) is not None:
+        """Withdraw a request that another client has answered, or that ended with its turn."""
+        if (task := self._tasks.get(request_id)) is not None:
             task.cancel()
 
     def stop(self) -> None:
-        """Ask nothing more."""
-        for task in self._asking.values():
+        """Withdraw all requests."""
+        for task in self._tasks.values():
             task.cancel()
 
-    def _end(self, request_id: str) -> None:
-        self._asking.pop(request_id, None)
-        self._count()
+    def _remove(self, request_id: str) -> None:
+        self._tasks.pop(request_id, None)
+        self._report_open_count()
 
-    def _count(self) -> None:
-        if self._note_open is not None:
-            self._note_open(len(self._asking))
+    def _report_open_count(self) -> None:
+        if self._on_open_count is not None:
+            self._on_open_count(len(self._tasks))
 
     async def _ask_permission(self, request: PermissionRequest, call_id: str, directory: str) -> None:
-        """Ask whether a call may do something, and answer the request."""
-        asking = await origin(self._client, request)
-        diffs = self._link.version.diff_content(request.metadata, directory)
+        """Ask for a permission, and answer the request."""
+        requester = await find_requester(self._client, request)
+        diffs = self._editor.version.diff_content(request.metadata, directory)
+        # The editor shows the diff itself, so the text leaves it out.
         without_diff = {key: value for key, value in request.metadata.items() if key != "diff"}
-        words = in_words(replace(request, metadata=without_diff) if diffs else request, asking, _COLUMNS, _ROWS)
-        question = escape_controls(in_words(request, asking, _COLUMNS, 1).title)
+        request_text = describe_request(
+            replace(request, metadata=without_diff) if diffs else request,
+            requester,
+            _REQUEST_COLUMNS,
+            _MAX_REQUEST_ROWS,
+        )
+        question = escape_controls(describe_request(request, requester, _REQUEST_COLUMNS, 1).title)
         command = request.metadata.get("command")
         options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
-        if words.always:
-            always = " ".join(words.always.split())
+        if request_text.always:
+            always = " ".join(request_text.always.split())
             options.append({"optionId": "always", "name": f"Allow always: {always}", "kind": "allow_always"})
         options.append({"optionId": "reject", "name": "Reject", "kind": "reject_once"})
         call: JSON = {
             "toolCallId": call_id,
-            "kind": kind_of(asking.tool or request.permission),
+            "kind": find_kind(requester.tool or request.permission),
             "status": "pending",
-            "rawInput": request.metadata.get("input") or _input_of(request),
+            "rawInput": request.metadata.get("input") or _build_raw_input(request),
         }
         if isinstance(command, str):
-            call["title"] = title_of("bash", {"command": command}, "")
-        rows = "\n".join(row for _, row in words.rows)
-        about = self._link.version.permission_request(question, rows, diffs, call, directory)
-        self._note_call(about.get("toolCall") or {})
-        option_id = await self._choose(about, options)
+            call["title"] = make_title("bash", {"command": command}, "")
+        rows = "\n".join(row for _, row in request_text.rows)
+        request_fields = self._editor.version.permission_request(question, rows, diffs, call, directory)
+        self._on_call_change(request_fields.get("toolCall") or {})
+        option_id = await self._choose(request_fields, options)
         replies: dict[str, Reply] = {"once": "once", "always": "always"}
         await self._reply(request, replies.get(option_id, "reject"))
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
-        """Ask what the model wants to know, by a form, or one question by its options."""
-        with suppress(OperationError):  # it was answered elsewhere, or withdrawn
-            form = form_of(request, await origin(self._client, request))
+        """Ask the model's questions: by a form, or a single question by its options."""
+        # The request may have been answered elsewhere, or withdrawn.
+        with suppress(OperationError):
+            form = build_form(request, await find_requester(self._client, request))
             if form is None:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_NO_SECRETS))
+                await self._client.call(
+                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_REFUSAL_OF_KEYS)
+                )
                 return
             answers: list[list[str]] | None = None
-            if self._opens_pages and (page := _page_of(request)) is not None:
+            if self._opens_pages and (page := _find_page(request)) is not None:
                 answers = await self._open_page(request, page)
             elif self._shows_forms:
-                answers = question_answers(request, await self._fill_in(form.message, form.schema))
+                answers = read_question_form(request, await self._fill_in(form.message, form.schema))
             elif len(request.questions) == 1 and request.questions[0].options:
                 answers = await self._choose_answer(request, request.questions[0])
             else:
@@ -147,22 +157,22 @@ class Asker:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
 
     async def _fill_in(self, message: str, schema: JSON) -> JSON | None:
-        """Have a form filled in; None: the user would not."""
+        """Ask the user to fill in a form; None: declined."""
         answer = await self._elicit({"mode": "form", "message": message, "requestedSchema": schema})
         content = answer.get("content") if answer.get("action") == "accept" else None
         return content if is_object(content) else None
 
     async def _open_page(self, request: QuestionRequest, page: str) -> list[list[str]] | None:
-        """Have a page opened that an MCP server asks for; None: the user would not."""
+        """Ask the user to open the web page of an MCP server; None: declined."""
         question = request.questions[0]
         message = escape_controls(question.question)
         answer = await self._elicit({"mode": "url", "elicitationId": request.id, "url": page, "message": message})
         return [[question.options[0].label]] if answer.get("action") == "accept" else None
 
     async def _elicit(self, elicitation: JSON) -> JSON:
-        """Return the answer to an elicitation; an empty one where the editor can't."""
+        """Return the answer to an elicitation; {} if the editor fails to show it."""
         try:
-            answer = await self._link.connection.request(
+            answer = await self._editor.connection.request(
                 "elicitation/create", {"sessionId": self._session_id, **elicitation}
             )
         except RpcError:
@@ -170,53 +180,57 @@ class Asker:
         return _read_object(answer)
 
     async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
+        # Editors without forms can still show a permission request: its options stand for the answers.
         options = [
             {"optionId": str(at), "name": escape_controls(option.label), "kind": "allow_once"}
             for at, option in enumerate(question.options)
         ]
-        options.append({"optionId": _SKIP, "name": "Do not answer", "kind": "reject_once"})
+        options.append({"optionId": _SKIP_OPTION, "name": "Do not answer", "kind": "reject_once"})
         descriptions = [
             f"{escape_controls(each.label)}: {escape_controls(each.description)}"
             for each in question.options
             if each.description
         ]
         call: JSON = {"toolCallId": request.id, "kind": "other", "status": "pending"}
-        about = self._link.version.permission_request(
+        request_fields = self._editor.version.permission_request(
             escape_controls(question.question), "\n".join(descriptions), [], call, ""
         )
-        option_id = await self._choose(about, options)
+        option_id = await self._choose(request_fields, options)
         return [[question.options[int(option_id)].label]] if option_id.isdecimal() else None
 
-    async def _choose(self, about: JSON, options: list[dict[str, str]]) -> str:
-        """Return the id of the option that the user chose; "": none."""
-        params: JSON = {"sessionId": self._session_id, **about, "options": options}
+    async def _choose(self, request_fields: JSON, options: list[dict[str, str]]) -> str:
+        """Return the id of the option that the user chose; "": none, as after an error of the editor."""
+        params: JSON = {"sessionId": self._session_id, **request_fields, "options": options}
         try:
-            answer = _read_object(await self._link.connection.request("session/request_permission", params))
+            answer = _read_object(await self._editor.connection.request("session/request_permission", params))
         except RpcError:
             return ""
         outcome = _read_object(answer.get("outcome"))
         option_id = str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
+        # An id that was not offered must not count as a permission.
         return option_id if option_id in {option["optionId"] for option in options} else ""
 
     async def _reply(self, request: PermissionRequest, reply: Reply) -> None:
-        with suppress(OperationError):  # it was answered elsewhere, or withdrawn
+        # The request may have been answered elsewhere, or withdrawn.
+        with suppress(OperationError):
             await self._client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply))
 
 
 def _read_object(value: Any) -> JSON:
-    """Return an object that a client sent; anything else counts as an empty one."""
+    """Return an object that the editor sent; any other value counts as {}."""
     return value if is_object(value) else {}
 
 
-def _page_of(request: QuestionRequest) -> str | None:
-    """Return the page that an MCP server asks to have opened; None: the request is another."""
+def _find_page(request: QuestionRequest) -> str | None:
+    """Return the web page that an MCP server wants to have opened; None: the request is of another kind."""
     question = request.questions[0]
     if len(request.questions) > 1 or question.header != "Open" or question.custom is not False:
         return None
+    # Other schemes could start programs of the user's machine.
     page = question.options[0].description if question.options else ""
     return page if page.startswith(("https://", "http://")) else None
 
 
-def _input_of(request: PermissionRequest) -> JSON:
+def _build_raw_input(request: PermissionRequest) -> JSON:
     command = request.metadata.get("command")
     return {"command": command} if isinstance(command, str) else {"patterns": request.patterns}
