@@ -248,6 +248,6 @@ class EditorAgent:
 
 
 def _describe_session(session: Session) -> JSON:
-    at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-    row: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": at}
+    updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
+    row: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": updated_at}
     return {**row, "additionalDirectories": roots} if (roots := list_roots(session)) else row

@@ -27,7 +27,7 @@ SendUpdate = Callable[[JSON], None]
 
 
 class ConversationUpdates:
-    """Sends what is new of a conversation, and keeps what the editor was sent.
+    """Sends new and changed parts of a conversation, and keeps a record of what was sent.
 
     `shows_compaction`: the editor marks where a summary replaced messages.
     """
@@ -65,13 +65,14 @@ class ConversationUpdates:
         """Send the end of a summary, once."""
         if not isinstance(message, AssistantMessage) or message.time.completed is None:
             return
+        # A message is stored several times; its end is sent once.
         if self._summaries.get(message.id) is not False:
             return
         self._summaries[message.id] = True
         error = message.error
         status = "completed" if error is None else "cancelled" if isinstance(error, MessageAbortedError) else "failed"
-        more = {"error": get_error_message(error)} if error is not None and status == "failed" else {}
-        self._send("compaction_update", compactionId=message.id, status=status, **more)
+        error_fields = {"error": get_error_message(error)} if error is not None and status == "failed" else {}
+        self._send("compaction_update", compactionId=message.id, status=status, **error_fields)
 
     def send_part(self, part: Part) -> None:
         """Send the new text of a part, or the new state of a call."""
@@ -199,9 +200,9 @@ class CommandTerminal:
             return output[len(sent) :], False
         # Of a long output the call has only the end, so it no longer begins with what was sent: find the overlap.
         output = output.removeprefix(_TRUNCATION_MARK)
-        at = sent.rfind(output[:_MIN_OVERLAP])
-        if at >= 0 and output.startswith(sent[at:]):
-            return output[len(sent) - at :], False
+        overlap_start = sent.rfind(output[:_MIN_OVERLAP])
+        if overlap_start >= 0 and output.startswith(sent[overlap_start:]):
+            return output[len(sent) - overlap_start :], False
         return output, True
 
 

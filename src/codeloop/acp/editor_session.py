@@ -183,7 +183,7 @@ class EditorSession:
 
     async def close(self) -> None:
         """Stop the running turn, and withdraw open questions."""
-        if self._turns.has_running:
+        if self._turns.is_running:
             await self.cancel()
         self._questions.stop()
 
@@ -210,8 +210,8 @@ class EditorSession:
         if session_features is not None and session_features.notices is not None:
             # The severities of a toast also have `success`, which the protocol does not know.
             severity = severity if severity in {"info", "warning", "error"} else "info"
-            more = {"description": description} if description else {}
-            self._send_update({"sessionUpdate": "notice", "severity": severity, "title": title, **more})
+            details_fields = {"description": description} if description else {}
+            self._send_update({"sessionUpdate": "notice", "severity": severity, "title": title, **details_fields})
 
     def report_options(self) -> None:
         """Send the session's modes and options, if they have changed since they were last sent."""
@@ -257,14 +257,14 @@ class EditorSession:
         if isinstance(message, UserMessage) or message.error is None or message.time.completed is None:
             return
         # A prompt's own error is its answer.
-        if not self._turns.has_running:
+        if not self._turns.is_running:
             self.notify("error", get_error_message(message.error))
 
     def _handle_session(self, session: Session) -> None:
         before, self.session = self.session, session
         if session.title != before.title:
-            at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-            self._send_update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": at})
+            updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
+            self._send_update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": updated_at})
         if session.cost != before.cost:
             self._send_usage()
         if (session.agent, session.model, session.metadata) != (before.agent, before.model, before.metadata):

@@ -98,17 +98,17 @@ class EditorTurns:
         self._running: set[asyncio.Task[MessageWithParts]] = set()
         self._storing: dict[str, asyncio.Future[None]] = {}
         """By message id, a future that is done when the prompt is stored."""
-        self._following: set[asyncio.Task[None]] = set()
+        self._report_tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def has_running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a turn of this editor's prompt runs."""
         return bool(self._running)
 
     def confirm_stored(self, message_id: str) -> None:
         """Record that a prompt is stored."""
-        if (waiting := self._storing.get(message_id)) is not None and not waiting.done():
-            waiting.set_result(None)
+        if (stored := self._storing.get(message_id)) is not None and not stored.done():
+            stored.set_result(None)
 
     def note_idle(self) -> None:
         """Record that the session is idle and all its events were shown."""
@@ -135,9 +135,9 @@ class EditorTurns:
             turn.result()
         show()
         states.begin_turn()
-        following = asyncio.create_task(_report_end(turn, states))
-        self._following.add(following)
-        following.add_done_callback(self._following.discard)
+        report_task = asyncio.create_task(_report_end(turn, states))
+        self._report_tasks.add(report_task)
+        report_task.add_done_callback(self._report_tasks.discard)
         return {"messageId": message_id}
 
     async def run_turn(self, call: Coroutine[Any, Any, MessageWithParts]) -> MessageWithParts:
@@ -147,7 +147,7 @@ class EditorTurns:
         self._running.add(turn)
         turn.add_done_callback(self._running.discard)
         try:
-            # Shielded: a cancelled turn would not store its end; `stop` aborts it instead.
+            # Shielded: a turn is ended by an abort, after which its end is awaited.
             answer = await asyncio.shield(turn)
             # The answer arrives by another way than the events: wait until these were shown, but not for a lost one.
             with suppress(TimeoutError):

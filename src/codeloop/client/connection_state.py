@@ -1,4 +1,4 @@
-"""`ConnectionState`: whether a server answers, and what the user is told when it is lost, silent, or back."""
+"""`ConnectionState`: the state of the connections to a server; reports to the user when it is lost, silent, or back."""
 
 import asyncio
 import time

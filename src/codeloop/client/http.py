@@ -1,4 +1,4 @@
-"""`HttpClient`: reaches a codeloop server over HTTP, and repeats after a broken connection what is safe to repeat."""
+"""`HttpClient`: reaches a codeloop server over HTTP, and repeats safe requests after the connection broke."""
 
 import asyncio
 import re
@@ -240,7 +240,7 @@ class HttpClient:
             self._opening.discard(future)
 
     async def close(self) -> None:
-        """Close every connection, including those of clients made with `for_directory`."""
+        """Close every connection. Clients from `for_directory` share them."""
         await self._transport.close()
 
     async def _stream_events(self, after: int | None) -> AsyncGenerator[StampedEvent, None]:

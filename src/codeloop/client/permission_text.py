@@ -1,4 +1,4 @@
-"""Describes permission requests for every user interface: the action, the tool, the subagent, and what `always` allows.
+"""Describes permission requests for every user interface: action, tool, subagent, and the effect of "always".
 
 Every row of quoted text (a command, a diff) begins with a mark, so that nothing in it can pass for the question itself.
 A long text is cut, with the number of omitted lines, so that the question stays on the screen.
@@ -33,7 +33,7 @@ _DIFF_FILE_HEADER = re.compile("^Index: ", re.MULTILINE)
 
 
 class RequestText(Struct, frozen=True):
-    """The texts of a request. `rows`: its details, each with its look; `always`: what "always" would allow."""
+    """The texts of a request. `rows`: its details, each with its look. `always`: the effect of "always"."""
 
     title: str
     rows: list[tuple[Look, str]]
@@ -48,8 +48,8 @@ class RequestText(Struct, frozen=True):
 def describe_request(request: PermissionRequest, requester: Requester, columns: int, max_rows: int) -> RequestText:
     """Describe a request in rows of at most `columns`, with at most `max_rows` rows of quoted text."""
     action = _TITLE_WRITERS.get(request.permission, _describe_other)(request, requester)
-    by = f" ({requester.tool})" if requester.tool else ""
-    whom = f", for the {requester.subagent}" if requester.subagent else ""
+    tool_suffix = f" ({requester.tool})" if requester.tool else ""
+    subagent_suffix = f", for the {requester.subagent}" if requester.subagent else ""
     rows = list(_list_rows(request, columns, max_rows))
     remote = request.metadata.get("remote")
     if isinstance(remote, list) and remote:
@@ -64,7 +64,7 @@ def describe_request(request: PermissionRequest, requester: Requester, columns: 
     if request.metadata.get("kept"):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
     always = f"\n     {WRAP_MARK.strip()} ".join(_wrap_line(describe_always(request), max(columns - 15, 20)))
-    return RequestText(f"{action}{by}{whom}", rows, always)
+    return RequestText(f"{action}{tool_suffix}{subagent_suffix}", rows, always)
 
 
 def _wrap_warning(text: str, columns: int) -> Iterator[tuple[Look, str]]:
@@ -124,8 +124,8 @@ def _wrap_line(line: str, room: int) -> list[str]:
 def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
     """Yield the rows below the title: names that it can't hold, then the diff, the command or the arguments."""
     metadata = request.metadata
-    also = _list_other_details(metadata)
-    max_rows = max(max_rows - len(also), _REASON_ROWS)
+    other_details = _list_other_details(metadata)
+    max_rows = max(max_rows - len(other_details), _REASON_ROWS)
     command, diff, call = metadata.get("command"), metadata.get("diff"), metadata.get("input")
     if isinstance(doubt := metadata.get("doubt"), str):
         for row in quote_text(f"asked although a rule lets it out, since {doubt}", columns, _REASON_ROWS):
@@ -154,16 +154,16 @@ def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Itera
     elif request.permission == "bash":
         yield from _quote_bold("\n".join(request.patterns), columns, max_rows)
     if isinstance(workdir := metadata.get("workdir"), str) and workdir:
-        also = [f"in {workdir}", *also]
-    for line in also:
+        other_details = [f"in {workdir}", *other_details]
+    for line in other_details:
         for row in quote_text(line.replace("\n", "⏎"), columns, _DETAIL_ROWS):
             yield "dim", row
 
 
 def _list_other_details(data: JSON) -> list[str]:
     """Return lines about further effects of the answer, other than the command, which is quoted."""
-    also = data.get("also")
-    lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
+    other_details = data.get("also")
+    lines = [str(line) for line in cast("list[object]", other_details)] if isinstance(other_details, list) else []
     others = [f"also {line}" for line in lines if not line.startswith("bash: ")]
     if len(others) <= _MAX_DETAILS:
         return others
@@ -192,6 +192,7 @@ def _format_arguments(call: JSON) -> str:
 
 
 def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+    """Quote the hunks of a diff in colours; a diff of several files names each file above its hunks."""
     files = _DIFF_FILE_HEADER.split(diff)[1:] or [diff]
     rows: list[str] = []
     for file in files:
@@ -210,7 +211,7 @@ def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Ite
 
 
 def describe_always(request: PermissionRequest) -> str:
-    """Describe what "always" would allow, and in which directory; "": it is not offered."""
+    """Describe the effect of "always" and its directory; "": "always" is not offered."""
     if not request.always:
         return ""
     workdir = request.metadata.get("workdir")
@@ -298,7 +299,7 @@ def _describe_repeat(request: PermissionRequest, _requester: Requester) -> str:
 
 
 def _describe_fan_out(request: PermissionRequest, _requester: Requester) -> str:
-    """Describe how many subagents are to start, with which models, and what that may cost."""
+    """Describe the number of subagents to start, their models, and their estimated cost."""
     metadata = request.metadata
     models = _list_names([str(each) for each in cast("list[object]", metadata.get("models") or [])])
     cost = metadata.get("cost")
@@ -322,6 +323,7 @@ def _describe_other(request: PermissionRequest, _requester: Requester) -> str:
 
 
 def _make_title_writer(start: str, *, has_name: bool = True) -> Callable[[PermissionRequest, Requester], str]:
+    """Return a function that writes a title: `start`, and the request's patterns if `has_name`."""
     return lambda request, _: f"{start} {_list_patterns(request)}" if has_name else start
 
 

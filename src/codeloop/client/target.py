@@ -33,5 +33,5 @@ class Target(Struct, frozen=True):
     connection: ConnectionState | None = None
     """The state of the connection to the server; None: the project is open in this process."""
     problems: Callable[[], list[str]] = list
-    """Returns what went wrong with a recording so far."""
+    """Returns the problems of a recording so far, a line each."""
     get_directory_client: Callable[[str], Client] = refuse_directory

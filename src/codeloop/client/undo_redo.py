@@ -1,4 +1,4 @@
-"""Undoes and redoes turns of a session, and reports what happened to each file, in every user interface."""
+"""Undoes and redoes turns of a session, and reports the outcome for each file, for every user interface."""
 
 from collections.abc import Callable, Sequence
 
@@ -117,7 +117,7 @@ def _quote_prompt(turn: MessageWithParts) -> str:
 def _report_outcome(
     outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: ShowLine, warn: ShowLine
 ) -> int:
-    """Show what happened to the files; return 1 if some were skipped."""
+    """Show the outcome for each file; return 1 if some were skipped, else 0."""
     if outcome is None:
         return 0
     say(heading)

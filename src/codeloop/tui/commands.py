@@ -52,20 +52,20 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close_tab", "<leader>w"),
     _make_command("models", "model_list", CHOOSE, "actions.dialogs:choose_model", "<leader>m"),
     _make_command("effort", "variant_list", CHOOSE, "actions.dialogs:choose_variant"),
-    UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choose:switch_variant", "ctrl+t"),
-    UiCommand("model_cycle_recent", "Model used before", CHOOSE, "actions.choose:switch_recent", "f2"),
+    UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choices:switch_variant", "ctrl+t"),
+    UiCommand("model_cycle_recent", "Model used before", CHOOSE, "actions.choices:switch_recent", "f2"),
     UiCommand(
-        "model_cycle_recent_reverse", "Model used after", CHOOSE, "actions.choose:switch_recent_back", "shift+f2"
+        "model_cycle_recent_reverse", "Model used after", CHOOSE, "actions.choices:switch_recent_back", "shift+f2"
     ),
-    UiCommand("model_cycle_favorite", "Next favourite model", CHOOSE, "actions.choose:switch_favourite"),
+    UiCommand("model_cycle_favorite", "Next favourite model", CHOOSE, "actions.choices:switch_favourite"),
     UiCommand(
-        "model_cycle_favorite_reverse", "Previous favourite model", CHOOSE, "actions.choose:switch_favourite_back"
+        "model_cycle_favorite_reverse", "Previous favourite model", CHOOSE, "actions.choices:switch_favourite_back"
     ),
     _make_command("agents", "agent_list", CHOOSE, "actions.dialogs:choose_agent", "<leader>a"),
-    UiCommand("agent_cycle", "Next agent", CHOOSE, "actions.choose:switch_agent", "tab"),
-    UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choose:switch_agent_back", "shift+tab"),
-    _make_command("profile", "profile", CHOOSE, "actions.choose:choose_profile"),
-    UiCommand("profile_cycle", "Next permission profile", CHOOSE, "actions.choose:switch_profile", "alt+m,<leader>p"),
+    UiCommand("agent_cycle", "Next agent", CHOOSE, "actions.choices:switch_agent", "tab"),
+    UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choices:switch_agent_back", "shift+tab"),
+    _make_command("profile", "profile", CHOOSE, "actions.choices:choose_profile"),
+    UiCommand("profile_cycle", "Next permission profile", CHOOSE, "actions.choices:switch_profile", "alt+m,<leader>p"),
     _make_command("permissions", "permission_list", CHOOSE, "actions.reports:show_permissions"),
     _make_command("connect", "provider_connect", CHOOSE, "actions.dialogs:connect_provider"),
     _make_command("mcp", "mcp_list", CHOOSE, "actions.dialogs:show_servers"),

@@ -36,7 +36,7 @@ async def turns_of(it: Rig, **more: Any) -> AsyncGenerator[ServedSessions]:
         return await client.call(SESSION_GET, SessionId(session_id=session_id))
 
     turns = ServedSessions(it.client, ServedPrompts(**more), partial(created, it.client), partial(resumed, it.client))
-    following = asyncio.create_task(turns.run())
+    following = asyncio.create_task(turns.follow())
     await asyncio.sleep(0)
     try:
         yield turns

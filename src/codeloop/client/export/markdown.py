@@ -29,11 +29,11 @@ def export_markdown(session: Session, messages: Sequence[MessageWithParts]) -> s
             answer = f"{answer}\n\n> **Error:** {_escape_markdown(get_error_message(message.info.error))}".strip()
         if not answer:
             continue
-        who = "You" if isinstance(message.info, UserMessage) else message.info.model_id
+        author = "You" if isinstance(message.info, UserMessage) else message.info.model_id
         # The messages of one turn get one heading.
-        if who != speaker:
-            pieces.append(f"## {_escape_markdown(who)}")
-            speaker = who
+        if author != speaker:
+            pieces.append(f"## {_escape_markdown(author)}")
+            speaker = author
         pieces.append(answer)
     return "\n\n".join(pieces) + "\n"
 

@@ -29,33 +29,33 @@ class ElicitedForm(Struct, frozen=True):
 
 
 class FormReply(Struct, frozen=True):
-    """The answer to a permission request. `message`: what the model shall do instead of what was refused."""
+    """The answer to a permission request. `message`: an instruction for the model after a refusal."""
 
     reply: Reply
     message: str | None = None
 
 
-def build_form(request: Request, asking: Requester) -> ElicitedForm | None:
+def build_form(request: Request, requester: Requester) -> ElicitedForm | None:
     """Build the form for a request; None: it would ask for a secret."""
     if isinstance(request, PermissionRequest):
-        return _build_permission_form(request, asking)
+        return _build_permission_form(request, requester)
     if any(asks_for_secret(f"{each.header} {each.question}") for each in request.questions):
         return None
-    who = f"codeloop asks{f' (its {asking.subagent})' if asking.subagent else ''}:"
+    heading = f"codeloop asks (its {requester.subagent}):" if requester.subagent else "codeloop asks:"
     many = len(request.questions) > 1
     lines = [f"{number}. {escape_controls(each.question)}" for number, each in enumerate(request.questions, 1)]
-    message = "\n".join([who, *(lines if many else [escape_controls(request.questions[0].question)])])
+    message = "\n".join([heading, *(lines if many else [escape_controls(request.questions[0].question)])])
     fields: JSON = {}
     required: list[str] = []
     for number, each in enumerate(request.questions, 1):
-        own, own_required = _build_fields(each, number)
-        fields |= own
-        required += own_required
+        question_fields, question_required = _build_fields(each, number)
+        fields |= question_fields
+        required += question_required
     return ElicitedForm(message, {"type": "object", "properties": fields, "required": required})
 
 
-def _build_permission_form(request: PermissionRequest, asking: Requester) -> ElicitedForm:
-    words = describe_request(request, asking, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
+def _build_permission_form(request: PermissionRequest, requester: Requester) -> ElicitedForm:
+    words = describe_request(request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
     lines = [f"codeloop asks: {escape_controls(words.title)}", *(row for _, row in words.rows)]
     choices = [ONCE, *([_label_always(words.always)] if words.always else []), DENY]
     decision = {"type": "string", "title": "Allow it?", "enum": choices}
@@ -81,12 +81,12 @@ def read_permission_form(content: JSON | None) -> FormReply:
 
 
 def _build_fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]:
-    """Build the fields of a question; return them and the names of those that are required."""
+    """Build the fields of a question; return the fields, and the names of the required ones."""
     name, title = f"answer_{number}", escape_controls(question.header or question.question)[:_MAX_LABEL]
     labels = [escape_controls(option.label) for option in question.options]
     descriptions = "; ".join(f"{o.label}: {o.description}" for o in question.options if o.description)
     about: JSON = {"description": escape_controls(descriptions)} if descriptions else {}
-    own: JSON = {"type": "string", "title": f"{title}: in your own words"}
+    own_words: JSON = {"type": "string", "title": f"{title}: in your own words"}
     if not labels:
         return {name: {"type": "string", "title": title}}, [name]
     # Forms have only flat fields, no lists: each option of a multiple choice is a box to tick.
@@ -96,7 +96,7 @@ def _build_fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]
         fields = {name: {"type": "string", "title": title, "enum": labels, **about}}
     if question.custom is False:
         return fields, [name] if name in fields else []
-    return {**fields, f"{name}_own": own}, []
+    return {**fields, f"{name}_own": own_words}, []
 
 
 def read_question_form(request: QuestionRequest, content: JSON | None) -> list[list[str]] | None:
@@ -111,9 +111,9 @@ def _read_answer(question: QuestionInfo, number: int, content: JSON) -> list[str
     name = f"answer_{number}"
     # The form shows escaped labels; the model expects its own.
     labels = {escape_controls(option.label): option.label for option in question.options}
-    own = str(content.get(f"{name}_own") or "").strip()
+    own_words = str(content.get(f"{name}_own") or "").strip()
     if question.multiple and labels:
         choices = [label for at, label in enumerate(labels.values(), 1) if content.get(f"{name}_{at}") is True]
-        return [*choices, *([own] if own else [])]
+        return [*choices, *([own_words] if own_words else [])]
     answer = str(cast("Any", content.get(name)) or "").strip()
-    return [own] if own else [labels.get(answer, answer)] if answer else []
+    return [own_words] if own_words else [labels.get(answer, answer)] if answer else []

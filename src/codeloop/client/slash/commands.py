@@ -9,7 +9,7 @@ from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
 
 
 class SlashCommand(Struct, frozen=True):
-    """A command typed after `/`. `arguments`: what may follow it; `also`: its names in other programs."""
+    """A command typed after `/`. `arguments`: their usage; `also`: its names in other programs."""
 
     name: str
     title: str

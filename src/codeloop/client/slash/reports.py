@@ -53,10 +53,12 @@ def format_context_report(context: SessionContext, width: int = UNLIMITED_WIDTH)
     # The catalog does not know the window of every model: bars then show shares of what is used.
     window = context.window or max(context.used, 1)
     about = "" if context.is_counted else "about "
-    of = f" of {format_count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
+    share = (
+        f" of {format_count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
+    )
     source = "counted by the service at the last request" if context.is_counted else "estimated from the text"
     lines = [
-        f"{context.model}: {about}{format_count(context.used)}{of} ({source})",
+        f"{context.model}: {about}{format_count(context.used)}{share} ({source})",
         _draw_bar(context.used, window),
         "",
     ]
@@ -80,11 +82,9 @@ def format_context_report(context: SessionContext, width: int = UNLIMITED_WIDTH)
     if not _fits(table, width):
         # Without the bars; the names get what the other columns leave.
         short_rows = [row[:3] for row in rows]
-        room = (
-            max(measure_width(row[1]) for row in short_rows)
-            - max(*map(measure_width, _align_table(short_rows)), width)
-            + width
-        )
+        table_width = max(map(measure_width, _align_table(short_rows)))
+        longest_name = max(measure_width(name) for _, name, _ in short_rows)
+        room = longest_name - max(table_width - width, 0)
         table = _align_table(
             [(group, one_line(name, max(room, 8)), tokens) for group, name, tokens in short_rows], right=(2,)
         )
@@ -141,11 +141,10 @@ def format_grant(grant: Grant) -> str:
 
 def format_decision(decision: Decision) -> str:
     """Format a decision: action, subject and reason."""
-    what = one_line(", ".join(decision.patterns), MAX_NAME)
+    subject = one_line(", ".join(decision.patterns), MAX_NAME)
     origin = one_line(decision.origin, MAX_NAME)
-    return (
-        f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}  by {decision.by}; {origin}"
-    )
+    action = f"{decision.action:5}  {decision.permission}"
+    return f"{format_time(decision.time)}  {action}  {subject}  by {decision.by}; {origin}"
 
 
 # The groups of a context report, in the order of its rows.
@@ -185,7 +184,7 @@ def _stack_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     (_, *head), *rest = rows
     lines: list[str] = []
     for name, *cells in rest:
-        figures = [f"{what} {cell}" for what, cell in zip(head, cells, strict=True) if cell not in {"", "0"}]
+        figures = [f"{heading} {cell}" for heading, cell in zip(head, cells, strict=True) if cell not in {"", "0"}]
         lines += [name, f"  {' · '.join(reversed(figures))}"]
     return lines
 

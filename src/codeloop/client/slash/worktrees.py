@@ -102,11 +102,11 @@ async def run_worktree_command(client: Client, words: str) -> list[str]:
 async def find_worktree(client: Client, name: str) -> WorktreeOverview:
     """Return the work tree with this name, branch or directory. Raises UsageProblem if there is none."""
     rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
-    worktree_overview = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
-    if worktree_overview is None:
+    found_row = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
+    if found_row is None:
         names = ", ".join(row.name for row in rows[:8])
         raise UsageProblem(f"There is no work tree {name}." + (f" There are: {names}." if names else ""))
-    return worktree_overview
+    return found_row
 
 
 async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
@@ -125,9 +125,9 @@ def format_worktree_list(rows: list[WorktreeOverview]) -> list[str]:
     """Format each work tree as a line: its name, its age, its state and its directory."""
     if not rows:
         return ["No work trees. `codeloop --worktree NAME` makes one."]
-    wide = max(len(row.name) for row in rows)
+    name_width = max(len(row.name) for row in rows)
     return [
-        f"{row.name:{wide}}  {format_time(row.created)}  {_describe_state(row)}  {one_line(row.directory, 200)}"
+        f"{row.name:{name_width}}  {format_time(row.created)}  {_describe_state(row)}  {one_line(row.directory, 200)}"
         for row in rows
     ]
 

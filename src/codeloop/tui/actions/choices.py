@@ -32,9 +32,10 @@ async def switch_variant(ui: Ui, _words: str) -> None:
     variants = ui.choices.list_variants(ui.tab)
     if model is None or not variants:
         raise UsageProblem("This model has one way of thinking only.")
+    # None: the default of the service.
     names: list[str | None] = [None, *variants]
-    at = names.index(model.variant) if model.variant in names else 0
-    ui.choices.use_model(ui.tab, replace(model, variant=names[(at + 1) % len(names)]))
+    index = names.index(model.variant) if model.variant in names else 0
+    ui.choices.use_model(ui.tab, replace(model, variant=names[(index + 1) % len(names)]))
     ui.draw()
 
 
@@ -82,9 +83,9 @@ async def choose_profile(ui: Ui, words: str) -> None:
 async def switch_profile(ui: Ui, _words: str) -> None:
     """Switch to the next permission profile, skipping `yolo`."""
     names: list[Profile] = [each for each in PROFILES if each != YOLO_PROFILE]
-    now = ui.choices.profile_of(ui.tab) or "auto"
-    at = next((index for index, each in enumerate(names) if each == now), -1)
-    name = names[(at + 1) % len(names)]
+    current_name = ui.choices.profile_of(ui.tab) or "auto"
+    index = next((index for index, each in enumerate(names) if each == current_name), -1)
+    name = names[(index + 1) % len(names)]
     await _use_profile(ui, name)
     ui.notify(f"Profile {name}: {PROFILE_DESCRIPTIONS[name]}", timeout=3)
 
@@ -103,9 +104,9 @@ async def _use_profile(ui: Ui, name: str) -> None:
 def _move_to_agent(ui: Ui, step: int) -> None:
     names = [agent.name for agent in ui.choices.primary_agents]
     if names:
-        now = ui.choices.agent_of(ui.tab)
-        at = names.index(now) if now in names else 0
-        ui.tab.agent = names[(at + step) % len(names)]
+        current_name = ui.choices.agent_of(ui.tab)
+        index = names.index(current_name) if current_name in names else 0
+        ui.tab.agent = names[(index + step) % len(names)]
         ui.draw()
 
 
@@ -114,10 +115,11 @@ def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -
     models = ui.choices.list_usable(references)
     model = ui.choices.resolve_model(ui.tab)
     names = [format_reference(each) for each in models]
-    now = format_reference(model) if model is not None else ""
-    if not [name for name in names if name != now]:
+    current_name = format_reference(model) if model is not None else ""
+    if not [name for name in names if name != current_name]:
         raise UsageProblem(f"{problem} {ui.keys.key_of('model_list')} lists all.")
-    at = names.index(now) if now in names else -1 if step > 0 else 0
+    # A current model outside the list: forwards leads to the first of the list, backwards to the last.
+    index = names.index(current_name) if current_name in names else -1 if step > 0 else 0
     # Don't make it the latest: the next step would lead back.
-    ui.tab.model = models[(at + step) % len(models)]
+    ui.tab.model = models[(index + step) % len(models)]
     ui.draw()

@@ -1,4 +1,4 @@
-"""Commands that open a dialog and act on what is chosen in it."""
+"""Commands that open a dialog and carry out the choice made in it; `show_dialog` opens any dialog."""
 
 import asyncio
 import time
@@ -103,7 +103,7 @@ async def show_timeline(ui: Ui, _words: str) -> None:
 
 
 async def rewind_to_prompt(ui: Ui, _words: str) -> None:
-    """Choose a prompt to rewind to: it and what follows are undone, and it can be changed and sent again."""
+    """Choose a prompt to rewind to: undo it and all later turns, and put it into the editor."""
     await _apply_timeline_step(ui, await show_dialog(ui, Timeline(make_context(ui), ui.session.id, goes_back=True)))
 
 
@@ -239,7 +239,7 @@ async def show_palette(ui: Ui, _words: str) -> None:
 
 
 async def show_help(ui: Ui, _words: str) -> None:
-    """Show every command and its keys, and what keys do in the prompt."""
+    """Show all commands with their keys, and the keys of the prompt."""
     keymap = Keymap({row.id: row.keys for row in BINDINGS}, ui.choices.settings.keybinds)
     commands = {row.id: row for row in ui.commands}
 

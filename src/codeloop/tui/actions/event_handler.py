@@ -21,7 +21,7 @@ from codeloop.schema.live_events import (
 )
 from codeloop.tui.actions.send import reload_queues, send_queued_prompt
 from codeloop.tui.actions.sidebar import refresh_sidebar
-from codeloop.tui.actions.tabs import close_tabs_of
+from codeloop.tui.actions.tabs import close_deleted_session
 from codeloop.tui.state.frame_rate import Debounce, Frames
 from codeloop.tui.ui import Ui
 
@@ -54,7 +54,7 @@ class EventHandler:
         self._queue = Debounce(lambda: ui.start_task(reload_queues(ui)), QUEUE_DELAY)
 
     def handle(self, event: Event) -> None:
-        """React to an event, and draw with the next frame what has changed."""
+        """React to an event, and redraw with the next frame."""
         ui = self._ui
         match event:
             case StatusChanged(properties=p) if not isinstance(p.status, Idle):
@@ -76,7 +76,7 @@ class EventHandler:
             case InstanceDisposed() | GlobalDisposed():
                 self._choices.request()
             case SessionDeleted(properties=p):
-                ui.start_task(close_tabs_of(ui, p.session_id))
+                ui.start_task(close_deleted_session(ui, p.session_id))
             case ToastShown(properties=p):
                 self._show_toast(p)
             case _:

@@ -36,6 +36,7 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     ui.sessions = sessions
     await ui.choices.connect(target)
     for note in target.notes:
+        # Notes are worded for the command line, where the name of the program comes first.
         ui.say(note.removeprefix("codeloop: "), "warning")
     if session is not None:
         await ui.open_tab(session)

@@ -36,13 +36,13 @@ ADDITIONAL_RULES_GROUP = "Every call must pass these as well"
 
 
 async def show_context(ui: Ui, _words: str) -> None:
-    """Show what fills the window of the session's model."""
+    """Show the parts of the model's context window."""
     report = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
     await _show_lines(ui, "Context", lambda width: format_context_report(report, width))
 
 
 async def show_cost(ui: Ui, _words: str) -> None:
-    """Show what the session and its subagents have used."""
+    """Show the tokens and the cost of the session and its subagents."""
     report = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
     await _show_lines(ui, "Cost", lambda width: format_cost_report(report, width))
 
@@ -78,6 +78,7 @@ async def show_permissions(ui: Ui, _words: str) -> None:
         return [*always, *none, *decisions, *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES_GROUP)]
 
     async def revoke(value: str | None) -> bool:
+        # The rows of rules and decisions have values that are no ids of grants.
         if value is None or value == "none" or value.startswith(("rule ", "decision ")):
             ui.notify("Only what is always allowed can be revoked; rules are changed in the configuration.")
             return False

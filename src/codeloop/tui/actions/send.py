@@ -145,6 +145,7 @@ async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -
     tab.clear_notices()
     # A second prompt waits for the session that the first one creates.
     async with tab.creation_lock:
+        # The user can type and send while the project is still being opened.
         await ui.open_event.wait()
         if not await _ensure_model(ui, tab, entry):
             ui.say(NOTHING_SENT_NOTE, "warning")
@@ -170,6 +171,7 @@ async def _ensure_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
     """Return whether a model can answer; if none can, offer to set one up first, with the prompt kept in the editor."""
     if ui.choices.resolve_model(tab) is not None:
         return True
+    # A key or a local server may have been added since the models were loaded.
     await ui.choices.reload()
     if ui.choices.resolve_model(tab) is not None:
         return True

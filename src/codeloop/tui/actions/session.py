@@ -69,7 +69,7 @@ def _count_sessions(sessions: int) -> str:
 
 
 async def undo_turn(ui: Ui, _words: str) -> None:
-    """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
+    """Undo the last turn and its file changes, and put its prompt into the editor."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     prompt_before, skipped_files = _find_undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=skipped_files.append)

@@ -35,7 +35,7 @@ async def close_tab(ui: Ui, _words: str) -> None:
     await ui.close_tab(ui.tab)
 
 
-async def close_tabs_of(ui: Ui, session_id: str) -> None:
+async def close_deleted_session(ui: Ui, session_id: str) -> None:
     """Close the tab of a deleted session; its draft is stashed."""
     for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
         # What the user was typing there must not be lost.
@@ -101,15 +101,18 @@ async def _move_to_child(ui: Ui, step: int) -> None:
     if not children:
         raise UsageProblem("No subagent was started here.")
     ids = [child.id for child in children]
-    at = ids.index(session.id) if session.id in ids else -1 if step > 0 else 0
+    # From the parent, the first step leads to the first subagent, or backwards to the last one.
+    index = ids.index(session.id) if session.id in ids else -1 if step > 0 else 0
+    # From subagent to subagent in the same tab; the parent keeps its own.
     tab = ui.tab if session.parent_id is not None else None
-    await ui.open_tab(children[(at + step) % len(ids)], tab)
+    await ui.open_tab(children[(index + step) % len(ids)], tab)
 
 
 async def show_waiting_session(ui: Ui, _words: str) -> None:
     """Show the next session that waits for the user: one of the tabs, else one that is not open here."""
     tabs = ui.tabs
     after = tabs.index(ui.tab) + 1
+    # From the tab after the shown one on, so that repeated calls visit all of them.
     for tab in (*tabs[after:], *tabs[: after - 1]):
         if tab.view is not None and tab.view.requests:
             ui.show_tab(tab)

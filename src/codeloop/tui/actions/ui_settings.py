@@ -66,6 +66,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
         unset_setting(file, key)
     else:
         try:
+            # Choices, booleans and strings are values already; other settings are typed as JSON.
             data = (
                 value
                 if setting_type in {str, bool} or get_origin(setting_type) is Literal

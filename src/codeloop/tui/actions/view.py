@@ -55,6 +55,7 @@ async def show_first_message(ui: Ui, _words: str) -> None:
 
 
 async def _load_older_messages(ui: Ui, sessions: OpenSessions, view: SessionView) -> None:
+    # A session that was closed meanwhile has no view any more, or another one.
     while view.cursor is not None and sessions.views.get(view.session.id) is view:
         await sessions.load_older(view)
         # Lets keys be handled between two pages.
@@ -147,8 +148,8 @@ def _scroll_to_prompt(ui: Ui, step: int) -> None:
     if view is None:
         return
     tops = [top for prompt in view.log.prompts() if (top := transcript.blocks.top_of(prompt.id)) is not None]
-    now = round(transcript.scroll_y)
-    candidates = [top for top in tops if (top > now if step > 0 else top < now)]
+    current_row = round(transcript.scroll_y)
+    candidates = [top for top in tops if (top > current_row if step > 0 else top < current_row)]
     if candidates:
         transcript.scroll_rows((min(candidates) if step > 0 else max(candidates)) - transcript.scroll_y)
     elif step > 0:

@@ -99,6 +99,7 @@ class McpPicker(Picker[str]):
         sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
         def close_screen(task: asyncio.Task[MCPStatus]) -> None:
+            # After an error the screen stays open: the code can still be pasted.
             if not task.cancelled() and task.exception() is None:
                 screen.dismiss(None)
 

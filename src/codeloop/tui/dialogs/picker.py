@@ -104,22 +104,22 @@ class Picker(Dialog[T | None], Generic[T]):
 
     async def _load(self) -> None:
         # After the first load, the cursor stays where the user has moved it.
-        keep = self.current if self._list.picks else self.source.start
+        kept_value = self.current if self._list.picks else self.source.start
         picks: Sequence[Pick[T]] = ()
         try:
             picks, self._message = await self.source.load(), self.source.empty
         except CodeloopError as error:
             self._message = f"{escape_controls(str(error))}\n\nEnter tries again."
         self._list.set_picks(picks)
-        self._filter(keep)
+        self._filter(kept_value)
         if self._chooses_when_loaded and self._list.matches:
             self._choose()
         self._chooses_when_loaded = False
 
-    def _filter(self, keep: T | None = None) -> None:
-        """Show the matching rows; the cursor goes to the row with the value `keep`, else to the first row."""
+    def _filter(self, kept_value: T | None = None) -> None:
+        """Show the matching rows; the cursor goes to the row with the value `kept_value`, else to the first row."""
         query = self.filter_text = self.query_one(FilterInput).value
-        self._list.filter(query, keep)
+        self._list.filter(query, kept_value)
         if query.strip() and self._list.picks and not self._list.matches:
             self._message = NO_MATCH_MESSAGE
         self.draw()
@@ -150,7 +150,7 @@ class Picker(Dialog[T | None], Generic[T]):
         preview.styles.width = width - list_width - 2
         rows = self._list.rows
         rows.styles = styles
-        # To the left of the scroll bar.
+        # Two cells less if there is a scroll bar.
         rows.width = list_width - (2 if len(rows) > room else 0)
         view.is_choice = lambda row: bool(self._list.matches) and self._list.rows.pick_at(row) is not None
         if self._list.matches:
@@ -180,26 +180,26 @@ class Picker(Dialog[T | None], Generic[T]):
             case "enter":
                 self._choose()
             case "pageup" | "pagedown":
-                self._go(self._list.rows.cursor + (page if key == "pagedown" else -page))
+                self._move_to(self._list.rows.cursor + (page if key == "pagedown" else -page))
             case "ctrl+home" | "ctrl+end":
-                self._go(len(self._list.matches) if key == "ctrl+end" else 0)
+                self._move_to(len(self._list.matches) if key == "ctrl+end" else 0)
             case _ if key in _ROWS_BY_KEY:
-                self._go((self._list.rows.cursor + _ROWS_BY_KEY[key]) % max(len(self._list.matches), 1))
+                self._move_to((self._list.rows.cursor + _ROWS_BY_KEY[key]) % max(len(self._list.matches), 1))
             case _:
-                self.perform(partial(self._act, actions[key]))
+                self.perform(partial(self._perform_action, actions[key]))
         return True
 
     def cancel(self) -> None:
         """Close without a choice."""
         self.dismiss(None)
 
-    def _go(self, index: int) -> None:
+    def _move_to(self, index: int) -> None:
         self._list.move_to(index)
         self.draw()
         self._report_cursor()
 
     def _choose(self) -> None:
-        # Enter came right after the last letter.
+        # The filter may not be applied yet if Enter came right after the last letter.
         if self.query_one(FilterInput).value != self.filter_text:
             self._filter()
         pick = self._list.current
@@ -219,7 +219,7 @@ class Picker(Dialog[T | None], Generic[T]):
         """Close with the chosen value; subclasses may do something else with it."""
         self.dismiss(value)
 
-    async def _act(self, action: PickAction[T]) -> None:
+    async def _perform_action(self, action: PickAction[T]) -> None:
         try:
             if await action.run(self.current):
                 await self._load()
@@ -248,9 +248,9 @@ class Picker(Dialog[T | None], Generic[T]):
         except CodeloopError as error:
             self.notify(escape_controls(str(error)), severity="warning", markup=False)
             return
-        keep = self.current
+        kept_value = self.current
         self._list.set_picks(self._list.picks, results)
-        self._filter(keep)
+        self._filter(kept_value)
 
     def _report_cursor(self) -> None:
         """Report the value under the cursor, and show its preview."""
@@ -265,5 +265,5 @@ class Picker(Dialog[T | None], Generic[T]):
         is_row = event.view.id == "picker-list" and bool(self._list.matches)
         position = self._list.rows.pick_at(event.row) if is_row else None
         if position is not None:
-            self._go(position)
+            self._move_to(position)
             self._choose()

@@ -128,7 +128,7 @@ class SettingsPicker(Picker[str]):
             text = await self._dialog_context.ask(_create_value_picker(setting, self._dialog_context))
         else:
             text = await self._dialog_context.ask(
-                TextInput(setting.name, self.colours, setting.value, description=setting.description)
+                TextInput(setting.name, self.colours, setting.value, about=setting.description)
             )
         if text is not None and text.strip() != setting.value:
             await self._change_value(setting, _parse_value(setting, text.strip()))
@@ -136,6 +136,7 @@ class SettingsPicker(Picker[str]):
     async def _reset(self, name: str | None) -> bool:
         if name is not None:
             await self._change_value(self._settings[name], None)
+        # `_change_value` has reloaded the rows.
         return False
 
     async def _change_value(self, setting: Setting, value: object) -> None:

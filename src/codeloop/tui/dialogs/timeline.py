@@ -116,11 +116,12 @@ class Timeline(Picker[TimelineStep]):
         if step is not None:
             before = ForkSession(session_id=self._session_id, message_id=step.message_id)
             session = await self._dialog_context.client.call(SESSION_FORK, before)
+            # The text goes into the new session's prompt, to be changed and sent there.
             self.dismiss(TimelineStep("fork", step.message_id, step.text, session.id))
         return False
 
     async def _undo(self, step: TimelineStep | None) -> bool:
-        """Show what an undo would do to files, and undo if the user confirms."""
+        """Show the file changes of an undo, and undo if the user confirms."""
         if step is None:
             return False
         client, target = self._dialog_context.client, (self._session_id, step.message_id)

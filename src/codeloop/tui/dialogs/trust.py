@@ -25,7 +25,7 @@ _ROWS_BY_KEY = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 
 
 class TrustScreen(Dialog[bool]):
-    """Closes with whether the user trusts the project. `about`: what its files request, or how they have changed.
+    """Closes with whether the user trusts the project. `about`: the requests of its files, or their changes.
 
     `silence`: seconds without a key, after the keys were drawn, until a key counts as an answer. `early_text`: the text
     typed before that, which belongs to the prompt.

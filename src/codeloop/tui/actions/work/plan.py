@@ -68,6 +68,7 @@ async def comment_on_plan(ui: Ui, _words: str) -> None:
         raise UsageProblem("There is no plan in this session yet. Switch to the agent `plan` and ask for one.")
     lines = (await client.call(FILE_READ, FileQuery(path=name))).content.split("\n")
     comments, line = dict[int, str](), 1
+    # The picker closes for each comment, and opens again on the same line.
     while (
         choice := await show_dialog(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))
     ) != _SEND_CHOICE:
@@ -96,6 +97,7 @@ async def comment_on_plan(ui: Ui, _words: str) -> None:
 async def _send_comments(ui: Ui, client: Client, view: SessionView, text: str) -> None:
     """Answer the question whether the plan may be carried out; without one, send a prompt."""
     for request in view.requests.values():
+        # The tool `plan_exit` asks one question with this header.
         if isinstance(request, QuestionRequest) and [each.header for each in request.questions] == ["Plan"]:
             await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[text]]))
             return

@@ -41,15 +41,15 @@ def find_match(text: str, query: str) -> set[int]:
     flat, indices = _normalise(text), set[int]()
     for raw in query.split():
         word = _normalise(raw)
-        at = f" {flat}".find(f" {word}")
-        at = at if at >= 0 else flat.find(word)
-        if at >= 0:
-            indices |= set(range(at, at + len(word)))
+        start = f" {flat}".find(f" {word}")
+        start = start if start >= 0 else flat.find(word)
+        if start >= 0:
+            indices |= set(range(start, start + len(word)))
         elif (match := _compile_letters(word).search(flat)) is not None:
-            at = match.start()
+            start = match.start()
             for letter in word:
-                at = flat.index(letter, at) + 1
-                indices.add(at - 1)
+                start = flat.index(letter, start) + 1
+                indices.add(start - 1)
     return indices
 
 
@@ -61,13 +61,13 @@ def _score_texts(texts: Sequence[str], candidates: Sequence[int], words: Sequenc
         text = texts[index]
         total = min(_MAX_RANKED_LENGTH, len(text))
         for word, at_word, letters in patterns:
-            at = text.find(word)
-            if at == 0:
+            start = text.find(word)
+            if start == 0:
                 continue
-            if at > 0:
+            if start > 0:
                 first = text.find(at_word)
                 total += (_WORD_START_RANK if first >= 0 else _WORD_INSIDE_RANK) * _RANK_WEIGHT + (
-                    first if first >= 0 else at
+                    first if first >= 0 else start
                 ) * 100
             elif (match := letters.search(text)) is not None:
                 total += _LETTERS_RANK * _RANK_WEIGHT + (match.end() - match.start()) * 1_000 + match.start()

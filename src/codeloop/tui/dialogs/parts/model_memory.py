@@ -11,6 +11,7 @@ from codeloop.kit.small_files import lock, make_private, read_start, write_atomi
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import replace
 
+# Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
 _MAX_RECENT = 8
 """Recent models that are remembered."""

@@ -1,4 +1,4 @@
-"""`PickList`: the rows of a picker without its screen: all picks, those that match the filter, and the cursor."""
+"""`PickList`: the model of a picker: its picks, the matches of the filter, the cursor, and the rows to draw."""
 
 from collections.abc import Sequence
 from typing import Any, Generic, overload
@@ -179,6 +179,7 @@ class PickList(Generic[T]):
         """Filter by a query; the cursor goes to the row with the value `keep`, else to the first row."""
         self.matches = self._index.search(query)
         if self._result_count:
+            # The source matched its results by texts that the filter does not have.
             count = len(self.picks) - self._result_count
             self.matches = [at for at in self.matches if at < count] + list(range(count, len(self.picks)))
         self.rows = PickRows(self.picks, self.matches, query, shows_groups=self._finds_groups)

@@ -42,6 +42,7 @@ class ReadingScreen(Dialog[None]):
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#reading-title", RowsView).show([draw_title(self._title, styles, width), []], 2)
+        # One cell less, for the scroll bar.
         rows = self._rows(width - 1)
         self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _FRAME_ROWS, 3)))
         keys = draw_keys([("↑↓ pgup pgdn", "scroll"), *self.closing_keys], styles, width)

@@ -7,6 +7,7 @@ import msgspec
 
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 
+# Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
 _MAX_PINS = 1_000
 _LOCK_TIMEOUT = 1.0

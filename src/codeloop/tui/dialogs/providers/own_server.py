@@ -66,6 +66,7 @@ class OwnServer:
             try:
                 return await self._list_models(address)
             except OperationError as error:
+                # A server of another program with the same API may not have this operation.
                 about = _UNSUPPORTED_HINT if error.kind == "NotFoundError" else str(error)
         return None
 

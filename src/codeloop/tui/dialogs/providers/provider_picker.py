@@ -111,6 +111,7 @@ class ProviderPicker(Picker[ModelRef]):
         self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
         order = [LOCAL_GROUP, CONNECTED_GROUP, COMMON_GROUP, OTHER_GROUP]
+        # The empty id marks the row that asks for a server of the user's own.
         own_server = Pick(
             ModelRef(provider_id="", model_id=""),
             OWN_SERVER_TITLE,
