@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.connection_state import ConnectionState
+from codeloop.client.wire.connection_state import ConnectionState
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session

@@ -1,1 +1,1 @@
-"""The HTTP client's transport: one origin, its connections, and its errors."""
+"""The HTTP client's transport: the connections to one server, their state, and errors; lines over stdin and stdout."""

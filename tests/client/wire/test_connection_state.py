@@ -1,6 +1,6 @@
 """What a person hears of a server that does not answer."""
 
-from codeloop.client.connection_state import ConnectionState, ServerLost
+from codeloop.client.wire.connection_state import ConnectionState, ServerLost
 
 URL = "http://127.0.0.1:4096"
 
