@@ -10,7 +10,7 @@ from codeloop.cli.output.style import print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.cli.target.selection import MAX_SESSIONS
 from codeloop.client.client import Client
-from codeloop.client.numbers import format_cost, format_time
+from codeloop.client.formatting import format_cost, format_time
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_requests import (
