@@ -197,6 +197,7 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
             f"{layer.format_location(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
         )
         return
+    # Only layers of plugins are not parsed from a text.
     is_from_plugin = not layer.document.text
     known_keys = list_hook_fields(kind)
     known_keys |= _COMMAND_FIELDS if kind == "command" else frozenset()

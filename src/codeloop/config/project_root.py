@@ -49,6 +49,7 @@ class ProjectRoot(Struct, frozen=True):
         path = os.fsencode(self.root)
         name = str(self.root).replace("%", "%25").replace("/", "%2F")
         if len(path) > _MAX_PATH_IN_NAME:
+            # Two checksums, so that long paths with the same end hardly get the same name.
             name = f"{crc32(path):08x}{crc32(path[::-1]):08x}{os.fsdecode(os.fsencode(name)[-_MAX_PATH_IN_NAME:])}"
         return folder / "tool-output" / name
 
@@ -134,6 +135,7 @@ def _find_project_id(repository: Path, paths: Paths, environment: Mapping[str, s
 def _is_unborn(repository: Path) -> bool:
     """Return whether a repository has no commits, found out from its references, without starting git."""
     try:
+        # References may be in these files instead of the folder `refs`.
         if (repository / "packed-refs").exists() or (repository / "reftable").exists():
             return False
         if not read_start(repository / "HEAD", _MAX_POINTER_BYTES).startswith(b"ref:"):
@@ -184,6 +186,7 @@ def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple
             timeout=PROJECT_ID_TIME.seconds,
             check=False,
         )
+    # Cached, since each start would wait as long again.
     except subprocess.TimeoutExpired:
         return by_path, True
     except OSError:

@@ -249,6 +249,7 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
         return value
     data: JSON = {}
     for key, each in value.items():
+        # Numbers and booleans are no secrets: `max_tokens` has a name like one.
         if (key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key)) and not isinstance(each, bool | int | float | None):
             secrets.update(_list_texts(each))
         else:
@@ -260,6 +261,7 @@ def _redact_url(url: str, secrets: set[str]) -> str:
     if "://" not in url:
         return url
     plain = re.split(r"[?#]", _URL_USER.sub("", url), maxsplit=1)[0]
+    # The removed parts may hold keys, which are masked wherever else they occur.
     if plain != url:
         secrets.update(re.split(r"[:@?&=#]", " ".join((*_URL_USER.findall(url), url.partition("?")[2]))))
     return plain

@@ -83,6 +83,7 @@ def publish_credential(paths: Paths, url: str, username: str, password: str) -> 
 def withdraw_credential(paths: Paths, url: str, *, of_any: bool = False) -> None:
     """Remove the file that `publish` wrote; with `of_any`, also one that another process wrote for the address."""
     path = _get_file(paths, *_parse_address(url))
+    # A server that was started since may have written the file anew.
     with suppress(OSError):
         running_server = _read_server(path)
         if of_any or (running_server is not None and running_server.pid == os.getpid()):
@@ -180,6 +181,7 @@ def _read_server(path: Path) -> RunningServer | None:
     try:
         with open_regular(path) as descriptor:
             status = os.fstat(descriptor)
+            # Another user could have written the file, to receive the credential, or could know its password.
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
                 return None
             return msgspec.json.decode(os.read(descriptor, CONFIG_BYTES.value), type=RunningServer)

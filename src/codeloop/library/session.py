@@ -210,6 +210,7 @@ class AgentSession:
         callbacks = self._options.get("on_permission"), self._options.get("on_question")
         listeners: list[Listener] = [turn, RequestAnswerer(client, feed, self.id, callbacks, turn.on_failure)]
         async with self._turn_lock, AsyncExitStack() as stack:
+            # The feed has to run before the prompt is sent, or the first events of the turn would be missed.
             await feed.start()
             if self._offer is not None:
                 listeners.append(self._offer)

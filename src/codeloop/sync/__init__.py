@@ -79,20 +79,20 @@ def connect(url: str, **options: Unpack[ConnectOptions]) -> "Generator[SyncProje
 def _open_project(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[SyncProject]":
     thread = LoopThread()
     try:
-        project = thread.run(_enter(opening))
+        project = thread.run(_enter_context(opening))
         try:
             yield SyncProject(thread, project)
         finally:
-            thread.run(_close(opening))
+            thread.run(_exit_context(opening))
     finally:
         thread.close()
 
 
-async def _enter(opening: AbstractAsyncContextManager[AgentProject]) -> AgentProject:
+async def _enter_context(opening: AbstractAsyncContextManager[AgentProject]) -> AgentProject:
     return await opening.__aenter__()
 
 
-async def _close(opening: AbstractAsyncContextManager[AgentProject]) -> None:
+async def _exit_context(opening: AbstractAsyncContextManager[AgentProject]) -> None:
     await opening.__aexit__(None, None, None)
 
 

@@ -184,6 +184,7 @@ class CallSession:
         """Return the id of the user's latest prompt, and the calls of `task` since then that start a subagent."""
         calls: list[ToolPart] = []
         for entry in reversed(self._store.read_context(self._id).entries):
+            # A message with synthetic parts only is codeloop's own, such as that of `continue_as_agent`.
             if isinstance(entry.info, UserMessage) and not all(_is_synthetic(part) for part in entry.parts):
                 return entry.info.id, calls[::-1]
             calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]

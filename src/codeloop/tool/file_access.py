@@ -1,6 +1,7 @@
 """File access of tools: resolves paths, asks for permission, describes changes, and makes the permitted ones."""
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -58,8 +59,6 @@ def convert_errors(workspace: Workspace, *targets: ResolvedPath) -> Generator[No
         advice = error.advice if isinstance(error, FileRefused | NotText) else ""
         raise ToolFailure(replace_undecodable(text if name in text else f"{name}: {text}"), advice=advice) from error
     except OSError as error:
-        import errno
-
         reason = _ERROR_REASONS.get(errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error))
         raise ToolFailure(f"{name}: {replace_undecodable(reason)}; nothing was changed") from error
 
@@ -236,6 +235,7 @@ async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
     names = [get_permission_path(ctx.workspace, target) for target in targets]
     folders = [pattern for need in make_outside_needs(targets, {}) for pattern in need.patterns]
     judge = ctx.session.judge
+    # Asking raises Denied with the reason of the rule.
     if "deny" in {*judge("edit", names).values(), *judge("external_directory", folders).values()}:
         await ask_edit(ctx, targets, {"filepath": ", ".join(str(target.path) for target in targets)})
 
@@ -366,6 +366,7 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
     with convert_errors(ctx.workspace, target):
         result = await commit_changes(ctx, [change])
+    # A formatter may have changed what was written.
     if result.changes[0] is not change:
         change = result.changes[0]
         diff = await asyncio.to_thread(make_diff, change)
@@ -391,6 +392,7 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
         if stamp is None:
             ctx.workspace.read_log.forget_file(ctx.session_id, change.target.real)
         else:
+            # The session knows the content that it wrote: it need not read the file before its next edit.
             ctx.workspace.read_log.record_read(ctx.session_id, change.target.real, stamp)
     if finisher is None:
         return skip_formatting(changes)

@@ -59,6 +59,7 @@ class CacheAge(Struct, frozen=True):
             if not isinstance(info, AssistantMessage):
                 continue
             created = info.time.created
+            # After a compaction the next request begins differently, so nothing of it is cached.
             if is_summary(info):
                 age = CacheAge(index + 1, 0, index + 1)
             elif not info.summary:
@@ -74,6 +75,7 @@ class CacheAge(Struct, frozen=True):
                 )
             before = created
         if pruned and pruned[-1] > before:
+            # 1 ms after the epoch: pruning changed the beginning, so the next request misses the cache.
             age = CacheAge(len(entries), 1, age.cold_entries)
         return CacheAge(len(entries), age.warm_until, age.cold_entries)
 

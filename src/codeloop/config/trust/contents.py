@@ -215,6 +215,7 @@ def _read_named_files(reading: _ContentReader, paths: Paths, directory: Path, fi
     names = reading.contents.named_paths.setdefault(encode_path(reading.root, file), set())
     for each, is_hidden in targets:
         plain = Path(os.path.normpath(each))
+        # No file name has a NUL character, and the functions of the system raise ValueError for it.
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(encode_path(reading.root, plain))
             reading.add(plain, is_hidden=is_hidden)
@@ -268,6 +269,7 @@ def _list_command_words(values: Any) -> Iterator[str]:
             command = row.get("command") if is_object(row) else None
             folder = row.get("cwd") if is_object(row) else None
             for text in iterate_texts(command):
+                # `python -m a.b` runs a/b.py or a/b/__main__.py; a path may also follow in `--option=path`.
                 module = text.replace(".", "/")
                 for word in (*text.split(), text.rpartition("=")[2], f"{module}.py", f"{module}/__main__.py"):
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
@@ -286,6 +288,7 @@ def _read_hook_commands(reading: _ContentReader, paths: Paths, file: Path, value
         line = _PROJECT_VARIABLE.sub(str(reading.root), text)
         words = [*_COMMAND_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
         for folder in ("", *(f"{folder}/" for folder in _CD_FOLDER.findall(line))):
+            # As above, a word may be the name of a Python module.
             for word in words:
                 module = word.replace(".", "/")
                 yield from (f"{folder}{each}" for each in (word, f"{module}.py", f"{module}/__main__.py"))

@@ -183,6 +183,7 @@ def _read_count(base: Any, *keys: Any) -> int:
 
 
 def _is_count(value: Any) -> bool:
+    # `isinstance` would accept true and false.
     return type(value) is int and value > 0
 
 

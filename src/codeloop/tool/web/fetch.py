@@ -201,6 +201,7 @@ class _Fetcher:
                 try:
                     first = addresses[:_UPGRADE_ADDRESSES]
                     return url.to_https(), await self._connect(url.to_https(), first, WEB_UPGRADE.seconds)
+                # Later redirects to this host do not try HTTPS again.
                 except _HostUnreachable:
                     self._http_hosts.add(url.host)
             return url, await self._connect(url, addresses, WEB_CONNECT.seconds)

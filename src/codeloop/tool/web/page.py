@@ -1,4 +1,4 @@
-"""Converts a fetched body to markdown, text or an attachment, or refuses it with a reason."""
+"""Converts a fetched page to markdown or text, a PDF to text, and a picture to an attachment; refuses other bodies."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ from codeloop.workspace.process.bounded_program import run_bounded
 
 PageFormat = Literal["text", "markdown", "html"]
 
+# Media types of bodies. An unspecific one says nothing, so the content decides.
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _APPLICATIONS = """
 ecmascript graphql javascript json ndjson rtf sql toml typescript x-httpd-php x-javascript x-ndjson x-perl x-python x-sh
@@ -33,19 +34,23 @@ x-tex x-toml x-typescript x-www-form-urlencoded x-yaml xml xml-dtd yaml
 """
 TEXT_TYPES = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
 UNSPECIFIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+# CSS selectors of elements without text for a reader: drawings, embedded pictures and pages, menus.
 DROPPED_SELECTORS = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _PAGE_PROGRAM = Path(__file__).with_name("page_program.py")
 _PDF_PROGRAM = Path(__file__).with_name("pdf_program.py")
+# Generous: in JSON a character outside ASCII takes six or twelve bytes.
 _MAX_PDF_OUTPUT_BYTES = 4 * PDF_TEXT.value * 6
+# The type of a body is detected from its beginning.
 _SNIFF_BYTES = 1024
-"""The beginning of a body that decides its type."""
-_MAX_PAGE_BYTES = 16 * 1024 * 1024  # of a converted page
+# Of a converted page.
+_MAX_PAGE_BYTES = 16 * 1024 * 1024
+# Control characters that no text has: all but tab, line feed, form feed, carriage return and escape.
 _CONTROL_BYTES = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class PageSource(Struct, frozen=True):
-    """A body as it was fetched. `url`: what its links are relative to; `is_cut`: only its beginning was read."""
+    """A fetched body. `url`: the URL that its links are relative to. `is_cut`: only its beginning was read."""
 
     url: str
     content_type: str
@@ -54,12 +59,15 @@ class PageSource(Struct, frozen=True):
 
     @property
     def mime(self) -> str:
-        """The type without its parameters, lower case."""
+        """The media type without its parameters, in lower case."""
         return self.content_type.partition(";")[0].strip().lower()
 
 
 class Page(Struct, frozen=True):
-    """A converted page. `text`: for the model; `image`: a picture to attach; `note`: which parts are omitted."""
+    """A converted page. `text`: for the model. `kind`: its encoding or media type. `note`: names omitted parts.
+
+    `image`: the picture to attach, if the body was one.
+    """
 
     text: str
     kind: str
@@ -89,7 +97,7 @@ async def convert_page(
 
 
 def is_html(source: PageSource) -> bool:
-    """Return whether a text is HTML: by its type, or by its beginning where the type says nothing."""
+    """Return whether a text is HTML: by its type, or if that is unspecific, by its beginning."""
     if source.mime in HTML_TYPES:
         return True
     head = source.data[:_SNIFF_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -97,22 +105,24 @@ def is_html(source: PageSource) -> bool:
 
 
 def is_text(source: PageSource) -> bool:
-    """Return whether a body is text: no control characters that text never has, whatever its type says."""
+    """Return whether a body is text. Its type may be wrong, so its bytes are looked at, too."""
     mime = source.mime
     stated = mime.startswith("text/") or mime in TEXT_TYPES or mime.endswith(("+json", "+xml", "+yaml"))
+    # In UTF-16 and UTF-32 most text has NUL bytes, so the bytes prove nothing.
     if stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
         return True
     if source.data.startswith(_UTF16_MARKS) and len(source.data) % 2 == 0:
         return stated or mime in UNSPECIFIC_TYPES
     head = source.data[: 64 * _SNIFF_BYTES]
     strange = len(head) - len(head.translate(None, _CONTROL_BYTES))
+    # A type that says "text" is believed if fewer than 2 % of the bytes are control characters, and none is NUL.
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
 async def extract_text(
     source: PageSource, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
 ) -> str:
-    """Return the text of an error page on one line, "" when it has none. Never fails."""
+    """Return the text of an error page on one line, "" if it has none. Never fails."""
     if not source.data or detect_media_type(source.data[:_SNIFF_BYTES]) or not is_text(source):
         return ""
     text, _ = decode_page(source.data, source.content_type, is_cut=True)
@@ -150,7 +160,7 @@ class _PageProgramOutput(Struct):
 async def _convert_html(
     html: str, url: str, form: PageFormat, environment: Mapping[str, str], seconds: float
 ) -> tuple[str, str]:
-    """Return HTML as markdown or text, and a note when a part of it could not be converted."""
+    """Return HTML as markdown or text, and a note if a part could not be converted ("" if all could)."""
     kind = "plain" if form == "text" else "markdown"
     limits = (HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
@@ -175,7 +185,7 @@ class _PdfProgramLine(Struct):
 
 
 class Pdf(Struct, frozen=True):
-    """The `text` of a PDF; `pages`: how many it has; `note`: how many were read, empty when all were."""
+    """The text of a PDF, and the number of its pages. `note`: says how many pages were read, if not all were."""
 
     text: str
     pages: int
@@ -183,11 +193,12 @@ class Pdf(Struct, frozen=True):
 
 
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
-    """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
+    """Return the text of a PDF. Raises ToolFailure if it is encrypted, broken, or has images only."""
     limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
     done = await run_bounded(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
     lines = list[_PdfProgramLine]()
-    with suppress(msgspec.DecodeError):  # a half-written line ends the reading
+    # The process may be killed in the middle of a line; the pages before it count.
+    with suppress(msgspec.DecodeError):
         for line in done.lines:
             lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
     return _make_pdf(lines, is_late=done.is_late, failed=done.failed)

@@ -33,13 +33,13 @@ def main(form: str, seconds: int, memory: int, *dropped: str) -> None:
     try:
         result = engine.convert(html, options)
     except (engine.ConversionError, ValueError) as error:
-        _say({"error": str(error)[:500]})
+        _write_line({"error": str(error)[:500]})
         return
     deep = any("depth" in str(warning.kind) for warning in result.warnings)
-    _say({"text": (result.content or "").strip(), "deep": deep})
+    _write_line({"text": (result.content or "").strip(), "deep": deep})
 
 
-def _say(line: dict[str, object]) -> None:
+def _write_line(line: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 

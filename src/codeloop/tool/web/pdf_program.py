@@ -27,18 +27,18 @@ def main(pages: int, characters: int, memory: int) -> None:
     reader = PdfReader(io.BytesIO(sys.stdin.buffer.read()))
     # Many PDFs are encrypted with an empty password, only to declare usage rights.
     if reader.is_encrypted and not reader.decrypt(""):
-        _say({"error": "encrypted"})
+        _write_line({"error": "encrypted"})
         return
-    _say({"pages": len(reader.pages)})
+    _write_line({"pages": len(reader.pages)})
     for page in reader.pages[:pages]:
         text = page.extract_text().encode("utf-8", "replace").decode()
-        _say({"text": text[:characters]})
+        _write_line({"text": text[:characters]})
         characters -= len(text)
         if characters <= 0:
             return
 
 
-def _say(line: dict[str, object]) -> None:
+def _write_line(line: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 

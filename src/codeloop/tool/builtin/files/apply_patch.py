@@ -51,6 +51,7 @@ class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
     patch_text: str
 
 
+# Compared by identity, because instances are keys of dictionaries.
 @dataclass(eq=False)
 class _PatchedFile:
     """A file of the patch while the operations are applied in memory.
@@ -109,15 +110,13 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     sources = {file.source for file in file_changes if file.source is not None}
     names = ", ".join(format_path(ctx.workspace, target.path) for target in unseen)
     notes = [f"({names} had changed since you read it. Read again what else you need of it.)"] if names else []
-    rows = await asyncio.to_thread(
-        lambda: [
-            "\n".join(
-                [_describe_change(ctx, file, now, diff) + note, *([format_replaced(diff)] if file.match_note else [])]
-            )
-            for file, now, diff, note in zip(file_changes, result.changes, diffs, result.notes, strict=True)
-            if file.text is not None or file not in sources
-        ]
-    )
+    rows: list[str] = []
+    for file, change, diff, note in zip(file_changes, result.changes, diffs, result.notes, strict=True):
+        # The old path of a moved file is in the row of its new path.
+        if file.text is None and file in sources:
+            continue
+        rows.append(await asyncio.to_thread(_describe_change, ctx, file, change, diff) + note)
+        rows += [format_replaced(diff)] if file.match_note else []
     closing = filter(None, [result.text, await describe_callers(ctx, changes, result.text)])
     return ToolResult(_make_title(changes), "\n".join((*rows, *notes, *closing)), metadata)
 
@@ -214,7 +213,8 @@ def _move_file(source: _PatchedFile, destination: _PatchedFile, source_name: str
     if destination.before is not None or destination.text is not None:
         raise ToolFailure(f"{destination_name} exists; {source_name} can't be moved there. Nothing was changed.")
     destination.text, destination.encoding, destination.match_note = source.text, source.encoding, source.match_note
-    destination.source = source.source or source  # of a file that is moved twice, the first path is reported
+    # Of a file that is moved twice, the first path is reported.
+    destination.source = source.source or source
     destination.mode = source.before.mode if source.before else None
     source.text = None
 

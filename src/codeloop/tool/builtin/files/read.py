@@ -244,17 +244,14 @@ def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -
 
     The number differs from the present one if an edit above the lines has moved them.
     """
+    if not lines_read:
+        return None
     start = lines_range.lines[0] if lines_range.lines else ""
-    numbers = islice((number for number, line in lines_read.items() if line == start), _MAX_EARLIER_STARTS)
-    firsts = (lines_range.first, *numbers) if lines_read else ()
-    return next(
-        (
-            first
-            for first in firsts
-            if all(lines_read.get(n) == line for n, line in enumerate(lines_range.lines, first))
-        ),
-        None,
-    )
+    same_lines = islice((number for number, line in lines_read.items() if line == start), _MAX_EARLIER_STARTS)
+    for first in (lines_range.first, *same_lines):
+        if all(lines_read.get(number) == line for number, line in enumerate(lines_range.lines, first)):
+            return first
+    return None
 
 
 def _format_closing(lines_range: LineRange, last: int, *, is_complete: bool) -> list[str]:
@@ -336,12 +333,10 @@ def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
     in_request = {directory, *directory.parents}
-    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in in_request]
-    files = [
-        file
-        for folder in reversed(folders)
-        if (file := next((folder / name for name in INSTRUCTION_FILE_NAMES if (folder / name).is_file()), None))
-    ]
+    files: list[Path] = []
+    for folder in reversed(target.real.parents):
+        if folder.is_relative_to(root) and folder not in in_request:
+            files += [folder / name for name in INSTRUCTION_FILE_NAMES if (folder / name).is_file()][:1]
     texts: dict[Path, str] = {}
     for file in files:
         real, name = Path(os.path.realpath(file)), format_path(workspace, file)

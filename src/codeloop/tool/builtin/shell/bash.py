@@ -88,6 +88,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
     limits = add_denied_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
+    # If the user may have been asked, the files that rules deny can be others by now.
     if policy is not None and (limits != denials or time.monotonic() - denials_read_at > _AUTOMATIC_ANSWER_SECONDS):
         policy = make_policy(ctx.workspace, limits)
     if workdir is not None and find_folder(workdir) != workdir:
@@ -96,6 +97,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
+    # The output so far, for the case that the call is cancelled.
     latest = ""
 
     def show(text: str) -> None:
@@ -210,6 +212,7 @@ async def _ask_permission(
             if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
                 metadata |= {"doubt": need.unproven}
             needs.insert(0, replace(need, permission="sandbox", always=(), metadata=metadata, traits=()))
+        # The line touches nothing but what the user was asked about: the answer holds.
         if earlier and all(need in earlier for need in needs):
             return line
         if not await ctx.ask(*needs):

@@ -51,15 +51,16 @@ async def explain_failure(command: str, outcome: CommandResult, folder: Path, ct
 def _suggest_program(name: str, ctx: ToolContext) -> str:
     """Return a note that a program is not installed, with programs that may have been meant."""
     directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
-    own = [
+    in_project = [
         f"{folder}/{name}"
         for folder in (*PROJECT_PROGRAM_FOLDERS, "bin")
         if os.access(directory / folder / name, os.X_OK)
     ]
-    there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
-    versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
-    close = own or versions[:1] or find_similar(name, there, most_edits=1)
-    return f"{name} is not installed.{format_suggestion(close)}"
+    installed = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
+    # `python` may only be installed as `python3`.
+    versions = sorted(each for each in installed if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
+    suggestions = in_project or versions[:1] or find_similar(name, installed, most_edits=1)
+    return f"{name} is not installed.{format_suggestion(suggestions)}"
 
 
 def _find_start(command: str, missing: str, folder: Path) -> Path:

@@ -46,8 +46,10 @@ _SAFE_OPTIONS = {
 _HOOKS = {
     "push": ("pre-push", "reference-transaction"),
     "fetch": ("reference-transaction", "pre-auto-gc"),
-    "pull": (),  # every hook: a pull merges, rebases and checks out
-    "ls-remote": ("none",),  # no hook has this name
+    # A pull merges, rebases and checks out, which run most hooks.
+    "pull": (),
+    # No hook has this name.
+    "ls-remote": ("none",),
 }
 """The hooks that each command runs; an empty tuple stands for all of them."""
 _RUNNING_SETTINGS = re.compile(

@@ -64,10 +64,7 @@ def make_codesearch(service: SearchService, code: SearchFunction) -> Tool:
 def make_search_tools(
     provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
 ) -> tuple[Tool, ...]:
-    """Return the tools of the search service that was chosen.
-
-    One without its key or address yields a tool whose calls report that.
-    """
+    """Return the tools of a search service. If its key or address is missing, their calls report that."""
     service = _configure(provider, settings, environment)
     return (make_websearch(service), *([make_codesearch(service, service.code)] if service.code is not None else []))
 
