@@ -58,7 +58,7 @@ class LoadedConfig(Struct, frozen=True):
     """The files that references and `hooks` name, each with its state when it was read."""
 
     def describe_origin(self, keys: KeyPath) -> tuple[str, str] | None:
-        """Return where a setting is made, and how to change it, without its value; None: nothing sets it."""
+        """Return the place of a setting and how to change it, without its value; None: nothing sets it."""
         origin = self.provenance.get(format_keys(keys))
         if origin is None or origin.layer.name == "command line":
             return None

@@ -61,8 +61,8 @@ def redact_config(loaded: LoadedConfig, username: str) -> JSON:
 def redact_full_config(loaded: LoadedConfig, username: str) -> JSON:
     """Return the configuration as `redact_config` does, with the settings that OpenCode does not have."""
     values = msgspec.to_builtins(loaded.config)
-    own = {key: value for key in _CODELOOP_KEYS if (value := values.get(key)) is not None}
-    return {**redact_config(loaded, username), **own}
+    settings = {key: value for key in _CODELOOP_KEYS if (value := values.get(key)) is not None}
+    return {**redact_config(loaded, username), **settings}
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:

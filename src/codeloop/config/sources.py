@@ -22,7 +22,7 @@ OPENCODE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
 CODELOOP_FILES = ("codeloop.json", "codeloop.jsonc")
 PROJECT_CONFIG_FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", CODELOOP_FILES))
-"""The folders of a project that hold configuration files, and the names of these."""
+"""The folders of a project that may hold configuration files, each with the names of these files."""
 
 
 class Layer(Struct, frozen=True):

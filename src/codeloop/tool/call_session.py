@@ -140,8 +140,8 @@ class CallSession:
         latest: str | None = None
         start, end = INSTRUCTIONS_TEMPLATE.format(name=name, words="\0").split("\0")
         for tool, state in self._list_carried():
-            own = {"tool": tool, "metadata": state.metadata}
-            calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [own]
+            single_call = {"tool": tool, "metadata": state.metadata}
+            calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [single_call]
             texts = [_get_whole_text(each["metadata"], file) for each in calls if each["tool"] == "read"]
             if "outputPath" not in state.metadata:
                 latest = next((text for text in reversed(texts) if text is not None), latest)
@@ -204,13 +204,13 @@ class CallSession:
         Calls before one that succeeded do not count. Without a failed call the metadata is empty, and the prompts are
         those since the successful call, or all.
         """
-        prompts, own = list[str](), (self._call.message_id, self._call.call_id)
+        prompts, this_call = list[str](), (self._call.message_id, self._call.call_id)
         for entry in reversed(self._store.read_context(self._id).entries):
             if isinstance(entry.info, UserMessage):
                 prompts += [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
                 continue
             for part in reversed(entry.parts):
-                if not isinstance(part, ToolPart) or part.tool != tool or (part.message_id, part.call_id) == own:
+                if not isinstance(part, ToolPart) or part.tool != tool or (part.message_id, part.call_id) == this_call:
                     continue
                 if isinstance(part.state, ToolStateCompleted):
                     return {}, prompts[::-1]

@@ -326,7 +326,7 @@ def replace_undecodable(text: str) -> str:
 def describe_change(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", note: str = "") -> str:
     """Describe a change for the model: `Edited src/a.py: lines 3-5`.
 
-    `how`: how the old text was matched; `note`: what its formatters did.
+    `how`: how the old text was matched; `note`: says which lines its formatters changed.
     """
     path = format_path(ctx.workspace, change.target.path)
     if change.before is None:

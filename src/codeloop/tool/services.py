@@ -1,4 +1,4 @@
-"""`ToolServices`: what the tools of a project share besides its work tree, such as notices for the model."""
+"""`ToolServices`: the services that the tools of a project share, such as notices and language servers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

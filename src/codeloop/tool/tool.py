@@ -92,7 +92,7 @@ class SubtaskResult(Struct, frozen=True):
 
 
 class ToolFailure(Exception):
-    """A call failed: the message says why, and `advice` tells the model, and nobody else, what to do instead."""
+    """A call failed. The message says why; `advice` suggests an alternative to the model, and is not shown to users."""
 
     def __init__(self, message: str, metadata: JSON | None = None, *, advice: str = "") -> None:
         super().__init__(message)

@@ -95,7 +95,7 @@ def _overlap_with_base(base: Ruleset, rule: PermissionRule, overlaps: OverlapCac
 
 
 def _intersect(pattern: str, other: PermissionRule, overlaps: OverlapCache) -> tuple[str, ...]:
-    """Return patterns that match what both `pattern` and the other rule's pattern match.
+    """Return patterns for the overlap of `pattern` and the pattern of the other rule.
 
     No pattern can express "those of these that have the trait". So a rule about a trait that asks or denies is taken
     to be about all of them, and a rule that allows about none.

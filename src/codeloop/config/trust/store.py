@@ -76,14 +76,14 @@ def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> 
     trusted_contents = _read_contents(paths, top, directory)
     with _edit_directories(paths) as directories:
         old = directories.get(str(top))
-        elsewhere = {
+        other_files = {
             path: digest
             for path, digest in ((old and old.files) or {}).items()
             if not is_in_view(path, top, directory or top)
         }
         _keep_copies(paths, trusted_contents)
         now = int(time.time() * 1000)
-        directories[str(top)] = TrustedDirectory(time=now, files={**elsewhere, **trusted_contents.compute_digests()})
+        directories[str(top)] = TrustedDirectory(time=now, files={**other_files, **trusted_contents.compute_digests()})
 
 
 def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
@@ -110,8 +110,10 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
         old = directories.get(str(top))
         if old is not None and old.files is not None:
             _keep_copies(paths, trusted_contents)
-            own = {path: digests[path] for path in (key, *trusted_contents.named_paths.get(key, ())) if path in digests}
-            directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **own})
+            changed = {
+                path: digests[path] for path in (key, *trusted_contents.named_paths.get(key, ())) if path in digests
+            }
+            directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **changed})
 
 
 def _read_contents(paths: Paths, root: Path, directory: Path | None) -> TrustedContents:

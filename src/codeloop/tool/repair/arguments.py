@@ -1,4 +1,4 @@
-"""Repairs the text of a call's arguments when it is not simply one JSON object."""
+"""Repairs the text of a call's arguments if it is no JSON object."""
 
 import re
 from contextlib import suppress

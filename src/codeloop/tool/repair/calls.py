@@ -84,7 +84,7 @@ PARAMETER_ALIASES: dict[str, str] = {
     "symbol": "name identifier query function class method definition symbolname",
     "newName": "newsymbol to",
 }
-"""Other agents' names for our parameters, in lower case and without underscores, where ours exists."""
+"""Other agents' names for our parameters, in lower case and without underscores."""
 
 _VALUE_ALIASES = {
     "fileswithmatches": "files",
@@ -142,8 +142,8 @@ class MeansAnotherTool(ValueError):
 def match_tool(name: str, tools: list[str]) -> str | None:
     """Return the tool that a name certainly means, one of `tools`; None: it is not certain."""
     plain = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
-    same = [ours for ours in tools if plain == _fold_name(ours)]
-    matches = same or [ours for ours in tools if plain in TOOL_ALIASES.get(ours, "").split()]
+    same = [tool for tool in tools if plain == _fold_name(tool)]
+    matches = same or [tool for tool in tools if plain in TOOL_ALIASES.get(tool, "").split()]
     return matches[0] if len(matches) == 1 else None
 
 
@@ -167,31 +167,34 @@ def repair_parameters(arguments: JSON, schema: JSON, notes: list[str]) -> JSON:
     for name, value in arguments.items():
         if name in properties:
             continue
-        ours = _match_name(name, [each for each in properties if each not in renamed], schema.get("required", []))
-        if ours is None:
+        parameter = _match_name(name, [each for each in properties if each not in renamed], schema.get("required", []))
+        if parameter is None:
             notes.append(f"there is no parameter `{name}`")
             continue
-        renamed[ours] = value
-        if _fold_name(name) != _fold_name(ours):
-            notes.append(f"`{name}` was taken for `{ours}`")
+        renamed[parameter] = value
+        if _fold_name(name) != _fold_name(parameter):
+            notes.append(f"`{name}` was taken for `{parameter}`")
     return {name: _repair_value(value, properties[name], notes) for name, value in renamed.items()}
 
 
 def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
+    """Return the parameter, one of `free`, that a name certainly means; None: it is not certain."""
     plain = _fold_name(name)
-    for ours in free:
-        if plain == _fold_name(ours) or plain in PARAMETER_ALIASES.get(ours, "").split():
-            return ours
-    close = find_similar(name, [ours for ours in free if ours in required])
+    for parameter in free:
+        if plain == _fold_name(parameter) or plain in PARAMETER_ALIASES.get(parameter, "").split():
+            return parameter
+    # A misspelling is only certain for a required parameter, which the call would lack otherwise.
+    close = find_similar(name, [parameter for parameter in free if parameter in required])
     return close[0] if len(close) == 1 else None
 
 
 def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
+    """Return a value in the form of its schema if its meaning is certain; other values stay as they are."""
     if isinstance(value, str) and schema.get("type") == "array" and schema["items"].get("type") == "string":
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
         plain = _fold_name(value)
-        known_value = {_fold_name(ours): ours for ours in schema["enum"]}.get(
+        known_value = {_fold_name(choice): choice for choice in schema["enum"]}.get(
             _fold_name(_VALUE_ALIASES.get(plain, plain))
         )
         if known_value is None:
@@ -247,15 +250,7 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             notes.append("`questions` is a list, here of one question")
             arguments = {"questions": [arguments]}
         case "todowrite", _:
-            arguments = {
-                name: text.strip().split("\n") if isinstance(text, str) and text[:1] not in {"[", "{"} else text
-                for name, text in arguments.items()
-            }
-            lists = {name: cast("list[Any]", value) for name, value in arguments.items() if isinstance(value, list)}
-            arguments = {
-                **arguments,
-                **{name: [_repair_todo(item, notes) for item in items] for name, items in lists.items()},
-            }
+            arguments = {name: _repair_todos(value, notes) for name, value in arguments.items()}
         case _:
             pass
     if tool == "bash" and isinstance(timeout := arguments.get("timeout"), int) and 0 < timeout < _MIN_MILLISECONDS:
@@ -329,9 +324,9 @@ def _repair_line_range(arguments: JSON) -> JSON:
     return others | {"limit": bounds["last"] - first + 1} if bounds["last"] >= first else others
 
 
-def _has_parameter(arguments: JSON, ours: str) -> bool:
+def _has_parameter(arguments: JSON, parameter: str) -> bool:
     """Return whether one of the arguments is, or means, our parameter."""
-    return any(_match_name(name, [ours], []) for name in arguments)
+    return any(_match_name(name, [parameter], []) for name in arguments)
 
 
 def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
@@ -346,6 +341,15 @@ def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
         raise MeansAnotherTool(f"read takes one file. Make a call for each, all in one step: {calls}.")
     notes.append(f"`{name}` was taken for `filePath`")
     return {**{key: value for key, value in arguments.items() if key != name}, "filePath": paths[0]}
+
+
+def _repair_todos(value: Any, notes: list[str]) -> Any:
+    """Return a list of todos in our form, from a list or from lines of text; other values stay as they are."""
+    if isinstance(value, str) and value[:1] not in {"[", "{"}:
+        value = value.strip().split("\n")
+    if not isinstance(value, list):
+        return value
+    return [_repair_todo(item, notes) for item in cast("list[Any]", value)]
 
 
 def _repair_todo(item: Any, notes: list[str]) -> Any:
@@ -368,14 +372,14 @@ def _repair_todo(item: Any, notes: list[str]) -> Any:
 
 def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
     """Return the arguments of `multiedit`: a single edit becomes a list, and a path in each edit becomes `filePath`."""
-    own = {
+    single_edit = {
         name: value
         for name, value in arguments.items()
         if _match_name(name, ["oldString", "newString", "replaceAll"], [])
     }
-    if own and not _has_parameter(arguments, "edits"):
+    if single_edit and not _has_parameter(arguments, "edits"):
         notes.append("`edits` is a list, here of one edit")
-        return {**{name: value for name, value in arguments.items() if name not in own}, "edits": [own]}
+        return {**{name: value for name, value in arguments.items() if name not in single_edit}, "edits": [single_edit]}
     edits = arguments.get("edits")
     if isinstance(edits, list) and edits and not _has_parameter(arguments, "filePath"):
         rows = [cast("JSON", row) for row in cast("list[Any]", edits) if isinstance(row, dict)]

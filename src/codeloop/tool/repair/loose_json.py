@@ -69,5 +69,5 @@ class _JsonConstants(ast.NodeTransformer):
 
 
 def to_value(node: ast.expr) -> Any:
-    """Return the value of a literal. Raises ValueError where an expression is none."""
+    """Return the value of a literal. Raises ValueError if the expression is no literal."""
     return ast.literal_eval(_JsonConstants().visit(node))

@@ -1,4 +1,4 @@
-"""Parses the URLs that tools fetch, strictly: what is checked and asked about must be what is connected to."""
+"""Parses the URLs that tools fetch, strictly: the host that is checked and asked about must be the one connected to."""
 
 import re
 from collections.abc import Mapping

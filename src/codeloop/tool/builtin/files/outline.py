@@ -81,7 +81,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
 
 
 def _order_files(paths: Iterable[str]) -> list[Path]:
-    """Return the files that may have blocks. Those nearest to the top say most about what a folder is for."""
+    """Return the files that may have blocks, those in the upper folders first: they say most about a folder."""
     files = (path for each in paths if has_blocks((path := Path(each)).suffix))
     return sorted(files, key=lambda path: (len(path.parts), path))
 

@@ -196,7 +196,7 @@ def _take_lines(text: str, first: int, limit: int, empty: LineRange) -> LineRang
 
 
 def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool) -> ToolResult:
-    """Return the result for lines of a file. `is_complete`: the call asked for just these, so none are named next."""
+    """Return the result for lines of a file. `is_complete`: the call asked for just these lines."""
     workspace, path = ctx.workspace, replace_undecodable(str(target.path))
     name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
     if not lines_range.lines and lines_range.first > 1:

@@ -43,7 +43,7 @@ async def check_fan_out(ctx: ToolContext) -> None:
 
 
 def _make_need(ctx: ToolContext, limit: FanOutLimit, calls: Sequence[ToolPart]) -> Need:
-    """Return the permission for more subagents, with the numbers of both, and the models and likely cost of these."""
+    """Return the permission for more subagents: their number, the number that runs, their models and likely cost."""
     agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.max_subagents :]]
     models = sorted({limit.find_model(agent) or ctx.session.model_name for agent in agents})
     each = ctx.session.compute_mean_subagent_cost()

@@ -53,7 +53,7 @@ class LineNeeds:
         return all(command.partition(" ")[0] in _PLAIN_PROGRAMS for command in self.analysis.commands)
 
     def list_needs(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
-        """Return all needs, in the order in which a question shows them: what the user should notice comes first.
+        """Return all needs, in the order in which a question shows them: the important ones come first.
 
         `is_asked`: ask about the command even if the rules allow it.
         """
