@@ -43,6 +43,7 @@ def edit_text(text: str | None, change: JSON) -> str:
     Raises NotEditable, and ValueError if the result is nested too deeply.
     """
     old: JSON = {} if text is None else _parse_object(text)
+    # A file in plain JSON has no comments that could be lost, so it is written anew.
     if text is not None and not _is_plain_json(text):
         for path, value in _list_changes((), old, change):
             text = set_value(text, path, value)
@@ -50,6 +51,7 @@ def edit_text(text: str | None, change: JSON) -> str:
     indent = _FIRST_INDENT.match(text or "")
     result = _merge(old, change, is_ordered=False)
     after = json.dumps(result, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    # Raises ValueError if the file could not be read again.
     parse_jsonc(after, depth=CONFIG_DEPTH.value)
     return after
 
@@ -98,6 +100,7 @@ def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> st
     while True:
         document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
         entries = _get_list(document, key) or []
+        # One entry at a time, since its removal moves the others.
         index = next((number for number, entry in enumerate(entries) if is_match(entry)), None)
         if index is None:
             return text

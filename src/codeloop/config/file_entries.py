@@ -68,6 +68,7 @@ def write_value(file: Path, path: Sequence[str], value: Any) -> None:
         before = read_text(file, CONFIG_BYTES.value)
         text = set_value(before or "", path, value)
         if file.parent.is_dir() and file.exists():
+            # `write_private` makes a file that only its owner may read; an existing one keeps its mode.
             mode = file.stat().st_mode & 0o777
             write_private(file, text)
             file.chmod(mode)

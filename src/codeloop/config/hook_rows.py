@@ -38,6 +38,7 @@ def _is_text(value: Any) -> bool:
 def _is_address(value: Any) -> bool:
     try:
         parts = urlsplit(value) if isinstance(value, str) and value.isprintable() and " " not in value else None
+        # Reading the port raises ValueError if it is out of range.
         return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
@@ -69,6 +70,7 @@ class HookField(NamedTuple):
     is_required: bool = False
 
 
+# The characters that RFC 9110 allows in the name of a header.
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TEXTS_FIELD = HookField("a list of texts", _are_texts)
 _PROMPT_FIELD = HookField("a text", _is_text, is_required=True)
@@ -135,6 +137,7 @@ def read_hook_rows(
             return result
         layer_of_file = _read_settings_file(layer, file, is_project=layer.is_project or is_inside)
         settings = layer_of_file.raw
+        # A setting of Claude Code, which switches the hooks off.
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file
     _add_rows(result, layer, value)
@@ -183,6 +186,7 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
 
 def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value: Any) -> None:
     data = _check_object(layer, value, keys)
+    # `keys` is the path of the hook: `hooks`, the event, an index, `hooks`, an index.
     kind = data.get("type", "command")
     if kind not in _FIELDS_BY_TYPE:
         result.warnings.append(

@@ -135,6 +135,7 @@ class _InstructionReader(Struct):
             return None
         is_cut = len(content) > limit
         try:
+            # An incremental decoder accepts an incomplete character at the cut.
             text = getincrementaldecoder("utf-8-sig")().decode(content[:limit], final=not is_cut)
         except UnicodeDecodeError:
             self.warnings.append(f"{file} is not UTF-8 text: not read.")
@@ -171,6 +172,7 @@ def _walk(folder: Path, parts: list[str], reading: _InstructionReader) -> Iterat
                 and not entry.name.startswith(".")
             ):
                 yield from _walk(folder / entry.name, parts, reading)
+        # As in shells, a pattern only matches hidden names if it begins with a dot itself.
         elif pattern.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
             if below and entry.is_dir():
                 yield from _walk(folder / entry.name, below, reading)

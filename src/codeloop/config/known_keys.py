@@ -181,6 +181,7 @@ def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
     """Yield the keys of every setting of a layer that is not supported yet."""
     for prefix in _UNSUPPORTED_KEYS:
         for keys, value in find_values(raw, prefix):
+            # A setting that is switched off is not missed.
             if value and not (is_object(value) and value.get("enabled") is False):
                 yield keys
     if raw.get("share") == "auto" or raw.get("autoshare") is True:

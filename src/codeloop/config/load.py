@@ -261,6 +261,7 @@ def _convert_to_config(merge: _Merge) -> Config:
     try:
         return msgspec.convert(merge.values, Config)
     except msgspec.ValidationError:
+        # msgspec's message does not say in which file the value is.
         keys, fault = find_fault(merge.values, Config)
         raise CodeloopError(f"{_locate(merge, keys)}: {format_keys(keys)}: {fault}.") from None
 

@@ -58,6 +58,7 @@ def normalise_layer(layer: Layer, raw: JSON) -> NormalisedValues:
         values.values["share"] = "auto"
         values.source_keys["share",] = ("autoshare",)
     _add_rules(values, values.values, raw, (), ())
+    # `mode` is the older name of `agent`, which therefore takes precedence.
     for section in ("mode", "agent"):
         for name, value in _check_object(values, raw.get(section), (section,)).items():
             _add_agent(values, name, _check_object(values, value, (section, name)), (section, name))
@@ -88,6 +89,7 @@ def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: KeyP
 def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: KeyPath, keys: KeyPath) -> None:
     """Append the rules of `tools`, then those of `permission`, to the rules of a section."""
     rules: list[JSON] = list(section.get("permission", ()))
+    # The last matching rule wins, so `permission` takes precedence over the older form `tools`.
     for rule, path in (*_read_tools(values, raw, prefix_keys), *_read_permission(values, raw, prefix_keys)):
         values.source_keys[*keys, "permission", len(rules)] = path
         rules.append(rule)

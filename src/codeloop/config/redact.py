@@ -309,6 +309,7 @@ def _restore_references(value: Any, keys: KeyPath, origins: dict[str, Origin]) -
     return value
 
 
+# Sections that are not in this table are omitted.
 _REDACTORS: dict[str, Callable[[Any, set[str]], Any]] = {
     **dict.fromkeys(
         (

@@ -152,6 +152,7 @@ def _list_aliases(host: str) -> tuple[str, ...]:
 
 
 def _make_url(host: str, port: int) -> str:
+    # A server that listens on all addresses is reached at a loopback address.
     if host in _WILDCARD_ADDRESSES:
         host = _LOOPBACK_ADDRESSES[_WILDCARD_ADDRESSES.index(host)]
     return f"http://{add_brackets(host)}:{port}"

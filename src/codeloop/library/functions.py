@@ -153,6 +153,7 @@ class FunctionOffer(Listener):
             self._start_call(call)
 
     def _start_call(self, client_tool_call: ClientToolCall) -> None:
+        # A renewed offer returns the waiting calls, also those that run here already.
         if client_tool_call.request_id in self._calls or client_tool_call.tool not in self._tools:
             return
         call = FunctionCall(self._client, self._session_id, client_tool_call)

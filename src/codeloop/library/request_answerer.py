@@ -69,6 +69,7 @@ class RequestAnswerer(Listener):
                 self._answer_in_background(request)
 
     def _answer_in_background(self, request: PermissionRequest | QuestionRequest) -> None:
+        # After a gap in the events, a request may also be in the list of those that wait.
         if request.id not in self._seen_ids:
             self._seen_ids.add(request.id)
             self._feed.start_background(self._answer(request), self._on_failure)

@@ -75,9 +75,11 @@ class AgentSession:
         self.warnings = list_plan_warnings(options)
         """Warnings about the options: what was ignored, and why."""
         self._options = options
+        # Parsed at once, so that a wrong name fails here and not at the first prompt.
         self._model = parse_model_option(options.get("model"))
         tools = make_function_tools(options.get("tools", ()))
         self._offer = FunctionOffer(session_target.client, session_target.feed, session.id, tools) if tools else None
+        # The prompts of one session are answered one after the other.
         self._turn_lock = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -124,6 +126,7 @@ class AgentSession:
         kind = ResultType(cast("type[object]", result)) if result is not None else None
         turn = self._make_turn(prompt, files, limits, kind.schema if kind is not None else None)
         async with aclosing(self._run_turn(turn)) as events:
+            # The last event is TurnDone, unless an exception ends the turn.
             answer = [event.answer async for event in events if isinstance(event, TurnDone)][-1]
         if kind is None:
             return answer
@@ -222,6 +225,7 @@ class AgentSession:
                     async for event in events:
                         yield event
             finally:
+                # An engine in this process counts each request itself; of one on a server only the total is known.
                 if self._target.budget is not None and self._target.is_remote and turn.final_session is not None:
                     add_cost(self._target.budget, (turn.final_session.cost or 0.0) - self.cost)
                 self._session = turn.final_session or self._session

@@ -89,6 +89,7 @@ class TurnReader:
                 self._text_lengths[part.id] = max(len(part.text), length)
                 if isinstance(part, ReasoningPart):
                     self._thinking.add(part.id)
+                # The part has the whole text, of which the deltas have brought the beginning.
                 if more := part.text[length:]:
                     yield ThinkingAdded(more) if isinstance(part, ReasoningPart) else TextAdded(more)
             case ToolPart():
@@ -108,6 +109,7 @@ class TurnReader:
             return
         self.tool_uses[part.id] = use
         if previous_use is None:
+            # A call may have ended before its first event arrives.
             yield ToolStarted(use if use.state == "running" else replace(use, state="running", output=""))
         if use.state != "running":
             yield ToolEnded(use)
@@ -242,6 +244,7 @@ class RunningTurn(Listener):
         if self._is_timed_out:
             reason, why = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = self.final_session = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
+        # The sums of the session include its subagents, so their difference is that of the turn.
         tokens = (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1)
         answer = Answer(
             text=join_text_parts(message.parts),

@@ -30,6 +30,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        # A daemon thread, so that the program can end without closing the project.
         self._thread = threading.Thread(target=self._loop.run_forever, name="codeloop", daemon=True)
         self._thread.start()
 
@@ -54,6 +55,7 @@ class LoopThread:
 
     def close(self) -> None:
         """End the loop and its thread."""
+        # As `asyncio.run` does at its end.
         self.run(self._loop.shutdown_asyncgens())
         self.run(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -88,6 +90,7 @@ def _open_project(opening: AbstractAsyncContextManager[AgentProject]) -> "Genera
         thread.close()
 
 
+# `async with` can't be used here, as its two ends are two calls of `LoopThread.run`.
 async def _enter_context(opening: AbstractAsyncContextManager[AgentProject]) -> AgentProject:
     return await opening.__aenter__()
 

@@ -85,6 +85,7 @@ async def _run_before(hooks: HookRunner, prepared: PreparedCall, call_input: JSO
     output = await hooks.run(BEFORE_HOOK, call_input, {"args": prepared.input})
     if output["args"] != prepared.input:
         arguments = msgspec.json.encode(output["args"]).decode()
+        # A toolbox of this tool alone validates the arguments as it does those of a model.
         replacement = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
         if isinstance(replacement, InvalidToolCall):
             raise ToolFailure(f"Not run: an extension changed the arguments of this call. {replacement}")
@@ -98,6 +99,7 @@ async def _run_after(hooks: HookRunner, result: ToolResult, call_input: JSON) ->
     try:
         output = await hooks.run(AFTER_HOOK, call_input, fields)
     except HookRefused as error:
+        # The model has to know that the call had its effect.
         raise HookRefused(f"The call was made, and its result is withheld. {error}") from error
     metadata: JSON = output["metadata"]
     if output.get("ends"):

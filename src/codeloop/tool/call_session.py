@@ -138,6 +138,7 @@ class CallSession:
         `name`: the path by which the model knows the file. Derived from the stored messages, as `find_lines_read` is.
         """
         latest: str | None = None
+        # A NUL character, which no text has, marks the place of the text in the template.
         start, end = INSTRUCTIONS_TEMPLATE.format(name=name, words="\0").split("\0")
         for tool, state in self._list_carried():
             single_call = {"tool": tool, "metadata": state.metadata}
@@ -263,6 +264,7 @@ class CallSession:
                     case _:
                         pass
         finally:
+            # The call was cancelled: clients drop the questions.
             if any(waiting.id == request.id for waiting in self._store.list_pending_questions(self._id)):
                 refusal = QuestionRefusal(session_id=self._id, request_id=request.id)
                 self._store.append(QuestionRejected(properties=refusal))

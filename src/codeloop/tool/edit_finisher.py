@@ -95,6 +95,7 @@ class EditFinisher:
             text, diagnostics = await self._diagnose.find_new_errors(session_id, result.changes, may_read)
             lines = "\n".join(each for each in (result.text, text) if each)
             result = replace(result, text=lines, diagnostics=diagnostics)
+        # Parsing a large file would block the event loop.
         problems = await asyncio.to_thread(
             self._describe_broken_syntax, session_id, result.changes, only_old=bool(result.diagnostics)
         )

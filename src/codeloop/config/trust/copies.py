@@ -15,6 +15,7 @@ def store_copies(paths: Paths, contents: TrustedContents) -> None:
     digests = contents.compute_digests()
     for path, data in contents.files.items():
         copy = _get_folder(paths) / digests[path]
+        # A binary file can't be shown as a diff.
         with suppress(UnicodeDecodeError):
             text = data.decode()
             if not copy.exists():

@@ -114,6 +114,7 @@ def _make_model_filter(key: str) -> Callable[[Any, JSON], Any]:
 
     def accept(value: Any, base: JSON) -> Any:
         is_plain = isinstance(value, str) and _MODEL_NAME.fullmatch(value) is not None
+        # A value of the user stays.
         return value if is_plain and base.get(key) in (None, value) else None
 
     return accept
@@ -167,6 +168,7 @@ def _filter_sandbox(value: Any, base: JSON) -> Any:
         data["extensions"] = True
     present_hosts, more = present.get("hosts", []), value.get("hosts")
     if is_list(more):
+        # A project may remove hosts, and add none.
         data["hosts"] = [host for host in more if is_list(present_hosts) and host in present_hosts]
     before, hidden = present.get("hidden", []), value.get("hidden")
     if is_list(hidden) and is_list(before):

@@ -156,6 +156,7 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
     try:
         make_private(paths.trust_file.parent)
         with lock(paths.trust_file.parent, TRUST_LOCK.seconds):
+            # Read under the lock, since another process may have changed the list.
             directories = dict(read_trust(paths).directories)
             yield directories
             from codeloop.config.trust.copies import forget_copies
@@ -173,6 +174,7 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
 
 
 def _quarantine(file: Path) -> str:
+    # Kept under another name, so that the user can repair it.
     path = file.with_name(f"{file.name}.broken-{int(time.time())}")
     try:
         file.replace(path)

@@ -141,6 +141,7 @@ class MeansAnotherTool(ValueError):
 
 def match_tool(name: str, tools: list[str]) -> str | None:
     """Return the tool that a name certainly means, one of `tools`; None: it is not certain."""
+    # Names such as `functions.read` and `mcp__server__read` mean their last part.
     plain = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
     same = [tool for tool in tools if plain == _fold_name(tool)]
     matches = same or [tool for tool in tools if plain in TOOL_ALIASES.get(tool, "").split()]
@@ -237,6 +238,7 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
         case "apply_patch", {"command": ["apply_patch", str(patch)]}:
             arguments = {"patchText": patch}
         case "write", _ if str(arguments.get("append", arguments.get("mode"))).lower() in _APPEND_VALUES:
+            # The text before the addition would be lost.
             raise MeansAnotherTool("write replaces a whole file. To add to one, use edit, or `>>` in a command.")
         case "webfetch", {"method": str(method)} if method.upper() not in {"GET", "HEAD"}:
             raise MeansAnotherTool(f"webfetch only gets pages. For {method.upper()} use a command, such as curl.")
@@ -277,6 +279,7 @@ def _repair_webfetch(arguments: JSON, notes: list[str]) -> JSON:
         arguments = {**arguments, "url": link[1]}
     timeout, most = arguments.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
     if isinstance(timeout, int) and timeout > most:
+        # So large a number is in ms, as the timeouts of other tools are.
         seconds = min(timeout / 1000, most) if timeout >= _MIN_MILLISECONDS else most
         notes.append(f"timeout is in seconds, at most {most}, so {timeout} was taken for {seconds:g} s")
         arguments = {**arguments, "timeout": seconds}

@@ -62,6 +62,7 @@ async def _call_tool(service: SearchService, name: str, arguments: JSON) -> Sear
     headers = {"MCP-Protocol-Version": str(initialize_result.get("protocolVersion") or PROTOCOL_VERSION)}
     headers |= {"Mcp-Session-Id": session} if session else {}
     try:
+        # MCP requires this notification before any other request.
         async with send_request(service, _make_post(service, {"method": "notifications/initialized"}, headers)):
             pass
         answer, _ = await _send_message(service, 2, "tools/call", {"name": name, "arguments": arguments}, headers)

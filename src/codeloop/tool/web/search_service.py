@@ -65,6 +65,7 @@ class SearchService:
     base_url: str
     search: "SearchFunction"
     code: "SearchFunction | None" = None
+    # Not in the `repr`, so that no log and no traceback shows it.
     key: str = field(default="", repr=False)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     fault: str = ""
@@ -131,6 +132,7 @@ async def send_request(service: SearchService, request: SearchRequest) -> AsyncG
     }
     timeout = {"connect": WEB_CONNECT.seconds, "read": WEBSEARCH_TIME.seconds, "write": WEBSEARCH_TIME.seconds}
     try:
+        # A transport instead of a client: it follows no redirects, which could lead the key elsewhere.
         transport = httpx2.AsyncHTTPTransport(
             verify=load_tls_context(), trust_env=False, proxy=base.find_proxy(service.environment)
         )

@@ -105,6 +105,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
                 is_unseen = change.before is not None and has_changed_since_read(ctx, target, change.before)
         output, metadata = await apply_change(ctx, change, match_note, CHANGED_SINCE_READ if is_unseen else "")
         if is_unseen:
+            # The file has the session's own change now, and still one that the session has not seen.
             ctx.workspace.read_log.mark_unseen(ctx.session_id, target.real)
     output = "\n".join(filter(None, [output, await describe_callers(ctx, [change], output)]))
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)

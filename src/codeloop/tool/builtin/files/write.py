@@ -66,6 +66,7 @@ def _make_change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileCh
         return FileChange(target, None, content.encode(), "", content)
     check_unchanged_since_read(ctx, target, before)
     text = _decode_or_empty(before.data)
+    # Models write plain line feeds.
     if find_main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
     return FileChange(target, before, encode_text(content, text.encoding), text.content, content)

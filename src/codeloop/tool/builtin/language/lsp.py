@@ -204,6 +204,7 @@ async def _ask_server(
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
             locations = await _find_symbols(client, params.symbol or "")
+            # A server that is still indexing the project finds nothing; it is asked again afterwards.
             if not locations and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
                 locations = await _find_symbols(client, params.symbol or "")
             return _format_locations(ctx, locations) or f"Nothing is named like {params.symbol}.", ()

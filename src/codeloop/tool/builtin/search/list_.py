@@ -49,6 +49,7 @@ class FolderTree:
         """Open as many folders as fit into `budget` lines, those nearest to the top first; return whether all fit."""
         self.is_open, self.shown_entries = True, min(budget, len(self.folders) + len(self.files))
         budget -= self.shown_entries
+        # Breadth first, so that the upper folders of all branches come before deep ones.
         waiting = deque(self.sort_folders())
         is_complete = self.shown_entries == len(self.folders) + len(self.files)
         while waiting:

@@ -66,6 +66,7 @@ def make_batch_tool(toolbox: Toolbox) -> Tool:
 
 async def _run_all(calls: list[Coroutine[Any, Any, CallOutcome]]) -> list[CallOutcome]:
     """Run all calls at the same time. If one raises, because the user rejected it, the others are stopped first."""
+    # `gather` would leave the other calls running when one raises.
     running = [asyncio.create_task(call) for call in calls]
     try:
         return await asyncio.gather(*running)
@@ -80,6 +81,7 @@ async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> CallO
 
     Raises HookRefused if a hook ends the turn, and Rejected without a message: both end the whole batch.
     """
+    # Imported late: this module is loaded at start-up.
     from codeloop.tool.call_hooks import run_call
     from codeloop.tool.truncate import truncate_output
 

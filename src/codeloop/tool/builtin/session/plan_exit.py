@@ -22,6 +22,7 @@ ANSWER_ADVICE = (
 )
 THREADS_KEY = "threads"
 """The key in the metadata of a `plan_exit` call for all threads so far, with their answers."""
+# Clients write this line above each comment of the user.
 _COMMENT_HEADING = re.compile(r"^About @(\S+) line (\d+)(?:, again)?:[ \t]*$", re.MULTILINE)
 _EXCERPT = re.compile(r"\A```\w*\n.*?^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
@@ -73,9 +74,11 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     question = "Carry out the plan?" + (f"\n\n{replies}" if replies else "")
     answers = await ctx.session.ask_questions([QuestionInfo(question=question, header="Plan", options=options)], need)
     choices = [choices for one in answers for choices in one]
+    # Comments have several lines, labels of options do not.
     answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO_LABEL
     if answer == NO_LABEL:
         raise ToolFailure("The user wants to continue planning.", _make_metadata(threads), advice="Ask what to change.")
+    # Any other text is what the user wants changed.
     if answer != YES_LABEL:
         new = read_comments(answer, len(threads))
         raise ToolFailure(

@@ -71,6 +71,7 @@ def _find_job(name: str, ctx: ToolContext) -> Job:
     Raises ToolFailure with the known ids; another session's command counts as unknown.
     """
     jobs = {job.id: job for job in ctx.workspace.shells.jobs.all() if ctx.session.includes_session(job.session)}
+    # Models sometimes give the number of a command alone.
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
         names = ", ".join(f"{one.id} ({one.status})" for one in jobs.values()) or "none"

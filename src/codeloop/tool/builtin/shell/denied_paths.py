@@ -52,6 +52,7 @@ def _list_denied(workspace: Workspace, session: CallSession, permission: str) ->
     for pattern in session.list_denials(permission):
         for path in _list_candidates(workspace, pattern):
             real = Path(os.path.realpath(path))
+            # Of a link, its target and the link itself.
             for each in (real, path.parent.resolve() / path.name):
                 if each in seen or not each.is_relative_to(workspace.root) or each == workspace.root:
                     continue

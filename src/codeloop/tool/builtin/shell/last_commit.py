@@ -72,6 +72,7 @@ async def run_unchanged(
             ignored_paths = await asyncio.to_thread(_keep_inside, root, copy, await _list_needed_ignored(git, hidden))
             is_mounted = sandbox is not None and sandbox.replaces_temporary
             if policy is not None:
+                # The commit may have files that the sandbox hides in the project, such as keys.
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
                 await asyncio.to_thread(_remove_trees, [copy / each.relative_to(root) for each in secrets])
                 copy_policy = _make_copy_policy(policy, copy, ignored_paths, is_mounted=is_mounted)
@@ -84,6 +85,7 @@ async def run_unchanged(
             command_on_copy = replace(command, policy=copy_policy, directory=directory, is_apart=True)
             outcome = await shells.run(context, command_on_copy, show)
         finally:
+            # Also if the call is cancelled, or the copy would stay.
             await finish_uncancelled(_remove_copy(shells, copy_policy, copy))
     except GitFailed as error:
         raise ToolFailure(str(error)) from error

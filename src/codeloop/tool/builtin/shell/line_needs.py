@@ -90,6 +90,7 @@ class LineNeeds:
             if folders:
                 patterns = tuple(str(folder / "*") for folder in folders)
                 shown: JSON = {"command": self.command, "directories": [*map(str, folders)], "patterns": [*patterns]}
+                # A path with characters of patterns can't be allowed for good.
                 always = patterns if escape_names([*map(str, folders)]) else ()
                 yield Need(
                     permission="external_directory", patterns=patterns, always=always, metadata=shown, traits=traits

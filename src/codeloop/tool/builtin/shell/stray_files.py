@@ -34,6 +34,7 @@ async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[s
                 Need(permission="sandbox", patterns=(f"keep {name}",), metadata=metadata),
                 *make_edit_needs(ctx.workspace, [each.path], metadata),
             )
+            # Fails if something else is at the path by now.
             is_kept = each.give_back()
         except (Denied, Rejected):
             is_kept = False

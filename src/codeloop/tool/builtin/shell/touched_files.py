@@ -201,6 +201,7 @@ def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path
             if is_in_scope and (touches.git_trees or has_revision or _differs(path, entry)):
                 paths.append(path)
     secrets = [path for path in paths if is_secret(path.removeprefix(top))]
+    # One more than the limit, so that the caller sees that there are too many.
     return [Path(path) for path in dict.fromkeys([*secrets, *paths][: BASH_FILES.value + 1])]
 
 

@@ -85,6 +85,7 @@ def _describe_failure(response: FetchResponse, body_text: str) -> str:
     """Return the error for the model: the status, a hint for it, and the start of the page."""
     from http import HTTPStatus
 
+    # Servers may leave out the reason.
     reason = response.reason or next((s.phrase for s in HTTPStatus if s.value == response.status), "")
     excerpt = body_text if len(body_text) <= WEB_ERROR.value else body_text[: WEB_ERROR.value] + "..."
     after = response.headers.get("retry-after", "")
