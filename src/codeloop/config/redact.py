@@ -28,7 +28,7 @@ _MIN_SECRET_LENGTH = 12
 _FREE_SECTIONS = frozenset(
     ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
 )
-"""Sections in which secrets are masked within texts; the texts of other sections, and of `_CHOICES`, stay."""
+"""Sections in which secrets are masked within texts; the texts of other sections, and of `_CHOICE_KEYS`, stay."""
 _CHOICE_KEYS = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
 # The largest integer that JavaScript reads exactly.
 _MAX_INTEGER = 1 << 53
@@ -294,7 +294,7 @@ def _has_reference(origin: Origin) -> bool:
 
 
 def _restore_references(value: Any, keys: KeyPath, origins: dict[str, Origin]) -> Any:
-    """Replace values that came from variables and files by their references; rules and `_CHOICES` stay."""
+    """Replace values that came from variables and files by their references; rules and `_CHOICE_KEYS` stay."""
     if len(keys) == 3 and (
         keys[-1] in _CHOICE_KEYS or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})
     ):

@@ -81,7 +81,10 @@ def publish_credential(paths: Paths, url: str, username: str, password: str) -> 
 
 
 def withdraw_credential(paths: Paths, url: str, *, of_any: bool = False) -> None:
-    """Remove the file that `publish` wrote; with `of_any`, also one that another process wrote for the address."""
+    """Remove the file that `publish_credential` wrote for a server's address.
+
+    `of_any`: also remove the file that another process wrote for it.
+    """
     path = _get_file(paths, *_parse_address(url))
     # A server that was started since may have written the file anew.
     with suppress(OSError):
@@ -178,7 +181,7 @@ def _list_files(paths: Paths) -> Iterator[Path]:
 
 
 def _read_server(path: Path) -> RunningServer | None:
-    """Read a file of `publish`; None: it is missing or damaged, or other users can read or write it."""
+    """Read a file of `publish_credential`; None: it is missing or damaged, or other users can read or write it."""
     try:
         with open_regular(path) as descriptor:
             status = os.fstat(descriptor)
