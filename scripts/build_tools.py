@@ -8,13 +8,13 @@ from typing import cast
 import msgspec
 
 from codeloop.app.toolbox import BUILTIN, PARAMETERS, BuiltinToolSchema
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import load_object
 from codeloop.tool.tool import Tool
 
 
 def encode_tool_schemas() -> bytes:
     """Return the file's content: a line for each tool."""
-    tools = [cast("Tool", load(target)) for target in BUILTIN.values()]
+    tools = [cast("Tool", load_object(target)) for target in BUILTIN.values()]
     rows = {tool.name: BuiltinToolSchema(tool.permission, tool.spec.parameters) for tool in tools}
     lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
     return b"{\n" + b",\n".join(lines) + b"\n}\n"

@@ -97,7 +97,7 @@ def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
     settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings)
-    monkeypatch.setattr(toolbox, "LSP_SEARCHED_FOLDERS", replace(toolbox.LSP_FOLDERS, value=4))
+    monkeypatch.setattr(toolbox, "LSP_SEARCHED_FOLDERS", replace(toolbox.LSP_SEARCHED_FOLDERS, value=4))
     assert not has_language_server(settings)
 
 

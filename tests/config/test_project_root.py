@@ -146,7 +146,7 @@ def test_a_git_that_hangs_is_given_up(tmp_path: Path, paths: Paths, monkeypatch:
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
-    limit = type(project_root.PROJECT_ID)("config.project_id", 50, "ms", "")
+    limit = type(project_root.PROJECT_ID_TIME)("config.project_id", 50, "ms", "")
     monkeypatch.setattr(project_root, "PROJECT_ID_TIME", limit)
     found = find_project_root(tmp_path / "repo", paths, {"PATH": f"{slow.parent}:/bin:/usr/bin"})
     assert len(found.project_id) == 40

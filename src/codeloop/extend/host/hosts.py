@@ -38,19 +38,19 @@ from codeloop.workspace.process.program_log import ProgramLog
 
 _EVENT = "event"
 EMPTY_POLICY = "it is marked as a policy, and brought no hook when it was loaded here"
+# The operation that a host requests to follow events without a hook.
 _SUBSCRIBE = "event.subscribe"
-"""The operation that a host requests to follow events without a hook."""
+# Hooks of every turn. Extensions with only other hooks are loaded when one is called.
 _EACH_TURN = frozenset(
     (
         *("chat.message", "chat.params", "chat.headers", "tool.definition", "session.start", "session.stop"),
         *("experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"),
     )
 )
-"""Hooks of every turn. Extensions with only other hooks are loaded when one is called."""
 
 
+# Runs an operation with its arguments.
 CarryOut = Callable[[Any, Any], Awaitable[Any]]
-"""Runs an operation with its arguments."""
 
 
 class HostCallbacks(Struct, frozen=True):
@@ -267,14 +267,8 @@ class ExtensionHosts:
             return await call_tool(self.ask, extension, offered_tool.name, call_origin, given, ctx)
 
         schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered_tool.parameters)}
-        return Tool(
-            offered_tool.name,
-            escape_controls(offered_tool.description),
-            ExternalParameters,
-            run,
-            NO_TRAITS,
-            schema=schema,
-        )
+        description = escape_controls(offered_tool.description)
+        return Tool(offered_tool.name, description, ExternalParameters, run, NO_TRAITS, schema=schema)
 
     def key(self, extension: Extension) -> HostKey:
         """Return which host an extension runs in."""
