@@ -91,7 +91,8 @@ class CallContext:
         # The user may have changed the rules since the step began.
         self._engine.refresh()
         for need in needs:
-            if need.permission == "task":  # nobody is asked about an unknown agent
+            # Raises ToolFailure here, so that no user is asked about an unknown agent.
+            if need.permission == "task":
                 self._engine.get_subagent(need.patterns[0])
         rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
@@ -99,7 +100,8 @@ class CallContext:
         decide = self._engine.hooks.permission_verdict
         was_asked = await self._engine.gate.authorize(needs, self.session_id, tool, rules, decide)
         if was_asked or decide is not None:
-            self._rules.forget()  # the answer may have taken days
+            # The answer may have taken days, and the rules may have changed meanwhile.
+            self._rules.forget()
         self.first.waits = False
         # A command may write anything: files that it changes must not be reported as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):

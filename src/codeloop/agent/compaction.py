@@ -70,7 +70,8 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES_PER_TOKEN:
             engine.store.append(*(make_part_updated(part) for _, part in old_parts))
             return
-    await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
+    # Now, since later reads of the conversation skip the parts of the steps before the summary.
+    await store_diffs(engine, session_id)
     view = engine.store.read_context(session_id)
     request = move.request or _store_request(engine, view, move)
     answer = new_message(engine, session_id, request)

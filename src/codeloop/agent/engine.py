@@ -106,8 +106,8 @@ class Spawn(Protocol):
         ...
 
 
-class TurnEnd(Protocol):
-    """The end of a turn: `agent.moves.Stop`, which imports this module and so can't be imported here."""
+class HasStopReason(Protocol):
+    """A type with a reason, as the end of a turn has: `agent.moves.Stop`, which imports this module, is one."""
 
     @property
     def reason(self) -> str:
@@ -115,7 +115,7 @@ class TurnEnd(Protocol):
         ...
 
 
-T = TypeVar("T", bound=TurnEnd)
+T = TypeVar("T", bound=HasStopReason)
 
 
 class TurnHooks(ToolHooks):

@@ -22,7 +22,8 @@ async def run(engine: Engine, session_id: str) -> Stop:
             case Recover() as move:
                 recover(engine.store, session_id, move.entries)
             case Compact() as move:
-                from codeloop.agent.compaction import compact  # most turns end without one
+                # Imported late: most turns end without a compaction.
+                from codeloop.agent.compaction import compact
 
                 await compact(engine, session_id, move)
             case FallBack() as move:
@@ -36,5 +37,6 @@ async def run(engine: Engine, session_id: str) -> Stop:
                     await ask_model(engine, session_id, move, cache)
                     continue
                 async with budget.reserve(session_id, model_ref(move.user.model)) as is_affordable:
-                    if is_affordable:  # else the next move is to stop
+                    # Otherwise the next move is to stop, with the budget's refusal as the reason.
+                    if is_affordable:
                         await ask_model(engine, session_id, move, cache)

@@ -51,7 +51,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     request = await _prepare_request(engine, info, move.user, agent, model, cache)
     structured = None
     if move.required_format is not None:
-        from codeloop.agent.structured.structured_step import StructuredStep  # few prompts ask for a format
+        # Imported late: few prompts ask for a format.
+        from codeloop.agent.structured.structured_step import StructuredStep
 
         structured = StructuredStep(engine, info, move.required_format, cache)
         model, request = structured.prepare(model, request)
@@ -100,7 +101,8 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         return await spawn_subagent(engine, call, replace(task, model=models.get(call.call_id)), report)
 
     engine = replace(engine, spawn=spawn)
-    calls = ToolCalls(engine, engine.get_agent(move.user.agent), info)  # each subagent records its own steps
+    # No recorder: each subagent records the changes of its own steps.
+    calls = ToolCalls(engine, engine.get_agent(move.user.agent), info)
     with AbortGuard(engine, info):
         try:
             for call_id, subtask in zip(models, move.subtasks, strict=True):
@@ -207,7 +209,8 @@ async def _stream(
                         if event.reason == "stop" and not calls.has_tool_calls:
                             calls.start_text_tool_calls()
                         return event
-        draft.close()  # the service closed the stream without saying why
+        # The service closed the stream without a reason; the answer counts as complete.
+        draft.close()
         usage.count_event(Finished("stop"))
         return Finished("stop")
     finally:

@@ -126,7 +126,8 @@ class ToolCalls:
 
     def start_text_tool_calls(self) -> None:
         """Start the calls that the answer ends with as text, if it made no others, and remove them from the text."""
-        if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a call written as text
+        # A step with a required format has its own toolbox; its answer, JSON, looks like a call written as text.
+        if self._toolbox is not self._engine.toolbox:
             return
         view = self._engine.store.read_context(self._info.session_id)
         text = next(
@@ -205,13 +206,15 @@ class ToolCalls:
             self._store_error(part, start, self._skip_reason)
             return
         self._engine.store.append(make_part_updated(part))
-        from codeloop.agent.call_context import CallContext  # an answer without calls needs none of it
+        # Imported late: an answer without calls needs none of it.
+        from codeloop.agent.call_context import CallContext
 
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
             result = await self._run_with_hooks(prepared_call, context)
-            if context.first.repeat_need is not None:  # a tool that asks nothing; the model does not see its result yet
+            # The tool has asked nothing, so the repetition is asked about now, before the model sees the result.
+            if context.first.repeat_need is not None:
                 await context.ask()
             await fault_injection.reach("call.effect")
             result = self._complete_result(result, prepared_call, part.session_id)

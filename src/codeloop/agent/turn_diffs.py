@@ -31,7 +31,7 @@ MAX_SUBAGENTS = 1_000
 """Subagents of one session whose changes are included."""
 
 
-class StepChanges(Struct, frozen=True):
+class MessageChanges(Struct, frozen=True):
     """The changes of one message: `index` is its position in the conversation.
 
     `missing`: files whose content is no longer stored.
@@ -44,7 +44,7 @@ class StepChanges(Struct, frozen=True):
     outside: tuple[str, ...] = ()
 
 
-def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> StepChanges | None:
+def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> MessageChanges | None:
     """Return the changes of one message: the files of its patch part, from the two trees around it. Reads the disk."""
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
     after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
@@ -54,12 +54,12 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> StepCha
     files = {file for part in patches for file in part.files}
     names = {file.removeprefix(root) for file in files if file.startswith(root)}
     if files and not names:
-        return StepChanges(index, (), outside=tuple(sorted(files)))
+        return MessageChanges(index, (), outside=tuple(sorted(files)))
     try:
         tree_changes = _find_changes(snapshots.objects, patches[0].hash, after, names)
     except MissingObject:
-        return StepChanges(index, (), tuple(sorted(names)))
-    return StepChanges(index, tree_changes)
+        return MessageChanges(index, (), tuple(sorted(names)))
+    return MessageChanges(index, tree_changes)
 
 
 def list_positioned_entries(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
@@ -153,7 +153,8 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     positions = list_positioned_entries(engine.store, view) if missing else []
     for prompt, answers in missing:
         steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
-        diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
+        # With the short limit: an abort waits for this comparison.
+        diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)
         if not isinstance(diffs, JobFailure):
             engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt, list(diffs)))
 

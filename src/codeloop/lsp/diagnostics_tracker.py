@@ -103,7 +103,8 @@ class DiagnosticsTracker:
             if client is None:
                 return
             for edit in edits:
-                if edit.before is None:  # `prepare` skipped the file if its folder became a project root only now
+                # `prepare` skipped the file if its folder became a project root only now.
+                if edit.before is None:
                     self._reported.setdefault(edit.path, ())
             self._record_first_reports(client)
             self._has_analysed_project = self._has_analysed_project or _is_idle(client)
@@ -118,7 +119,8 @@ class DiagnosticsTracker:
             self._edited_paths = edited_paths = {edit.path for edit in edits}
             others = [path for path in client.documents if path not in edited_paths]
             for path in others:
-                client.documents[path].pulled = None  # requested again, since it may depend on the change
+                # The file may depend on the change, so its diagnostics are requested again.
+                client.documents[path].pulled = None
             results = await asyncio.gather(
                 *(self._wait_for_diagnostics(client, path) for path in edited_paths if path in client.documents)
             )
@@ -196,9 +198,11 @@ class DiagnosticsTracker:
             if not self._waiting_count:
                 self._hurry_requested.clear()
         if self.collecting is not None:
-            self.collecting.cancel()  # each edit requests the diagnostics of all open files again
+            # Each edit requests the diagnostics of all open files again, so the older request is useless.
+            self.collecting.cancel()
         try:
-            with suppress(ServerGone):  # `LanguageServer` reports the end
+            # `LanguageServer` handles the end of the server.
+            with suppress(ServerGone):
                 yield
         finally:
             self.server.lock.release()

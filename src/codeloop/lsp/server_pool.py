@@ -195,7 +195,8 @@ class ServerPool:
         """End unused servers, and those that use too much memory."""
         while True:
             await asyncio.sleep(LSP_MEMORY_POLL.seconds)
-            for tracker in tuple(self.trackers.values()):  # an edit may add others meanwhile
+            # A copy, since an edit may add trackers during the awaits below.
+            for tracker in tuple(self.trackers.values()):
                 server = tracker.server
                 if server.client is None:
                     continue

@@ -157,7 +157,8 @@ class Gate(Struct, frozen=True):
                 try:
                     action = await extensions(_make_request(need, verdict, session_id, tool))
                 except HookRefused as error:
-                    if error.ends:  # the extension also ends the turn, so the caller needs the error itself
+                    # The extension also ends the turn, so the caller needs the error itself.
+                    if error.ends:
                         self.store.permissions.store_decision(
                             replace(judgement.decision, action="deny", by=BY_EXTENSION)
                         )
@@ -176,7 +177,8 @@ class Gate(Struct, frozen=True):
         for number, each in enumerate(judgements):
             if each.holds_for_session:
                 grant = Grant(
-                    id=f"{answer.request_id}.{number}",  # one answer may allow several needs
+                    # The number keeps ids apart: one answer may allow several needs.
+                    id=f"{answer.request_id}.{number}",
                     session_id=answer.session_id,
                     directory="",
                     time=now_ms(),
@@ -302,7 +304,8 @@ class Gate(Struct, frozen=True):
                         pass
         finally:
             await _close(stream)
-        return _make_rejection(request)  # the stream ends without an answer when the store is closed
+        # The stream ends without an answer when the store is closed.
+        return _make_rejection(request)
 
 
 async def _close(stream: AsyncIterator[StampedEvent]) -> None:

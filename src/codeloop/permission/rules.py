@@ -217,14 +217,16 @@ def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_grante
     asking: PermissionRule | None = None
     for rule in reversed(rules):
         if rule.pattern in FILE_KINDS and rule.action != "deny":
-            continue  # see FILE_KINDS: the file is not known here
+            # See FILE_KINDS: an ask needs a file that is known for certain, and none is here.
+            continue
         pattern = _to_wildcard(rule)
         if rule.action == "deny" and overlaps(text, pattern):
             return rule
         if rule.action == "ask" and not is_granted and overlaps(text, pattern):
             asking = asking or rule
         if rule.action != "deny" and covers(text, pattern):
-            return asking  # whatever the text turns out to be, this rule matches, so earlier ones never count
+            # This rule matches whatever the text turns out to be, so earlier rules never count.
+            return asking
     return asking or (None if is_granted else DEFAULT_RULE)
 
 

@@ -31,7 +31,8 @@ class Draft:
         """Add text; what `metadata` holds goes back to the provider unchanged."""
         if not isinstance(self._open, TextPart) or self._block != block:
             if not delta:
-                return  # a block without text has nothing to send back
+                # A block without text has nothing to send back to the service.
+                return
             self._start(TextPart, block)
         self._metadata.update(metadata)
         if delta:

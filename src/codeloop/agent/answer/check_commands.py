@@ -226,7 +226,8 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
         if " " in rest[start] and depth:
             yield from _find_checks(rest[start], depth - 1, "", "")
         elif inner := [*_read_command(rest[start:], 0)]:
-            more = ("xargs",) if name == "xargs" else ()  # its targets come from elsewhere
+            # Its targets come from standard input, so it may check any part.
+            more = ("xargs",) if name == "xargs" else ()
             yield from (structs.replace(check, filters=(*check.filters, *more)) for check in inner)
             return
 
@@ -248,7 +249,8 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     plain = re.sub(r"-?[\d.]+$", "", name)
     for first, kind in CHECK_PROGRAMS.get(name, CHECK_PROGRAMS.get(plain, {})).items():
         wanted = first.split()
-        rest = [word for word in words[1:] if not word.startswith("+")]  # cargo +nightly
+        # `cargo +nightly test`: the toolchain stands before the subcommand.
+        rest = [word for word in words[1:] if not word.startswith("+")]
         if wanted and not (_has_subcommand(rest, wanted[0]) and all(word in rest for word in wanted)):
             continue
         return _make_check(f"{plain} {first}".strip(), kind, rest[rest.index(wanted[-1]) + 1 :] if wanted else rest)
@@ -261,7 +263,8 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
             arguments = tuple(_QUOTED_TEXT.findall(match["arguments"]))
             return _make_check(match["runner"], "test", arguments)
         script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
-        if script.rpartition("/")[2] in CHECK_PROGRAMS:  # manage.py, artisan
+        # `python manage.py test`: the script is the program that has the row.
+        if script.rpartition("/")[2] in CHECK_PROGRAMS:
             return _read_program(script.rpartition("/")[2], words[words.index(script) :])
         return _read_script(script, is_run_by_name=False)
     return _read_script(words[0], is_run_by_name=True)

@@ -206,7 +206,8 @@ class _CheckReader:
         job = str(state.metadata.get("id") or "")
         run = _read_run(command, state.metadata.get("exit"), state.output)
         if job or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
-            run = replace(run, failed=False, passed=False)  # it still runs, or is a function of the same name
+            # It still runs, or the name is a shell function, whose result says nothing about the program.
+            run = replace(run, failed=False, passed=False)
         own_script = bool(checks) and all(each.is_task and each.program in self._written for each in checks)
         run = replace(run, folder=folder, own_script=own_script)
         self.rows.append(_CheckRow(run, part.message_id, "" if job else state.output, job))
@@ -235,9 +236,11 @@ def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | N
         commands = find_checks(run.command, run.folder, root) or [
             CheckCommand(run.command, "all", filters=(run.command,))
         ]
-        if run.own_script:  # it shows nothing about other checks
+        # A script that the turn wrote shows nothing about the checks of the project.
+        if run.own_script:
             commands = [structs.replace(each, is_task=False) for each in commands]
-        if run.passed or run.failed:  # what a later run covers is judged by that one
+        # A failure counts no longer where a later run with a known result covers it.
+        if run.passed or run.failed:
             earlier_failures = [(earlier, left, _list_uncovered(left, commands)) for earlier, left in failures]
             failures = [
                 (earlier, remaining) for earlier, left, remaining in earlier_failures if _still_counts(remaining, left)

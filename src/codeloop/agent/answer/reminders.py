@@ -73,7 +73,8 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         unchecked = await has_unchecked_edits(engine, review)
         stop = replace(stop, test_changes=review.describe_changes(), has_unchecked_edits=unchecked)
         if engine.store.read_context(session_id).entries[-1].info.id != entries[-1].info.id:
-            return None  # a prompt came meanwhile
+            # A prompt came while the turn was reviewed: the next step answers it.
+            return None
     if stop.reason != "done":
         return stop
     root = str(engine.workspace.directory)

@@ -50,7 +50,8 @@ def read_test_counts(output: str) -> TestCounts | None:
     counts += [(1, "skipped") for _ in _GO_SKIPPED.findall(output)]
     counts += [(int(number), "passed") for number in _UNITTEST.findall(output)]
     for number in _UNITTEST_SKIPPED.findall(output):
-        counts += [(int(number), "skipped"), (-int(number), "passed")]  # unittest counts them among those it ran
+        # unittest counts the skipped tests among those that it ran.
+        counts += [(int(number), "skipped"), (-int(number), "passed")]
     if "no tests ran" in output:
         counts.append((0, "passed"))
     for number, word in counts:

@@ -108,7 +108,8 @@ def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]],
 
 def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
     names = "|".join(map(re.escape, sorted(tools)))
-    for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):  # Cline's form
+    # Cline's form: the tool's name is the tag.
+    for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):
         arguments = {pair[-2]: pair[-1] for pair in map(_list_groups, _TAGS.finditer(match[2]))}
         yield TextToolCalls(match.start(), match.end(), ((match[1], msgspec.json.encode(arguments).decode()),))
     if (match := _PYTHON_FORMS.search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
@@ -150,7 +151,8 @@ def _read_python(code: str) -> list[tuple[str, str]]:
                 call = _unwrap_print(node)
                 if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
                     return []
-                name = ast.unparse(call.func).rpartition(".")[2]  # Gemma's `default_api.read(...)`
+                # Gemma writes `default_api.read(...)`.
+                name = ast.unparse(call.func).rpartition(".")[2]
                 arguments = {word.arg: to_value(word.value) for word in call.keywords}
                 calls.append((name, msgspec.json.encode(arguments).decode()))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):

@@ -29,7 +29,8 @@ from codeloop.store.conversation import Entry
 from codeloop.store.subagent_state import walk_ancestors
 from codeloop.workspace.check_files import compile_patterns, describe_changes, hash_check_files
 
-_MAX_COMMAND_CHARS = 200  # of a command that a message names
+# Characters of a command that a message names.
+_MAX_COMMAND_CHARS = 200
 _MAX_NAMED_FILES = 20
 """Changed files that a message names."""
 _CONTINUED_STOPS = frozenset(("done", "length"))
@@ -211,7 +212,8 @@ class GoalRounds:
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
         parts = await run_and_store_checks(engine, session_id, commands, is_from_user=is_from_user) if commands else []
-        if not changes:  # a check may have changed them, too
+        # Compared again after the checks ran: a check may have changed the files, too.
+        if not changes:
             changes = describe_changes(self._hashes, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
         more = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""

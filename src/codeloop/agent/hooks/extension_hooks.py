@@ -72,7 +72,8 @@ class ExtensionHooks(TurnHooks):
             if not self._hooks.has_handler(STOP) or stop.reason != "done":
                 return stop
             if answer is None or (before is not None and answer.info.id == before.info.id):
-                return stop  # the user ran a command, which no model answered
+                # There is no new answer: the user ran a shell command, which no model answers.
+                return stop
             if isinstance(answer.info, AssistantMessage) and answer.info.summary:
                 return stop
             payload = {

@@ -51,7 +51,8 @@ CHANGED_FILES = "changedFiles"
 CHANGED = (
     "<system-reminder>Changed since you read them, not by you: {names}. Read again what you need.</system-reminder>"
 )
-_MAX_NAMED_FILES = 20  # that a reminder lists by name
+# Changed files that a reminder lists by name.
+_MAX_NAMED_FILES = 20
 NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 

@@ -68,7 +68,8 @@ def format_path(path: tuple[str | int, ...]) -> str:
 
 
 async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
-    seconds = SCHEMA_TIME.seconds  # of processor time: on a busy machine a simple schema may take longer by the clock
+    # Processor time, not the clock: on a busy machine even a simple schema may take long.
+    seconds = SCHEMA_TIME.seconds
     text, deadline = msgspec.json.encode(data), seconds * _STALLED
     result = await run_bounded(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
     if result.is_late:

@@ -29,7 +29,8 @@ def main() -> None:
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     seconds = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # SIGXCPU tells the caller why it ended
+    # The soft limit comes first: its signal, SIGXCPU, tells the caller why the process ended.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     request = json.load(sys.stdin)
     try:
         problems = _check(request)
@@ -53,7 +54,8 @@ def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
     for validation_error in checker.iter_errors(request["value"]):
         error = validation_error
         while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
-            error = max(deeper, key=lambda each: len(each.absolute_path))  # the errors of the best matching branch
+            # The deepest error belongs to the alternative that matches best.
+            error = max(deeper, key=lambda each: len(each.absolute_path))
         problems.append((tuple(error.absolute_path), _describe(error)))
         if len(problems) == MAX_PROBLEMS:
             break

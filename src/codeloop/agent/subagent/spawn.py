@@ -59,7 +59,8 @@ async def _wait_for(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
     try:
         return await working
     except asyncio.CancelledError:
-        if working.cancelled():  # the user aborted the child, not its parent
+        # The user may have aborted the child and not its parent, whose turn then goes on with a failed call.
+        if working.cancelled():
             task = asyncio.current_task()
             if task is None or not task.cancelling():
                 raise ToolFailure("The subagent was cancelled by the user.") from None

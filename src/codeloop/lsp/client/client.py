@@ -223,7 +223,8 @@ class LanguageClient:
                 params |= {"previousResultId": document.result_id} if document.result_id is not None else {}
                 report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
-            report = None  # cancelled by the server, since something changed
+            # The server cancelled the request, since something changed.
+            report = None
         # The text has changed meanwhile: the loop in `wait_for_diagnostics` pulls again.
         if version != document.version or not is_object(report):
             await asyncio.sleep(_RETRY_SECONDS)
@@ -295,7 +296,8 @@ class LanguageClient:
             self.habits.lengthen_pause(document)
             document.record_push(items)
         else:
-            return  # about an outdated text
+            # The report is about an outdated text.
+            return
         self._diagnostics_changed.set()
         self._on_diagnostics(path)
 

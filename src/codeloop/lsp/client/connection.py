@@ -219,7 +219,8 @@ class LspConnection:
         try:
             unread = self.pipes.write(encode_message(message))
         except OSError:
-            return  # the reader reports its end
+            # The server is gone; `listen` reports its end.
+            return
         if unread > LSP_UNREAD.value:
             self.mark_lost("it does not read what it is sent")
 
@@ -238,7 +239,8 @@ class LspConnection:
 
     def _settle_request(self, request_id: Any, message: JSON) -> None:
         if not isinstance(request_id, int):
-            return  # not an answer to us: ours have numbers
+            # Requests of this client have numbers as ids, so it answers none of them.
+            return
         future = self._futures.pop(request_id, None)
         if on_passed := self._fences.pop(request_id, None):
             # At once, not in a task: messages in the same chunk are handled next, and depend on it.

@@ -135,7 +135,8 @@ def _is_local(urls: Sequence[str]) -> bool:
 
 def _is_this_machine(url: str) -> bool:
     match = _URL_HOST.match(url)
-    return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")  # 0.0.0.0 is this machine, too
+    # 0.0.0.0 is this machine, too; so are its short forms.
+    return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")
 
 
 CHANGE_CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {

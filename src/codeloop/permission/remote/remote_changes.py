@@ -88,7 +88,8 @@ def _is_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> boo
 def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command under the program name that the rows use."""
     name = _normalise_name(words[0])
-    if _PYTHON_NAME.fullmatch(name):  # `python -m twine upload` is `twine upload`
+    # `python -m twine upload` is `twine upload`.
+    if _PYTHON_NAME.fullmatch(name):
         at = next((at for at, word in enumerate(words) if word == "-m"), 0)
         if at and len(words) > at + 1:
             return (_normalise_name(words[at + 1]), *words[at + 2 :])
@@ -102,7 +103,8 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
 @lru_cache(1_000)
 def _normalise_name(word: str) -> str:
     name = word.rpartition("/")[2].lower()
-    name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)  # `npx vercel@latest`
+    # `npx vercel@latest` runs `vercel`, and `npm.cmd` is `npm`.
+    name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)
     return PROGRAM_ALIASES.get(name, name)
 
 

@@ -129,7 +129,8 @@ class _LineReader:
                 self.position += 1
                 self._skip(_GAP)
                 pipeline.append(self._read_simple_command())
-            is_step = len(pipeline) == 1  # each part of a pipeline runs in a shell of its own
+            # Each part of a pipeline runs in a shell of its own.
+            is_step = len(pipeline) == 1
             commands += [SimpleCommand(c.words, c.redirects, None, is_step, c.has_assignments) for c in pipeline]
             if len(commands) > BASH_COMMANDS.value:
                 raise _NotInGrammar(f"it has more than {BASH_COMMANDS.value} commands")

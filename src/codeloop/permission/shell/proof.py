@@ -208,7 +208,8 @@ class _Prover:
     def _check_variables(self, name: str, words: Sequence[Word]) -> None:
         """Refuse a variable that could be an option: it has to come after `--`."""
         if name in {"echo", "printf"}:
-            return  # an option of these changes nothing but how they print
+            # An option of these changes only how they print.
+            return
         for word in words[1:]:
             if word.value == "--":
                 return
@@ -298,7 +299,8 @@ class _Prover:
             raise _Unproven("in which folder `git` runs is not certain")
         folders = self.folders
         for option, value in pairwise(words[:at]):
-            if option.value == "-C":  # git follows links before `..`, so the path stays as it is written
+            # git follows links before `..`, so the path must not be normalised.
+            if option.value == "-C":
                 folders = tuple(join(folder, _expand_home(value, self.facts.home)) for folder in folders)
         git_facts = [self.facts.repository(folder) for folder in folders]
         for facts in git_facts:

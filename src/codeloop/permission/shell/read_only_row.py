@@ -113,7 +113,8 @@ def _split_option(text: str, row: ReadOnlyRow) -> tuple[str, str, bool]:
     if text.startswith("--"):
         raise Harmful(f"{name} is not known to be harmless")
     if text[1:].isdigit():
-        return text, "", False  # `head -20`
+        # A number as in `head -20`.
+        return text, "", False
     for index, letter in enumerate(text[1:], 2):
         if "-" + letter in row.with_value:
             if row.separates_values and len(text) > 2:

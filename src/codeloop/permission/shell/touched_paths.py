@@ -159,7 +159,8 @@ class _Variables:
         if "PWD" in self._set and "PWD" in word.source:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
-            return ("/dev/fd/63",)  # bash passes the pipe of a process substitution under such a name
+            # bash passes the pipe of a process substitution under such a name.
+            return ("/dev/fd/63",)
         return expand_word(word, roots, {name: texts for start, name, texts in self._assignments if start <= number})
 
     def check_variables(self, path: str, *, enters: bool = False) -> str:
@@ -185,7 +186,8 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
             uses += ARGUMENT_READERS[name](arguments)
     else:
         uses = list(read_unknown_words(words))
-        if is_runner(name):  # its command is somewhere among the following words
+        # Its command is somewhere among the following words, and no row says where.
+        if is_runner(name):
             indices = [at for at, word in enumerate(words) if _has_row(word)]
             uses += [use for at in indices[:_MAX_RUN_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
     return [(role, path) for role, text in uses if (path := _normalise_path(text, role))]

@@ -83,7 +83,8 @@ def read_word(nodes: list[Node], source: bytes) -> Word:
     if _may_expand_braces(nodes, source_text):
         text = ANY_WORDS
     if text and not text.strip(ANY_TEXT + ANY_WORDS):
-        text = ANY_WORDS  # an unquoted expansion alone may become no word, or several
+        # An unquoted expansion alone may become no word, or several.
+        text = ANY_WORDS
     return Word(text, source_text)
 
 

@@ -11,7 +11,8 @@ from codeloop.permission.shell.command import OptionRow, find_operand
 from codeloop.permission.shell.runners import GIT_EXEC_OPTIONS, has_exec_option, may_run_script
 from codeloop.permission.shell.words import Word, make_word
 
-_MORE_WORDS = Word(ANY_WORDS, "")  # any number of further words
+# Any number of further words.
+_MORE_WORDS = Word(ANY_WORDS, "")
 STDIN_PATH = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
 
 
@@ -102,7 +103,8 @@ def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
     rest = rest[row.operand_count :]
     while row.takes_assignments and rest and "=" in rest[0].value:
         rest = rest[1:]
-    if row.operand_count and rest and rest[0].value == "-c":  # `flock FILE -c SCRIPT`
+    # `flock FILE -c SCRIPT` runs a script, not a command.
+    if row.operand_count and rest and rest[0].value == "-c":
         return _make_script(rest[1:2])
     return WrappedCommands((tuple(rest),)) if rest else NO_COMMANDS
 
@@ -122,7 +124,8 @@ def _unwrap_eval(words: Sequence[Word]) -> WrappedCommands:
 def _unwrap_trap(words: Sequence[Word]) -> WrappedCommands:
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and (rest[0].value.startswith("-") or len(rest) == 1):
-        return NO_COMMANDS  # it lists traps, or resets one
+        # It lists traps, or resets one.
+        return NO_COMMANDS
     return _make_script(rest[:1])
 
 
@@ -155,10 +158,12 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
             if word.value not in _SHELL_FLAGS:
                 return UNKNOWN
         elif "O" in word.value:
-            return UNKNOWN  # `-O NAME` sets an option of the shell, which may change how it reads the script
+            # `-O NAME` sets an option of the shell, which may change how it reads the script.
+            return UNKNOWN
         else:
             is_script = is_script or ("c" in word.value and word.value.startswith("-"))
-            index += "o" in word.value  # `-o NAME`
+            # `-o NAME` takes the next word.
+            index += "o" in word.value
         index += 1
     if is_script:
         return _make_script(words[index : index + 1])
@@ -266,7 +271,8 @@ def _unwrap_xargs(words: Sequence[Word]) -> WrappedCommands:
         return UNKNOWN
     rest = words[start:]
     if not rest:
-        return WrappedCommands(((make_word("echo"), _MORE_WORDS),))  # the default of xargs
+        # Without a command xargs runs `echo`.
+        return WrappedCommands(((make_word("echo"), _MORE_WORDS),))
     names = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
     names += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
     names += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
@@ -308,7 +314,8 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
         index += 2 if value in {"-c", "-C", "--git-dir", "--work-tree", "--namespace"} else 1
     rest = words[index:]
     if any("ext::" in word.value for word in rest):
-        return UNKNOWN  # a URL of this transport is a command
+        # A URL of the transport `ext::` is a command.
+        return UNKNOWN
     match [word.value for word in rest[:2]]:
         case ["bisect", "run"]:
             return WrappedCommands((tuple(rest[2:]),))

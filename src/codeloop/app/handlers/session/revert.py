@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.agent.turn_diffs import (
-    StepChanges,
+    MessageChanges,
     add_diffs,
     find_step_changes,
     find_undo_start,
@@ -235,7 +235,7 @@ def _make_plan(
 
 
 def _keep_entries(
-    snapshots: Snapshots, old: Revert | None, steps: Sequence[StepChanges], here: int | None
+    snapshots: Snapshots, old: Revert | None, steps: Sequence[MessageChanges], here: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
     """Return each file's entry before the first undo, and a tree that stores these entries for a later redo.
 
@@ -255,7 +255,7 @@ def _keep_entries(
 
 
 def _find_entry_at(
-    stored_entry: TreeEntry | None, steps: Sequence[StepChanges], path: str, point: int | None
+    stored_entry: TreeEntry | None, steps: Sequence[MessageChanges], path: str, point: int | None
 ) -> tuple[TreeEntry | None, bool]:
     """Return a file's entry at `point` of the session, and whether all later changes of the file can be undone."""
     if point is None:

@@ -127,7 +127,8 @@ def _read_ln(arguments: Arguments) -> list[Use]:
     """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
     uses = _read_copy(arguments)
     paths = [text for text, _ in arguments.operands]
-    if len(paths) == 1:  # then the link is made in the current folder
+    # With one operand the link is made in the current folder.
+    if len(paths) == 1:
         return [("w", basename(paths[0].rstrip("/")))]
     uses += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
     uses += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
@@ -145,7 +146,8 @@ def _read_gzip(arguments: Arguments) -> list[Use]:
 
 
 def _read_ar(arguments: Arguments) -> list[Use]:
-    letters = [text for text, _ in arguments.operands[:1]]  # `ar x lib.a`: its options are the first operand
+    # `ar x lib.a`: its options are the first operand.
+    letters = [text for text, _ in arguments.operands[:1]]
     return [("X", ".")] if any("x" in text for text in letters) else []
 
 

@@ -40,7 +40,8 @@ def expand_word(
         if not word.value.startswith("~"):
             return (word.value,)
         if not word.source.startswith("~"):
-            return (f"./{word.value}",)  # a quoted `~` is a file of that name
+            # A quoted `~` is a file of that name.
+            return (f"./{word.value}",)
         return (ANYWHERE if _OTHER_HOME.match(word.value) else word.value,)
     if "{}" in word.source and ANY_TEXT in word.value:
         return tuple(roots) if word.source == "{}" else (ANYWHERE,)
@@ -157,7 +158,8 @@ def _expand_braces(tokens: list[Token]) -> list[str]:
     closed = _find_closing(tokens, open_index) or 0
     inside = tokens[open_index + 1 : closed]
     parts = _split_alternatives(inside)
-    if len(parts) == 1:  # without a comma it is a sequence (`{1..9}`), or plain text
+    # Without a comma it is a sequence (`{1..9}`), or plain text.
+    if len(parts) == 1:
         if ".." in "".join(text for text, _ in inside):
             return _expand_braces([*tokens[:open_index], (ANY_TEXT, False), *tokens[closed + 1 :]])
         plain: list[Token] = [("{", False), *inside, ("}", False)]
