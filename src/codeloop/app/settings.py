@@ -164,11 +164,8 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     entries = (path for home in homes for path in entries_of(home))
     # Before the files are read: what changes while they are read counts as a change, and they are read again.
     files = file_states((*sources, paths.trust_file, *entries))
-    state = (
-        TrustState(trusted=True)
-        if startup.trust
-        else find_trust_state(paths, project_root.root, project_root.directory)
-    )
+    root, directory = project_root.root, project_root.directory
+    state = TrustState(trusted=True) if startup.trust else find_trust_state(paths, root, directory)
     trusted = state.trusted
 
     def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> LoadedConfig:

@@ -140,18 +140,12 @@ def load_config(
     warnings.extend(_warn_of_unsupported_keys(layers))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
-        warnings.append(
-            _explain_ignored(extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted", ignored)
-        )
+        why = extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted"
+        warnings.append(_explain_ignored(why, ignored))
     provenance = {format_keys(keys): origin for keys, origin in merge.origins.items()}
-    return LoadedConfig(
-        _convert_to_config(merge),
-        provenance,
-        tuple(warnings),
-        tuple(sources),
-        tuple(dict.fromkeys(ignored)),
-        file_states,
-    )
+    ignored_names = tuple(dict.fromkeys(ignored))
+    config = _convert_to_config(merge)
+    return LoadedConfig(config, provenance, tuple(warnings), tuple(sources), ignored_names, file_states)
 
 
 def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
