@@ -32,8 +32,8 @@ StopReason = Literal[
 ]
 REJECTED = "rejected"
 """Metadata key of a tool part: the user refused the call without a message."""
+# Entries at the end among which the last step with token counts is searched; a step that failed may have none.
 _RECENT_ENTRIES = 8
-"""Entries at the end among which the last step with token counts is searched; a step that failed may have none."""
 
 
 class AskModel(Struct, frozen=True):

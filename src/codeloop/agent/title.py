@@ -27,8 +27,8 @@ UNTITLED = "New session - "
 MAX_TITLE_CHARS = 80
 MAX_PROMPT_CHARS = 4_000
 """Characters of the prompt that the model is shown."""
+# Tokens for a title by a model that does not think first.
 _TITLE_TOKENS = 100
-"""Tokens for a title by a model that does not think first."""
 
 
 def is_untitled(title: str) -> bool:

@@ -44,18 +44,18 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 if TYPE_CHECKING:
     from codeloop.agent.call_context import CallContext
 
+# By the reason why an answer ended: the result of a call whose arguments never became complete.
 _CUT_SHORT_REASONS = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
-"""By the reason why an answer ended: the result of a call whose arguments never became complete."""
 _SHORTER_CALL_ADVICE = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
+# Every format of a call written as text contains one of these, or ends with a parenthesis.
 _TEXT_CALL_MARKS = frozenset("<[{")
-"""Every format of a call written as text contains one of these, or ends with a parenthesis."""
 _TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service takes them"
 _LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
+# Tools that are called again and again while something runs: equal results are no loop.
 _POLLING_TOOLS = frozenset({"bash_output", "task_output"})
-"""Tools that are called again and again while something runs: equal results are no loop."""
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
 _TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the same step."

@@ -29,16 +29,16 @@ from codeloop.schema.bounds.language_tools import (
     LSP_REQUEST,
 )
 
+# The time in which a server sends the diagnostics of several files in one burst.
 _BURST_SECONDS = 0.02
-"""The time in which a server sends the diagnostics of several files in one burst."""
+# After this time without reports, a server that pushes diagnostics has reported all effects of an edit.
 _SETTLE_SECONDS = 0.15
-"""After this time without reports, a server that pushes diagnostics has reported all effects of an edit."""
+# How often the dependents of an edited file are searched for, if the search is too slow to finish.
 _MAX_DEPENDENT_SEARCHES = 2
-"""How often the dependents of an edited file are searched for, if the search is too slow to finish."""
+# After this time without reports, a server that pushes diagnostics has analysed the project.
 _IDLE_SECONDS = 3.0
-"""After this time without reports, a server that pushes diagnostics has analysed the project."""
+# After this time without a report on a file, an idle server is assumed to have no diagnostics for the file.
 _ASSUME_CLEAN_SECONDS = 5.0
-"""After this time without a report on a file, an idle server is assumed to have no diagnostics for the file."""
 
 
 class FileEdit(Struct, frozen=True):

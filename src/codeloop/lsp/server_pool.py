@@ -24,10 +24,10 @@ from codeloop.schema.bounds.language_tools import (
 )
 from codeloop.schema.wire import JSON
 
+# The time that an edit waits for a server that was late `_MAX_MISSES` times in a row.
 _SHORT_WAIT_SECONDS = 0.2
-"""The time that an edit waits for a server that was late `_MAX_MISSES` times in a row."""
+# Late answers in a row after which an edit waits for a server only briefly.
 _MAX_MISSES = 2
-"""Late answers in a row after which an edit waits for a server only briefly."""
 FindRestartTime = Callable[[str], float]
 """Returns when the user last asked to restart the server of a name, in seconds of the wall clock."""
 

@@ -22,11 +22,12 @@ def _make_rules_for_each(action: Action, permissions: str) -> Ruleset:
 
 
 _SECRET_FILE_RULES: Ruleset = tuple(_make_rules("read", "ask", "<secret>"))
+# Files that are asked about even under a blanket rule; which files these are is in `kit/guarded_paths.py`.
 _PROTECTED_FILE_RULES: Ruleset = tuple(_make_rules("edit", "ask", "<protected>"))
-"""Files that are asked about even under a blanket rule; which files these are is in `kit/guarded_paths.py`."""
 
 
 _READ_ONLY_BASH_RULES = (*_make_rules("bash", "deny"), *_make_rules("bash", "allow", "<read-only>"))
+# Rules of the read-only agents, which rules for all agents can't loosen.
 _READ_ONLY_AGENT_RULES: dict[str, Ruleset] = {
     "plan": (
         *_READ_ONLY_BASH_RULES,
@@ -35,8 +36,8 @@ _READ_ONLY_AGENT_RULES: dict[str, Ruleset] = {
     ),
     "explore": (*_READ_ONLY_BASH_RULES, *_make_rules("edit", "deny")),
 }
-"""Rules of the read-only agents, which rules for all agents can't loosen."""
 _ALLOW_RULES = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
+# By profile: the rules before (`_FIRST_RULES`) and after (`_LAST_RULES`) the rules that all profiles share.
 _FIRST_RULES: dict[Profile, Ruleset] = {
     "ask": (*_make_rules("*", "ask"), *_ALLOW_RULES),
     "auto": tuple(_make_rules("*", "allow")),
@@ -59,7 +60,6 @@ _LAST_RULES: dict[Profile, Ruleset] = {
     "plan": _READ_ONLY_AGENT_RULES["plan"],
     "yolo": (),
 }
-"""By profile: the rules before (`_FIRST_RULES`) and after (`_LAST_RULES`) the rules that all profiles share."""
 
 
 def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
@@ -130,8 +130,8 @@ def make_fixed_agent_rules(agent: str) -> Ruleset:
     return (*_make_rules("*", "allow"), *_READ_ONLY_AGENT_RULES[agent]) if agent in _READ_ONLY_AGENT_RULES else ()
 
 
+# Permissions that `*` does not grant; a rule has to name them.
 _EXPLICIT_PERMISSIONS = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
-"""Permissions that `*` does not grant; a rule has to name them."""
 
 
 def make_guard_rules(*rulesets: Ruleset) -> Ruleset:
@@ -201,6 +201,6 @@ def make_agent_rules(agent: str) -> Ruleset:
             return ()
 
 
+# Built-in agents that only write a text.
 _AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
-"""Built-in agents that only write a text."""
 _EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"

@@ -18,6 +18,7 @@ _ADMITS = re.compile(
     r"|^\W*not (?:done|finished|fixed)\b",
     re.IGNORECASE,
 )
+# A sentence that denies a failure, or says that it is over.
 _DENIES = re.compile(
     r"\b(?:no|not|never|none|nothing|without|zero|0)(?: \w+){0,2} (?:longer|fail\w*)"
     r"|\b(?:fixe[sd]|solve[sd]|used to|previously|earlier|before|would|should|if|when) (?:\w+ ){0,6}fail"
@@ -25,7 +26,6 @@ _DENIES = re.compile(
     r"|\bnow (?:it )?(?:pass|work)|\b(?:pass|work)\w* now\b",
     re.IGNORECASE,
 )
-"""A sentence that denies a failure, or says that it is over."""
 _NOT_RUN = re.compile(
     r"^\W*not (?:(?:re-?)?run|tested|verified)\b"
     r"|\b(?:tests|checks|suite|rest|others)\b[^.\n]{0,40}\b(?:was|were|have|has) not (?:yet |been ){0,2}(?:re-?)?run\b"

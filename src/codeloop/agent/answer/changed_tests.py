@@ -25,8 +25,8 @@ CODE_FILE = re.compile(
     r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kts?|cs|php|swift|exs?|scala|dart|lua|bats|zig|c|cc|cpp|h|hpp|sh|vue|svelte)"
 )
 """Matches files of code, which the checks of most projects look at."""
+# Matches names of files whose tests a runner finds: pytest and unittest look at no other Python files.
 _COLLECTED_FILE = re.compile(r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+")
-"""Matches names of files whose tests a runner finds: pytest and unittest look at no other Python files."""
 _TEST_START = re.compile(
     r"^\s*(?:async\s+)?def\s+(test\w*)"
     r"|^\s*(?:it|test|specify|scenario)(?:\.\w+)*\s*[( ]\s*(['\"`])(?P<title>.+?)\2"
@@ -40,6 +40,7 @@ _SKIP_LINE = re.compile(
     r"|\(Skip ?=|markTestSkipped|collect_ignore|^\s*skip\b"
     r"|^    return\s*(?:#.*)?$|\bpytestmark\s*=.*\.(?:skip|xfail)|\b__test__ *= *False"
 )
+# Matches a line of settings that leaves tests out, or makes a run pass that failed.
 _SELECTION_LINE = re.compile(
     r"collect_ignore|\bdef pytest_(?:collection_modifyitems|ignore_collect|collect_file|runtest_\w+|pyfunc_call)\b"
     r"|\bexitstatus *=|--(?:deselect|ignore(?:-glob)?|collect-only|co|passWithNoTests)\b"
@@ -48,7 +49,6 @@ _SELECTION_LINE = re.compile(
     r"|\b(?:testPathIgnorePatterns|modulePathIgnorePatterns|testMatch|testRegex|testNamePattern|passWithNoTests)\b"
     r"|\|\|\s*(?:true|:|exit 0)\s*['\"]?,?\s*$"
 )
-"""Matches a line of settings that leaves tests out, or makes a run pass that failed."""
 _RUNNER_NAME = re.compile(
     r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
 )
@@ -63,8 +63,8 @@ _FAILURE_LINE = re.compile(
 )
 _REMOVERS = frozenset(("rm", "unlink", "mv", "truncate"))
 _RESTORERS = frozenset(("checkout", "restore", "reset"))
+# Words with which git restores every file. Without them and without a file it only looks, or changes the branch.
 _WHOLE_TREE_WORDS = frozenset((".", "./", ":/", "--hard"))
-"""Words with which git restores every file. Without them and without a file it only looks, or changes the branch."""
 
 Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
 

@@ -25,11 +25,11 @@ from codeloop.agent.answer.check_programs import (
     Kind,
 )
 
+# Characters of a line that are looked at.
 _MAX_LINE_CHARS = 20_000
-"""Characters of a line that are looked at."""
 _TOP_EXPRESSION = "$(git rev-parse --show-toplevel)"
+# How deep lines inside of lines (`bash -c "..."`) are followed.
 _MAX_NESTING = 3
-"""How deep lines inside of lines (`bash -c "..."`) are followed."""
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)(?=\n)(?:.*?\n[ \t]*\2[ \t]*(?=\n|\Z)|.*)", re.DOTALL)
 _TOKEN = re.compile(
     r"\d*(?:>>?|<)(?:&[\d-]+|[ \t]*[^\s;|&<>()]+)|&>>?[ \t]*[^\s;|&<>()]+"  # redirections
@@ -47,11 +47,11 @@ _TASK_NAME = re.compile(
     r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
     r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
 )
+# Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`).
 _OTHER_TASK_PART = re.compile(
     r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
     r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
 )
-"""Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`)."""
 _JVM_TASK = re.compile(
     r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)|(?P<build>build|assemble|package|install|compile\w*))"
 )
@@ -64,8 +64,8 @@ _SCRIPT_NAME = re.compile(
 )
 _TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t")
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
+# Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
 _CODE_RUN = re.compile(r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)")
-"""Matches code that runs tests: `python -c "import pytest; pytest.main()"`."""
 _QUOTED_TEXT = re.compile(r"['\"]([^'\"]+)['\"]")
 _FUNCTION_DEFINITION = re.compile(
     r"(?:^|[;\n&|({])[ \t]*(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\(\))|\balias[ \t]+([\w.-]+)="

@@ -25,8 +25,9 @@ from codeloop.schema.part import CHECK_KEY, SHELL_NOTES_SEPARATOR, Part, PatchPa
 from codeloop.schema.wire import Wire, replace
 from codeloop.tool.tool import EDIT_TOOLS
 
+# Suffixes of files that checks ignore: a line in a changelog leaves the last check valid.
 _PROSE_SUFFIXES = (".md", ".rst", ".adoc")
-"""Suffixes of files that checks ignore: a line in a changelog leaves the last check valid."""
+# A line by which a known program says that something failed, or by which it is known that it didn't start.
 _FAILURE_LINE = re.compile(
     # pytest and unittest
     r"^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
@@ -55,7 +56,7 @@ _FAILURE_LINE = re.compile(
     r"|^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named ",
     re.MULTILINE,
 )
-"""A line by which a known program says that something failed, or by which it is known that it didn't start."""
+# A line that says what failed, not only that or how often.
 _ERROR_LINE = re.compile(
     r"^E {3,}\S|^(?:FAILED|ERROR|FAIL:|ERROR:) \S|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?: \[\w+\])?: \S"
     r"|^error(?:\[E\d+\])?: |\b(?:fatal )?error: |: error |\berror [A-Z]+\d+: |^\S+\.\w+:\d+:\d+: \S"
@@ -63,9 +64,9 @@ _ERROR_LINE = re.compile(
     r"|^make(?:\[\d+\])?: \*\*\* ",
     re.MULTILINE,
 )
-"""A line that says what failed, not only that or how often."""
+# The last line of a traceback. Tests that pass may print one, too.
 _CRASH_LINE = re.compile(r"^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)", re.MULTILINE)
-"""The last line of a traceback. Tests that pass may print one, too."""
+# A line by which a known program says that all passed.
 _PASS_LINE = re.compile(
     r"^(?:=+ )?(?:\d+ \w+, )*[1-9]\d* passed\b.* in [\d.]+s|^OK(?: \(.*\))?$"
     r"|^ *Tests:? .*\b[1-9]\d* passed|^ +[1-9]\d* passing\b|^ +[1-9]\d* tests? passed|^ +[1-9]\d* passed \("
@@ -80,7 +81,7 @@ _PASS_LINE = re.compile(
     r"|\brated at 10\.00/10|\[OK\] No errors",
     re.MULTILINE,
 )
-"""A line by which a known program says that all passed."""
+# A line by which it is known that a check didn't start: the next one is another try at the same.
 _NOT_STARTED_LINE = re.compile(
     r"^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
     r"|^ERROR: (?:file or directory )?not found:"
@@ -88,9 +89,8 @@ _NOT_STARTED_LINE = re.compile(
     r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe",
     re.MULTILINE,
 )
-"""A line by which it is known that a check didn't start: the next one is another try at the same."""
+# Characters kept of the line that says what failed.
 _MAX_ERROR_CHARS = 200
-"""Characters kept of the line that says what failed."""
 _COLOUR_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 
 _FOLDER_NOTE = re.compile(r"^The working directory is now (.+)\.$", re.MULTILINE)

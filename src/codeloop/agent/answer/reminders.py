@@ -31,10 +31,11 @@ WAS_TEXT = (
 )
 UNFINISHED = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
 _UNFINISHED_START = UNFINISHED.partition("{")[0]
+# The most reminders about checks in one turn.
 _MAX_CHECK_REMINDERS = 3
-"""The most reminders about checks in one turn."""
+# The length of the end of an answer in which an announcement is searched for.
 _ANSWER_END_CHARS = 300
-"""The length of the end of an answer in which an announcement is searched for."""
+# Matches a last sentence that announces a next step ("Now I'll run the tests."). Weak models end with one.
 _ANNOUNCED = re.compile(
     r"(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
     r"(?:i['\u2019]?ll|i will|i['\u2019]m going to|i am going to|let me)\s+"
@@ -42,18 +43,17 @@ _ANNOUNCED = re.compile(
     r"[a-z][^.!?\n]*[.:!\u2026]*\s*$",
     re.IGNORECASE,
 )
-"""Matches a last sentence that announces a next step ("Now I'll run the tests."). Weak models end with one."""
+# Matches a last sentence that offers a next step as a question.
 _OFFER = re.compile(
     r"\b(?:would you like me to|do you want me to|shall i|should i|may i|can i)\b[^.?!\n]*\?\s*$", re.IGNORECASE
 )
-"""Matches a last sentence that offers a next step as a question."""
+# Matches the beginning of a call that a model wrote as text, well-formed or not.
 _TEXT_CALL = re.compile(
     r"<tool_call>|<function=|<invoke name=|\[TOOL_CALLS\]|```tool_c|^Action Input:|\"(?:arguments|action_input)\"\s*:",
     re.MULTILINE,
 )
-"""Matches the beginning of a call that a model wrote as text, well-formed or not."""
+# The length to which a todo or a command is cut in a reminder.
 _EXCERPT_CHARS = 100
-"""The length to which a todo or a command is cut in a reminder."""
 
 
 async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:

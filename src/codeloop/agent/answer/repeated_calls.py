@@ -20,14 +20,14 @@ CHANGE_NOTE = (
     "(This same change of the file was made {count} times now, and undone in between. Try another way, or say what "
     "stops you.)"
 )
+# How many recent calls are compared for the note to the model.
 _RECENT_CALLS = 8
-"""How many recent calls are compared for the note to the model."""
+# How many calls are compared at most.
 _MAX_COMPARED_CALLS = 24
-"""How many calls are compared at most."""
+# Parts in which equal results differ: durations and addresses.
 _VARYING_TEXT = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
-"""Parts in which equal results differ: durations and addresses."""
+# The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers.
 _CHANGE_KEY = "change"
-"""The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers."""
 
 
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:

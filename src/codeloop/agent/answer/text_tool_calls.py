@@ -12,12 +12,12 @@ from codeloop.tool.repair.calls import match_tool
 from codeloop.tool.repair.loose_json import read_json, to_value
 from codeloop.workspace.syntax_tree import parse_python
 
+# Matches the marker that each format contains. An answer without one needs no further search.
 _HINT = re.compile(
     r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]|Action Input:"
     r"|</\w+>\s*\Z|\)\]?\s*\Z",
     re.IGNORECASE,
 )
-"""Matches the marker that each format contains. An answer without one needs no further search."""
 # Matches what precedes one JSON object, or a list of objects, that holds both name and arguments.
 _JSON_FORMS = re.compile(
     r"<tool_call>\s*(?=\{)"  # Hermes, Qwen
@@ -70,8 +70,8 @@ _INVENTED = re.compile(r"(?:<tool_response>|^Observation:).*\Z", re.DOTALL | re.
 _NAMES = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 _MAX_CALLS = 25
+# The length of the end of an answer in which Python's form is searched for.
 _PYTHON_CHARS = 20_000
-"""The length of the end of an answer in which Python's form is searched for."""
 
 
 class TextToolCalls(NamedTuple):

@@ -24,8 +24,8 @@ from codeloop.tool.tool import EDIT_TOOLS
 from codeloop.workspace.project_facts import has_runnable_check
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
+# Changes of tests that a result names; it counts the others.
 _MAX_NAMED = 20
-"""Changes of tests that a result names; it counts the others."""
 
 
 class TurnReview(Struct, frozen=True):

@@ -30,8 +30,8 @@ from codeloop.tool.truncate import truncate_output
 
 NOTE = "codeloop ran the checks of the goal itself; the results below are what they printed."
 
+# Added to a session's id to name the shell in which its checks run.
 _SHELL_SUFFIX = ".checks"
-"""Added to a session's id to name the shell in which its checks run."""
 
 
 class CheckContext(CallContext):

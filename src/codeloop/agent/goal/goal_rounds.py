@@ -31,10 +31,10 @@ from codeloop.workspace.check_files import compile_patterns, describe_changes, h
 
 # Characters of a command that a message names.
 _MAX_COMMAND_CHARS = 200
+# Changed files that a message names.
 _MAX_NAMED_FILES = 20
-"""Changed files that a message names."""
+# Reasons of a stop after which the model must continue.
 _CONTINUED_STOPS = frozenset(("done", "length"))
-"""Reasons of a stop after which the model must continue."""
 FIRST_RUN = "The checks run once before the work begins, so that it is known how many tests there are."
 NO_CHECK = "no check was run"
 WORDS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.

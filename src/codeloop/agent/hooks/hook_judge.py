@@ -43,11 +43,11 @@ Answer with JSON alone, no other text, as this schema says:
 AGAIN = "Your last answer was not JSON as the schema says: {error}. Answer with the JSON alone."
 AGENT = "explore"
 _MAX_ANSWER_TOKENS = 4_000
+# The rules of a judging subagent: it only reads the work tree, and asks nobody.
 _DENIED_RULES = tuple(
     PermissionRule(permission=name, pattern="*", action="deny")
     for name in ("webfetch", "websearch", "external_directory", "question")
 )
-"""The rules of a judging subagent: it only reads the work tree, and asks nobody."""
 
 
 class HookJudge:

@@ -15,10 +15,10 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.superseded_outputs import find_superseded
 
+# The rewrite must pay within the steps taken so far, divided by this.
 _PAYBACK_DIVISOR = 4
-"""The rewrite must pay within the steps taken so far, divided by this."""
+# The check is made once in this number of steps, because it goes through all entries.
 _CHECK_INTERVAL = 8
-"""The check is made once in this number of steps, because it goes through all entries."""
 
 
 def select_outputs_to_drop(

@@ -27,8 +27,8 @@ TOOLS_NOT_FOR_SMALL_MODELS = frozenset(
 )
 """Tools that small models are not offered: redundant or too complex for them."""
 
+# Entries of a conversation up to which dropping outputs never pays for writing the cache again.
 _SHORT_CONVERSATION_ENTRIES = 8
-"""Entries of a conversation up to which dropping outputs never pays for writing the cache again."""
 
 
 class RequestCache:

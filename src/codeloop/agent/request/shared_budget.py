@@ -9,8 +9,8 @@ from threading import Lock
 from codeloop.schema.api.session_inputs import BudgetShare
 from codeloop.schema.bounds.session import SHARED_BUDGETS
 
+# Dollars by which a sum of costs may exceed the budget, since sums of floats are inexact.
 _ROUNDING_ERROR = 1e-9
-"""Dollars by which a sum of costs may exceed the budget, since sums of floats are inexact."""
 
 
 class SharedBudget:

@@ -16,8 +16,8 @@ from codeloop.workspace.process.bounded_program import run_bounded
 
 _PROGRAM = Path(__file__).with_name("validator_process.py")
 _MAX_LINE_BYTES = 1024 * 1024
+# How many times the processor time a check may take by the clock, then it counts as late, too.
 _STALLED = 6
-"""How many times the processor time a check may take by the clock, then it counts as late, too."""
 
 
 class Problem(Struct, frozen=True):

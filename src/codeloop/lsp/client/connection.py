@@ -83,8 +83,8 @@ def _decode_message(body: bytes) -> JSON:
 
 
 _UNKNOWN_METHOD = -32601
+# ContentModified and ServerCancelled.
 _OUTDATED_CODES = (-32801, -32802)
-"""ContentModified and ServerCancelled."""
 FENCE_METHOD = "codeloop/fence"
 """A method that no server knows: the error that it answers with shows that it has read everything before."""
 CONNECTION_LOST = "codeloop/lost"

@@ -17,8 +17,8 @@ from codeloop.schema.wire import JSON
 ERROR, WARNING = 1, 2
 _MAX_MESSAGE_CHARS = 2_000
 _MAX_MESSAGE_LINES = 4
+# Files that are named without showing their errors.
 _MAX_NAMED_FILES = 8
-"""Files that are named without showing their errors."""
 
 
 class Diagnostic(Struct, frozen=True):

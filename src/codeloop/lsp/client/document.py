@@ -10,8 +10,8 @@ from codeloop.lsp.client.text_positions import Encoding, split_lines
 from codeloop.schema.bounds.language_tools import LSP_FILE_BYTES
 from codeloop.schema.wire import JSON
 
+# The number of older texts that reports without a version may be about, at most.
 _MAX_OLDER_TEXT_COUNT = 3
-"""The number of older texts that reports without a version may be about, at most."""
 
 
 def read_text(path: Path) -> str | None:

@@ -8,8 +8,8 @@ from itertools import count
 
 from codeloop.lsp.client.document import OpenDocument
 
+# Diagnostics that come after a longer silence have another cause than the text.
 _MAX_PAUSE_SECONDS = 2.0
-"""Diagnostics that come after a longer silence have another cause than the text."""
 
 
 class PushHabits:

@@ -26,10 +26,10 @@ _METHODS_BY_CAPABILITY = {
     "renameProvider": "textDocument/rename",
 }
 _WATCH_METHOD = "workspace/didChangeWatchedFiles"
+# The time after its start within which a server that analyses the project begins to.
 _START_OF_WORK_SECONDS = 3.0
-"""The time after its start within which a server that analyses the project begins to."""
+# The limit of registrations, of patterns and of tasks that are kept of one server.
 _MAX_ENTRIES = 500
-"""The limit of registrations, of patterns and of tasks that are kept of one server."""
 
 
 class Registrations:

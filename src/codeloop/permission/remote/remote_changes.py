@@ -15,13 +15,13 @@ _PACKAGE_RUNNERS = tuple(tuple(row.split()) for row in PACKAGE_RUNNERS.replace("
 _HELP_OPTIONS = ("--help", "-h", "--version")
 _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")
+# Options without a value, so that the word after them is not taken for one.
 _OPTION_WITHOUT_VALUE = re.compile(
     r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
 )
-"""Options without a value, so that the word after them is not taken for one."""
 _PYTHON_NAME = re.compile(r"python[\d.]*|py|pypy[\d.]*")
+# How many runners inside one another are followed (`npx`, `uv run`).
 _MAX_RUNNERS = 4
-"""How many runners inside one another are followed (`npx`, `uv run`)."""
 
 
 class RemoteRow(Struct, frozen=True):

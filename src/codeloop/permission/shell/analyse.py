@@ -26,8 +26,8 @@ from codeloop.schema.permission import Need, Writes
 _MAX_SHOWN_CHARS = 1_000
 REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
+# Characters of a text that are compared with rules: the time of a comparison grows with text times pattern.
 _MAX_COMPARED_CHARS = 256
-"""Characters of a text that are compared with rules: the time of a comparison grows with text times pattern."""
 _CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
 _BETWEEN = re.compile(r"[\s;|&()<>`'\"]+")
 

@@ -14,8 +14,8 @@ from codeloop.permission.shell.read_only import (
 from codeloop.permission.shell.read_only_row import Harmful, check_words
 from codeloop.permission.shell.words import Word
 
+# Shim folders of version managers, whose programs a file of the project selects.
 _SHIM_FOLDER = re.compile(r"/shims/|/\.volta/")
-"""Shim folders of version managers, whose programs a file of the project selects."""
 _DESTRUCTIVE_PROGRAMS = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
 GIT_OPTIONS = OptionRow(
     "-C -c --git-dir --work-tree --namespace --config-env",

@@ -119,13 +119,13 @@ READ_ONLY_GIT_ROWS: dict[str, ReadOnlyRow] = {
     "version": make_row("--build-options", max_operands=0),
     "worktree": make_row("-v -z --porcelain --verbose"),
 }
+# By subcommand that has subcommands of its own (`git stash list`): those that only read.
 _READ_ONLY_FIRST_WORDS = {
     "reflog": {"show"},
     "remote": {"get-url"},
     "stash": {"list", "show"},
     "worktree": {"list"},
 }
-"""By subcommand that has subcommands of its own (`git stash list`): those that only read."""
 _SIGNATURE_FORMAT = re.compile(r"%[-+ ]?G|signature")
 _READ_ONLY_WITHOUT_OPERANDS = frozenset({"reflog", "remote"})
 _GET_OPTIONS = frozenset({"--get", "--get-all", "--get-regexp"})

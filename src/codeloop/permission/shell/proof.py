@@ -25,8 +25,8 @@ from codeloop.permission.shell.wrappers import NO_COMMANDS, STDIN_PATH, UNWRAPPE
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
 _FOLLOWED_RUNNERS = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
+# The shells to which a line of the grammar means the same as to bash.
 _EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])
-"""The shells to which a line of the grammar means the same as to bash."""
 _SCRIPT_OPTION = re.compile(r"-[eux]*c")
 _SUDO_OPTION = re.compile(r"-[nEH]+|--non-interactive")
 _MAX_FOLDERS = 8

@@ -242,10 +242,10 @@ _EDITING_SED_COMMAND = (
     rf"(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?[ \t]*+)?(?:![ \t]*+)?"
     rf"(?:[pdqgGhHxnNDP=]|{_SED_REPLACE}|[aic]\\?[^\n]*+)"
 )
+# Scripts that edit their input, and neither run a program nor name a file.
 _EDITING_SED_SCRIPT = re.compile(
     rf"[;\s]*+{_EDITING_SED_COMMAND}(?:[ \t]*+[;\n][;\s]*+{_EDITING_SED_COMMAND})*+[;\s]*+"
 )
-"""Scripts that edit their input, and neither run a program nor name a file."""
 
 
 def check_find(words: Sequence[Word]) -> None:
@@ -283,8 +283,8 @@ def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
         raise Harmful("its script may write or execute")
 
 
+# Words of a `jq` program that read more than its input: environment variables and other files.
 _JQ_OUTSIDE_READS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b")
-"""Words of a `jq` program that read more than its input: environment variables and other files."""
 
 
 def check_jq(words: Sequence[Word]) -> None:

@@ -28,6 +28,7 @@ swift package;terraform state;terraform workspace;uv pip;uv run;uv tool;yarn dlx
 
 _TWO_WORD_PROGRAMS = frozenset(_TWO_WORD_NAMES.split())
 _THREE_WORD_COMMANDS = frozenset(row.strip() for row in _THREE_WORD_NAMES.split(";"))
+# By program with subcommands: the options that may stand before the subcommand.
 _PROGRAM_OPTIONS = {
     "aws": OptionRow("--profile --region --output --endpoint-url --query", "--debug --no-cli-pager --no-verify-ssl"),
     "cargo": OptionRow("--color --config -C -Z", "-q -v -vv --frozen --locked --offline --quiet --verbose"),
@@ -44,7 +45,6 @@ _PROGRAM_OPTIONS = {
     "uv": OptionRow("--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"),
     "yarn": OptionRow("--cwd", "-s --silent"),
 }
-"""By program with subcommands: the options that may stand before the subcommand."""
 _MAX_SPELLINGS = 8
 _MAX_COMMAND_WORDS = 32
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from codeloop.permission.shell.words import Word
 
+# Options by which a program that is otherwise no wrapper runs another one.
 _EXEC_OPTIONS = {
     "ag": ("--pager",),
     "bat": ("--pager",),
@@ -28,7 +29,6 @@ _EXEC_OPTIONS = {
     "wget": ("-e", "--execute", "--use-askpass"),
     "zip": ("-TT", "--unzip-command"),
 }
-"""Options by which a program that is otherwise no wrapper runs another one."""
 
 GIT_EXEC_OPTIONS: dict[str, tuple[str, ...]] = {
     "rebase": ("-x", "--exec"),
@@ -56,21 +56,21 @@ schroot scl screen sem setarch setpriv setuidgid sg socat softlimit ssh-agent ss
 systemd-inhibit systemd-nspawn tmux toolbox torify torsocks tsocks uftrace uname26 unshare valgrind watchexec
 wine x86_64
 """
+# Programs that run any of their words as a command, or a shell.
 _RUNNER_PROGRAMS = frozenset(_RUNNER_NAMES.split())
-"""Programs that run any of their words as a command, or a shell."""
+# Programs that read commands from elsewhere than their words, or take a script as one word.
 _SHELL_RUNNERS = frozenset(
     {"at", "batch", "expect", "newgrp", "screen", "sg", "ssh-agent", "tmux", "machinectl", "chroot"}
 )
-"""Programs that read commands from elsewhere than their words, or take a script as one word."""
 # The dynamic loader and emulators run the program that their first operand names.
 _LOADER_NAME = re.compile(r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+")
+# Programs that run a command of a project or a container by one of their subcommands.
 _RUNNER_SUBCOMMANDS = frozenset(
     {"asdf exec", "bundle exec", "conda run", "hatch run", "mise exec", "mise x", "nix run", "nix shell", "npm exec"}
     | {"npm x", "nvm exec", "pdm run", "pipenv run", "pnpm dlx", "pnpm exec", "poetry run", "pyenv exec", "rbenv exec"}
     | {"rustup run", "rye run", "uv run", "uv tool", "yarn dlx", "yarn exec", "bun x", "docker run", "docker exec"}
     | {"podman run", "podman exec", "kubectl exec", "git bisect", "git submodule"}
 )
-"""Programs that run a command of a project or a container by one of their subcommands."""
 
 
 def has_exec_option(words: Sequence[Word]) -> bool:

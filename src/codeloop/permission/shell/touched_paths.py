@@ -26,8 +26,8 @@ _HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|o
 _REMOTE_ADDRESS = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
 # `cd` in branches and pipelines leaves several folders possible; beyond this many the folder counts as unknown.
 _MAX_FOLDERS = 8
+# Commands that are looked for among the words of a runner.
 _MAX_RUN_COMMANDS = 4
-"""Commands that are looked for among the words of a runner."""
 _WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
@@ -80,8 +80,8 @@ _VARIABLE_SETTERS = frozenset(
         "wait",
     ]
 )
+# `find ROOT -exec cmd {}` runs for everything below ROOT.
 _RECURSIVE_ROLES = str.maketrans("rwb", "RDM")
-"""`find ROOT -exec cmd {}` runs for everything below ROOT."""
 # By role of a path, as explained in `path_rows`: the fields of Touches that the path is added to.
 _FIELDS_BY_ROLE = {
     "r": ("reads",),

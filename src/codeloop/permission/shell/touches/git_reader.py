@@ -34,10 +34,10 @@ bisect checkout-index cherry-pick merge pull read-tree rebase reset revert spars
 mergetool
 """
 
+# The row of git's own options, which stand before the subcommand.
 _GLOBAL_OPTIONS_ROW = (
     "- ^ -C=- -c=- --git-dir=- --work-tree=- --namespace=- --config-env=- --exec-path? --super-prefix=-"
 )
-"""The row of git's own options, which stand before the subcommand."""
 
 _SUBCOMMAND_ROWS = {
     **dict.fromkeys(_READING_SUBCOMMANDS.split(), _REVISION_ROW),
@@ -76,13 +76,13 @@ _SUBCOMMAND_ROWS = {
     "worktree": "-:W -b=- -B=- --reason=-",
 }
 
+# By subcommand: the words with which it writes the configuration of the repository.
 _CONFIGURING_WORDS = {
     "remote": "add set-url rename remove rm set-branches",
     "submodule": "add init sync deinit set-url set-branch --init",
     "branch": "-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
     "sparse-checkout": "init set add reapply disable",
 }
-"""By subcommand: the words with which it writes the configuration of the repository."""
 
 _LISTING_OPTION = re.compile(
     r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
@@ -177,10 +177,10 @@ def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
     return uses
 
 
+# Subcommands of git whose operands may be `REVISION:PATH`.
 _OBJECT_READERS = frozenset(
     {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
 )
-"""Subcommands of git whose operands may be `REVISION:PATH`."""
 _CONFIG_ROW = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see
 --get-all!see --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see
 --list!see -l!see --name-only!see"""

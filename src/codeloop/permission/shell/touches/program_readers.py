@@ -21,22 +21,22 @@ _TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --excl
 --strip-components=-
 --owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?X --to-command=- --sort=-
 --checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
+# Letters of tar's options that take a value.
 _TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
-"""Letters of tar's options that take a value."""
 _FIND_READING_PREDICATE = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
 _FIND_WRITING_PREDICATE = re.compile(r"-(fprint0?|fprintf|fls)")
+# A file that a sed script reads or writes: the delimiter of an `s` command, one of `rRwW`, the path.
 _SED_FILE = re.compile(
     r"(?:^|[;{}\n\d$/!,]|\bs([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)"
 )
-"""A file that a sed script reads or writes: the delimiter of an `s` command, one of `rRwW`, the path."""
+# A longer script counts as one that may read and write any file.
 _MAX_SCRIPT_CHARS = 2_000
-"""A longer script counts as one that may read and write any file."""
+# The file that an awk script prints into: `print x > FILE`, a string or an expression.
 _AWK_OUTPUT = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
-"""The file that an awk script prints into: `print x > FILE`, a string or an expression."""
+# The file that an awk script reads: `getline x < FILE`.
 _AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
-"""The file that an awk script reads: `getline x < FILE`."""
+# A URL without its query and fragment.
 _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
-"""A URL without its query and fragment."""
 
 
 def _read_tar(words: Sequence[str]) -> list[Use]:
@@ -260,6 +260,7 @@ def _make_archiver_reader(extracts: str) -> Callable[[Sequence[str]], list[Use]]
     return read_words
 
 
+# By program: a pattern of the commands that write its configuration, and that file.
 _CONFIGURATION_FILES = {
     "go": (r"env -(w|u)\b", "~/.config/go/env"),
     "npm": (r"(config|c) (set|delete|rm|edit)\b|set\b", "~/.npmrc"),
@@ -268,7 +269,6 @@ _CONFIGURATION_FILES = {
     "poetry": (r"config \S+ \S", "~/.config/pypoetry/config.toml"),
     "yarn": (r"config (set|delete|unset)\b", "~/.yarnrc"),
 }
-"""By program: a pattern of the commands that write its configuration, and that file."""
 
 
 def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
