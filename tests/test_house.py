@@ -580,6 +580,19 @@ def test_every_file_of_ours_that_the_documentation_names_is_there() -> None:
     assert missing == []
 
 
+def test_a_file_that_the_map_names_without_its_folder_is_in_that_of_the_file_before() -> None:
+    missing: list[str] = []
+    for row in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
+        folder: Path | None = None
+        for name in re.findall(r"`([\w./-]+)`", row):
+            if "/" in name:
+                path = next((home / name for home in (SRC / "codeloop", ROOT) if (home / name).exists()), ROOT / name)
+                folder = path if path.is_dir() else path.parent
+            elif folder and re.fullmatch(r"\w+\.(py|mjs|tsx?)", name) and not (folder / name).is_file():
+                missing.append(f"{name} in: {row}")
+    assert missing == []
+
+
 def test_each_decision_has_a_number_a_date_and_its_row_in_the_index() -> None:
     folder = ROOT / "docs" / "decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")

@@ -207,10 +207,12 @@ def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header
         "provider": {
             "openai": {"options": {"baseURL": "http://127.0.0.1:1/v1"}},
             "anthropic": {"options": {"headers": {"Authorization": "Bearer x"}}},
+            "google": {"options": {"headers": {"X-Goog-Api-Key": "x"}}},
         }
     }
     assert world.key("openai") is None
     assert world.key("anthropic") is None
+    assert world.key("google") is None
 
 
 def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(world: World) -> None:

@@ -11,8 +11,8 @@ from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import Signer
 
-# OpenAI and most others, Anthropic, Azure.
-KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+# OpenAI and most others, Anthropic, Azure, Google.
+KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 """Headers that carry a key, in lower case."""
 
 
