@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ctypes import addressof, create_string_buffer
 from struct import pack
 
-from codeloop.workspace.sandbox.launcher.libc import call
+from codeloop.workspace.sandbox.launcher.libc import call_libc
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
 _LANDLOCK = 444
@@ -26,7 +26,7 @@ def main(command: Sequence[str]) -> None:
     if command[0] == "--landlock":
         os.execvp(command[1], list(command[1:]))
     program = create_string_buffer(b"".join(pack("=HBBI", *each) for each in (*_PROGRAM, _ALLOW)))
-    call("prctl", 22, 2, pack("@HP", len(_PROGRAM) + 1, addressof(program)), 0, 0)
+    call_libc("prctl", 22, 2, pack("@HP", len(_PROGRAM) + 1, addressof(program)), 0, 0)
     os.execvp(command[0], list(command))
 
 

@@ -10,11 +10,11 @@ from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_poi
 from codeloop.workspace.sandbox.launcher.mounts import (
     PROC_HIDDEN,
     PROC_READ_ONLY,
-    REPLACED,
-    RUN,
-    TEMPORARY,
-    find_pinned,
+    REPLACED_FOLDERS,
+    RUN_ENTRIES,
+    TEMPORARY_FOLDERS,
     is_below,
+    list_pinned_folders,
 )
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import HOME, make_cache
@@ -49,7 +49,7 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     command = [find_bubblewrap(), *_ISOLATION_OPTIONS, *(() if policy.network == "on" else ("--unshare-net",))]
     # Options are carried out in order: a later one covers an earlier one, so what is hidden comes last.
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
-    for point in TEMPORARY:
+    for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and Path(point).is_dir():
             command += ["--bind", str(own.temporary), point]
     emptied = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
@@ -62,13 +62,13 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
         _make_point(Path(path), policy, own)
         if path in layered:  # two sandboxes can't share a layer, so a folder replaces the cache
             command += ("--bind", str(make_cache(own.private, path)), path)
-        elif path in writable or is_below(path, (*REPLACED, *replaced, *replica)):
+        elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica)):
             command += (binds[path], replica.get(path, path), path)
     for path, target in policy.links:
         command += _make_link(path, target, policy, own)
     for path in emptied:
         command += ("--remount-ro", path)
-    for path in find_pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
+    for path in list_pinned_folders(writable, (*protected, *filter(os.path.lexists, hidden))):
         command += _bind_guarded("--bind", path, policy, binds)
     for path in protected:
         command += _bind_guarded("--ro-bind", path, policy, binds)
@@ -97,7 +97,7 @@ def _make_point(path: Path, policy: SandboxPolicy, own: OwnFolders) -> None:
 def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | None:
     """Return where a path lies in our own folders, which replace the home and `/tmp`."""
     points = {policy.home: own.private / HOME} if policy.home and own.private else {}
-    points |= {Path(point): own.temporary for point in TEMPORARY}
+    points |= {Path(point): own.temporary for point in TEMPORARY_FOLDERS}
     for point, folder in points.items():
         if path.is_relative_to(point) and path != point:
             return folder / path.relative_to(point)
@@ -116,7 +116,7 @@ def _list_run_options() -> Iterable[str]:
     if not Path("/run").is_dir():
         return
     yield from ("--tmpfs", "/run")
-    for path in (f"/run/{name}" for name in RUN):
+    for path in (f"/run/{name}" for name in RUN_ENTRIES):
         if Path(path).is_symlink():
             yield from ("--symlink", str(Path(path).readlink()), path)
         elif os.path.lexists(path):

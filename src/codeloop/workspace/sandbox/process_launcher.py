@@ -21,7 +21,7 @@ from codeloop.kit.processes import make_undumpable
 from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
 from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import ChildProcess
-from codeloop.workspace.sandbox.launcher.processes import KILL, list_descendants, send_signal
+from codeloop.workspace.sandbox.launcher.descendants import KILL, list_descendants, send_signal
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
@@ -244,7 +244,7 @@ class Forker:
         with ExitStack() as on_failure, channel:
             on_failure.callback(ours.close)
             with theirs, inside:
-                arguments = wrap(make_command("inside", "3", self.mark))
+                arguments = wrap(make_command("serve_inside", "3", self.mark))
                 # The program's error messages (2) come back on the same socket as the answer.
                 launch = Launch(arguments, Path("/"), {}, {3: inside.fileno(), 2: inside.fileno()})
                 channel.settimeout(0)
@@ -320,7 +320,7 @@ class ProcessLauncher(Forker):
         if self._child is None:
             return
         until = asyncio.get_running_loop().time() + LAUNCHER_ANSWER.seconds
-        while (living := list_descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
+        while (living := list_descendants(top_pid=self._child.pid)) and asyncio.get_running_loop().time() < until:
             send_signal(living, KILL)
             await asyncio.sleep(_KILL_ROUND_SECONDS)
         self._child.kill()

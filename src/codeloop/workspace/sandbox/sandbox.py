@@ -18,7 +18,7 @@ from codeloop.kit.small_files import remove_tree
 from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identify_file
-from codeloop.workspace.sandbox.launcher.usage import Bounds
+from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (

@@ -23,7 +23,7 @@ from codeloop.workspace.git.planted.layout import find_git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import describe_failure, run_unfiltered
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.launcher.mounts import LAYERS
+from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import finish_uncancelled
 from codeloop.workspace.sandbox.sandbox import Sandbox
@@ -129,7 +129,7 @@ def _make_copy_folder(top: Path) -> Path:
             if time.time() - each.lstat().st_mtime > COMMIT_LEFT.seconds:
                 _remove_trees([each])
     copy = Path(os.path.realpath(tempfile.mkdtemp(dir=top)))
-    Path(f"{copy}{LAYERS}").mkdir(mode=0o700)
+    Path(f"{copy}{LAYERS_SUFFIX}").mkdir(mode=0o700)
     return copy
 
 
@@ -227,7 +227,7 @@ async def _remove_copy(shells: Shells, policy: SandboxPolicy | None, copy: Path)
     """End the sandbox of the copy's commands, and remove the copy. `policy`: the sandbox's; None: there was none."""
     if policy is not None:
         await shells.sandboxes.leave(policy)
-    await asyncio.to_thread(_remove_trees, [copy, Path(f"{copy}{LAYERS}"), Path(f"{copy}.index")])
+    await asyncio.to_thread(_remove_trees, [copy, Path(f"{copy}{LAYERS_SUFFIX}"), Path(f"{copy}.index")])
 
 
 def _remove_trees(paths: Iterable[Path]) -> None:

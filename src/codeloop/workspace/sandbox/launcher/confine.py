@@ -1,59 +1,72 @@
-"""Puts the current process into a sandbox, with everything that it forks from then on; there is no way back."""
+"""Confines the current process, and all that it forks later, to a sandbox: namespaces, capabilities, filters.
 
+The launcher's `main.py` calls `confine` in a freshly forked process; no process can leave its sandbox again.
+"""
+
+import fcntl
 import os
 import resource
-from struct import pack
+import struct
+from _socket import AF_INET, SOCK_DGRAM, socket
 
-from codeloop.workspace.sandbox.launcher.cache_overlays import layer_caches
-from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict, restrict_scope
-from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call, close_memory, write_text
+from codeloop.workspace.sandbox.launcher.cache_overlays import overlay_caches
+from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict_file_access, restrict_ipc_scope
+from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call_libc, make_undumpable, read_text, write_text
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
-from codeloop.workspace.sandbox.launcher.namespaces import enter_mounts, enter_network, enter_processes
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
+# Values of linux/sched.h, linux/if.h and linux/sockios.h, which Python does not have.
+_NEWNS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+_IFF_UP, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x1, 0x8913, 0x8914
+_ID_MAPS = ("uid_map", "gid_map")
 _CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10  # linux/capability.h
 _ROOT_CAPABILITIES = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
 """Capabilities that root keeps in the project, whose files often belong to others; none leads out of the sandbox."""
-_LAST_CAPABILITY = 63  # sets of capabilities have 64 bits
+# The kernel keeps capabilities in sets of 64 bits, and has some forty of them.
+_LAST_CAPABILITY = 63
+# Added to the score by which the kernel chooses a process to kill when memory is short: commands go before codeloop.
 _OOM_SCORE = "500"
-"""Added to the score by which the kernel chooses what to kill when memory is short: commands go first."""
 
 
 def confine(plan: Plan) -> None:
     """Enter the planned sandbox. Raises OSError on failure; then this process must exit."""
     match plan.kind:
         case "base":
-            enter_mounts()
+            _enter_mount_namespace()
             return
         case "network":
-            enter_network()
+            _enter_network_namespace()
             return
         case "sandbox-exec":
-            return  # sandbox-exec has confined this process before it started
+            # macOS: sandbox-exec has confined this process before it started.
+            return
         case "namespaces":
-            layer_caches(plan)  # before the mount namespace of its own: all sandboxes share one mount of a layer
-            enter_processes()
+            # Before the sandbox gets its own mount namespace, so that all sandboxes share one mount of each layer.
+            overlay_caches(plan)
+            _enter_process_namespace()
             mount_all(plan)
             _drop_capabilities()
-            restrict_scope()
+            restrict_ipc_scope()
         case "bubblewrap":
             _drop_capabilities()
-            restrict_scope()
+            restrict_ipc_scope()
         case "landlock":
             _drop_capabilities()
-            restrict(plan)
+            restrict_file_access(plan)
         case _:
             _drop_capabilities()
     become_subreaper()
     is_landlock = plan.kind == "landlock"
-    # Landlock can't refuse every kind of socket, nor truncation before its version 3: seccomp does so in its place.
+    # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and its first two versions
+    # let any file be truncated, so seccomp refuses both.
     filter_calls(
         unix=not is_landlock,
         internet=plan.network or not is_landlock,
         truncate=not is_landlock or read_landlock_version() >= 3,
     )
-    close_memory()
+    # Commands run as the same user: they must not read or change the process that supervises them.
+    make_undumpable()
 
 
 def _drop_capabilities() -> None:
@@ -62,18 +75,91 @@ def _drop_capabilities() -> None:
     for number in range(_LAST_CAPABILITY):
         if number not in capabilities:
             try:
-                call("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP
+                call_libc("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP
             except OSError:
-                break  # behind the last one that the kernel knows, or we have none to drop
-    # 0x20080522 is version 3 of the interface; effective, permitted and inheritable sets, the lower words first.
+                # The number is beyond the kernel's last capability, or this process has none to drop.
+                break
+    # 0x20080522 is version 3 of the interface: effective, permitted and inheritable sets, the lower words first.
     bits = sum(1 << number for number in capabilities)
-    call("capset", pack("=II", 0x20080522, 0), pack("=6I", bits, bits, 0, 0, 0, 0))
+    call_libc("capset", struct.pack("=II", 0x20080522, 0), struct.pack("=6I", bits, bits, 0, 0, 0, 0))
 
 
-def limit_processes(processes: int) -> None:
-    """Limit how many processes there may be: of our user, and in newer systems of this sandbox."""
+def limit_process_count(processes: int) -> None:
+    """Limit the number of processes, and turn core dumps off. 0: no limit.
+
+    The kernel counts the processes of the user; since Linux 5.14 only those in the same user namespace.
+    """
     if processes:
-        _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-        allowed = processes if most == resource.RLIM_INFINITY else min(processes, most)
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_NPROC)
+        allowed = processes if hard_limit == resource.RLIM_INFINITY else min(processes, hard_limit)
         resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _enter_mount_namespace() -> None:
+    """Enter a new user and mount namespace, in which all other namespaces are made."""
+    _enter_user_namespace(_NEWNS)
+
+
+def _enter_network_namespace() -> None:
+    """Enter a new network namespace, whose only interface is `lo`, and set that up."""
+    call_libc("unshare", _NEWNET)
+    # `lo` is down in a new namespace, so servers and clients on localhost would not reach each other.
+    lo = socket(AF_INET, SOCK_DGRAM)
+    request = bytearray(struct.pack("16sH22x", b"lo", 0))
+    fcntl.ioctl(lo.fileno(), _SIOCGIFFLAGS, request)
+    struct.pack_into("H", request, 16, struct.unpack_from("H", request, 16)[0] | _IFF_UP)
+    fcntl.ioctl(lo.fileno(), _SIOCSIFFLAGS, request)
+    lo.close()
+
+
+def _enter_process_namespace() -> None:
+    """Enter new mount, IPC and PID namespaces.
+
+    Returns in the first process of the PID namespace; the calling process waits for its end, and exits with its code.
+    """
+    call_libc("unshare", _NEWNS | _NEWIPC | _NEWPID)
+    # A PID namespace begins with the next child of the process that made it.
+    first = os.fork()
+    if first:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
+
+
+def _enter_user_namespace(further_namespaces: int) -> None:
+    """Enter a new user namespace together with further ones (CLONE_NEW flags).
+
+    Root keeps all its users in it; another user has only themselves. Raises OSError.
+    """
+    uid, gid = os.getuid(), os.getgid()
+    if uid:
+        call_libc("unshare", _NEWUSER | further_namespaces)
+        # The kernel accepts a gid_map from other users only after `setgroups` is denied.
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            write_text(f"/proc/self/{name}", text)
+        return
+    # Only a process outside of the new namespace may map all users, so a helper does that. The pipe's end tells it
+    # that this process has entered.
+    own_pid = os.getpid()
+    entered_reader, entered_writer = os.pipe()
+    helper = os.fork()
+    if not helper:
+        os.close(entered_writer)
+        _map_all_users(own_pid, entered_reader)
+    os.close(entered_reader)
+    call_libc("unshare", _NEWUSER | further_namespaces)
+    os.close(entered_writer)
+    if os.waitpid(helper, 0)[1]:
+        raise PermissionError("users can't be mapped into a namespace")
+
+
+def _map_all_users(pid: int, entered_reader: int) -> None:
+    """Map all users into the namespace of a process as soon as the pipe ends, then exit."""
+    code = 1
+    try:
+        os.read(entered_reader, 1)
+        for name in _ID_MAPS:
+            rows = (row.split() for row in read_text(f"/proc/self/{name}").splitlines())
+            write_text(f"/proc/{pid}/{name}", "\n".join(f"{first} {first} {count}" for first, _, count in rows))
+        code = 0
+    finally:
+        os._exit(code)

@@ -1,4 +1,7 @@
-"""System calls that Python has no function for."""
+"""Functions of the C library that Python does not offer, and small helpers for files in /proc.
+
+Used by the launcher, and for `identify_file` by the sandboxes outside.
+"""
 
 import ctypes
 import os
@@ -7,18 +10,21 @@ import sys
 from struct import Struct
 
 _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 4, 36
+# SIGPIPE and SIGXFSZ. Python ignores them, and children inherit that: `yes | head` would never end.
 IGNORED_SIGNALS = (13, 25)
-"""SIGPIPE and SIGXFSZ, which Python ignores and a program it starts must not."""
 _SIG_BLOCK, _SIGCHLD = 0, 17
 _SFD_FLAGS = 0o2004000  # SFD_NONBLOCK | SFD_CLOEXEC
 
 _MAX_HANDLE_BYTES = 128  # MAX_HANDLE_SZ of the kernel
-_HANDLE, _STATUS = Struct("Ii"), Struct("QQQ")
+# `struct file_handle` without its bytes: their number and the handle's type.
+_FILE_HANDLE, _FILE_STATUS = Struct("Ii"), Struct("QQQ")
+_AT_FDCWD = -100
 _libc = ctypes.CDLL(None, use_errno=True)
-_MOUNT = ctypes.byref(ctypes.c_int())
+# name_to_handle_at writes the mount's id here, which nothing reads.
+_MOUNT_ID = ctypes.byref(ctypes.c_int())
 
 
-def call(name: str, *arguments: int | bytes | None) -> int:
+def call_libc(name: str, *arguments: int | bytes | None) -> int:
     """Call a function of the C library by name. Raises OSError when it fails."""
     # As `long`: through `syscall` and `prctl` the kernel reads whole registers, and ctypes passes 32 bits of an int.
     result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
@@ -29,15 +35,15 @@ def call(name: str, *arguments: int | bytes | None) -> int:
 
 
 def become_subreaper() -> None:
-    """Have orphans below this process become its children (Linux)."""
+    """Make this process the new parent of orphaned descendants (Linux)."""
     if sys.platform == "linux":
-        call("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        call_libc("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def close_memory() -> None:
+def make_undumpable() -> None:
     """Keep other processes of the same user from reading or changing this one (Linux)."""
     if sys.platform == "linux":
-        call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+        call_libc("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def open_child_signals() -> int:
@@ -56,32 +62,34 @@ def _ignore_signal(_number: int, _frame: object) -> None:
 
 
 def _make_signal_pipe() -> int:
-    import signal  # 5 ms, and Linux needs none of it
+    # Imported here: it takes 5 ms, and Linux does not need it.
+    import signal
 
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # one byte is enough to wake the reader
+    # A full pipe is no problem: one byte is enough to wake the reader.
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, _ignore_signal)
     return reader
 
 
 def identify_file(path: str | os.PathLike[str]) -> bytes:
-    """Return an identity that no other file has, not even one that reuses its inode number; empty when it is gone."""
-    handle = ctypes.create_string_buffer(_HANDLE.pack(_MAX_HANDLE_BYTES, 0), _HANDLE.size + _MAX_HANDLE_BYTES)
-    # A handle has the inode's generation, too. -100 is AT_FDCWD.
-    if sys.platform == "linux" and not _libc.name_to_handle_at(-100, os.fsencode(path), handle, _MOUNT, 0):
+    """Return bytes that identify a file, even if its inode number is used again later; b"" for a missing file."""
+    handle = ctypes.create_string_buffer(_FILE_HANDLE.pack(_MAX_HANDLE_BYTES, 0), _FILE_HANDLE.size + _MAX_HANDLE_BYTES)
+    # A handle contains the inode's generation as well as its number.
+    if sys.platform == "linux" and not _libc.name_to_handle_at(_AT_FDCWD, os.fsencode(path), handle, _MOUNT_ID, 0):
         return handle.raw
     try:
         status = os.lstat(path)
     except OSError:
         return b""
     # The file system has no handles. A folder's time changes with its entries, so there the inode has to do.
-    return _STATUS.pack(status.st_dev, status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
+    return _FILE_STATUS.pack(status.st_dev, status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
 
 
 def read_text(path: str) -> str:
-    """Return a file of /proc. Raises OSError."""
+    """Return the text of a file in /proc, whose size is unknown before it is read. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = bytearray()
@@ -92,10 +100,10 @@ def read_text(path: str) -> str:
     return os.fsdecode(bytes(data))
 
 
-def unescape(text: str) -> str:
-    """Return a path of mountinfo, which writes blanks, line ends and backslashes as octal numbers.
+def unescape_mount_path(text: str) -> str:
+    """Return a path from mountinfo, where blanks, line ends and backslashes are octal escapes.
 
-    Without a codec, which would be imported only now, when the files of this Python may be hidden already.
+    No codec is used: it would be imported now, when the files of this Python may be hidden already.
     """
     first, *rest = text.split("\\")
     return first + "".join(chr(int(each[:3], 8)) + each[3:] for each in rest)

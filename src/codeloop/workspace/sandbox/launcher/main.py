@@ -1,8 +1,8 @@
-"""The launcher's loop: serves requests until its client exits, then ends every process below it.
+"""The launcher's main loop: serves requests until its client exits, then ends every process below it.
 
-A request is one byte, its kind, with a socket; all else goes over that socket, to a process that serves it alone. There
-is always one that waits for the next request. One whose command has ended with all that it started waits again: a fork
-costs more than a short command.
+A request is one byte, its kind, with a socket. A forked supervisor takes it, and exchanges everything else over that
+socket. One supervisor always waits for the next request. A supervisor whose command has ended with all that it started
+waits again, since a fork costs more than a short command.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import time
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from struct import Struct
 
-from codeloop.workspace.sandbox.launcher.confine import confine, limit_processes
-from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_child_signals
-from codeloop.workspace.sandbox.launcher.plan import read_plan
-from codeloop.workspace.sandbox.launcher.processes import (
+from codeloop.workspace.sandbox.launcher.confine import confine, limit_process_count
+from codeloop.workspace.sandbox.launcher.confinement_check import check_confinement
+from codeloop.workspace.sandbox.launcher.descendants import (
     KILL,
     end_descendants,
     forget_signals,
@@ -27,69 +26,78 @@ from codeloop.workspace.sandbox.launcher.processes import (
     send_signal,
     wait_for_child,
 )
-from codeloop.workspace.sandbox.launcher.proof import prove
+from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_child_signals
+from codeloop.workspace.sandbox.launcher.plan import read_plan
 from codeloop.workspace.sandbox.launcher.supervisor import read_descriptors, receive, supervise
-from codeloop.workspace.sandbox.launcher.usage import Bounds, read_limits
+from codeloop.workspace.sandbox.launcher.usage_watch import Bounds, read_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BACKLOG = 128
-_NOTICE = Struct("i")  # the id of a supervisor that takes a request or waits again
-_RETRY_MS = 50  # until a fork that failed is tried again
+# The process id that a supervisor writes when it takes a request, and again when it waits for the next one.
+_SUPERVISOR_ID = Struct("i")
+# A fork fails when the limit of processes is reached, which lasts until a command ends.
+_FORK_RETRY_MS = 50
 _NO_BOUNDS = Bounds()
-_GRACE_SECONDS = 1.0  # that supervisors have to end their commands when the client is gone
+# The time that supervisors have to end their commands after the client has gone; then everything is killed.
+_SHUTDOWN_SECONDS = 1.0
 
 
 def main(fd: int, mark: str) -> None:
-    """Serve the requests that come over a descriptor. `mark` begins the marks of its commands."""
+    """Serve the requests that arrive on a socket, a descriptor. `mark`: the prefix of the marks of its commands."""
     become_subreaper()
-    # Supervisors hold it while a command runs, which must not inherit it.
+    # A command must not inherit the socket from its supervisor: it could start programs outside of its sandbox.
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     serve(socket(fileno=fd), open_child_signals(), mark)
 
 
-def inside(fd: int, _mark: str) -> None:
-    """Serve inside a sandbox that another program made; the plan comes over a descriptor."""
-    _enter_sandbox(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
+def serve_inside(fd: int, _mark: str) -> None:
+    """Serve requests in a sandbox that another program has made. The plan arrives on the descriptor."""
+    _handle_enter(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
 
 
-def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
-    """Serve requests until the other end is closed; then end what is left. `bounds` are those of each command."""
-    taken_fd, take = os.pipe()
+def serve(control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
+    """Serve requests until the other end is closed, then end the remaining processes.
+
+    `signal_fd`: from `open_child_signals`; `mark`: the prefix of the commands' marks; `bounds`: those of each command.
+    """
+    turn_reader, turn_writer = os.pipe()
     events = select.poll()
-    # 0: of the control socket only the hang-up counts; its requests are read by the waiting supervisor.
-    for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken_fd, select.POLLIN)):
+    # Mask 0 reports only the hang-up of the control socket: its requests are read by the waiting supervisor.
+    for fd, mask in ((control.fileno(), 0), (signal_fd, select.POLLIN), (turn_reader, select.POLLIN)):
         events.register(fd, mask)
-    forks: set[int] = set()
-    waiting: set[int] = set()
-    strays = False
+    supervisors: set[int] = set()
+    idle_supervisors: set[int] = set()
+    has_strays = False
     while True:
-        if not waiting and (pid := _fork_supervisor(control, signals, take, bounds)):
-            forks.add(pid)
-            waiting.add(pid)
-        ready = {fd for fd, _ in events.poll(None if waiting else _RETRY_MS)}
+        if not idle_supervisors and (pid := _fork_supervisor(control, signal_fd, turn_writer, bounds)):
+            supervisors.add(pid)
+            idle_supervisors.add(pid)
+        ready = {fd for fd, _ in events.poll(None if idle_supervisors else _FORK_RETRY_MS)}
         if control.fileno() in ready:
             break
-        if taken_fd in ready:
-            for notice in _NOTICE.iter_unpack(os.read(taken_fd, _NOTICE.size * _BACKLOG)):
-                waiting ^= {notice[0]}  # it takes a request, or waits again
-        if signals in ready:
-            forget_signals(signals)
-            strays = _reap(forks) or strays
-            strays = strays and _end_strays(forks)
-        waiting &= forks  # without those that ended while they waited
-    until = time.monotonic() + _GRACE_SECONDS
+        if turn_reader in ready:
+            for (supervisor_id,) in _SUPERVISOR_ID.iter_unpack(os.read(turn_reader, _SUPERVISOR_ID.size * _BACKLOG)):
+                # Each id toggles: an idle supervisor takes a request, a busy one is idle again.
+                idle_supervisors ^= {supervisor_id}
+        if signal_fd in ready:
+            forget_signals(signal_fd)
+            has_strays = _reap(supervisors) or has_strays
+            has_strays = has_strays and _end_strays(supervisors)
+        # A supervisor may have ended while it waited.
+        idle_supervisors &= supervisors
+    until = time.monotonic() + _SHUTDOWN_SECONDS
     while has_children() and (seconds_left := until - time.monotonic()) > 0:
-        wait_for_child(signals, seconds_left)
-    end_descendants(signals, 0, mark)
+        wait_for_child(signal_fd, seconds_left)
+    end_descendants(signal_fd, 0, mark)
 
 
-def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -> int:
-    """Fork a process that waits for requests and serves them, so that no request waits for a fork.
+def _fork_supervisor(control: socket, signal_fd: int, turn_writer: int, bounds: Bounds) -> int:
+    """Fork a supervisor that waits for requests and serves them, so that no request waits for a fork.
 
-    Returns its id; 0 when the limit of processes leaves no room for it now.
+    Returns its process id; 0 when the limit of processes is reached.
     """
     parent = os.getpid()
     try:
@@ -102,35 +110,36 @@ def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -
     try:
         limits = read_limits()
         # A command can limit its supervisor (`prlimit`), which would pass the limits on to the next command.
-        while _serve_one(control, signals, take, bounds, parent) and read_limits() == limits:
-            os.write(take, _NOTICE.pack(os.getpid()))
+        while _serve_one(control, signal_fd, turn_writer, bounds, parent) and read_limits() == limits:
+            os.write(turn_writer, _SUPERVISOR_ID.pack(os.getpid()))
         code = 0
     finally:
         # Whatever the error (a command may have limited its supervisor), a fork must not return into our loop.
         os._exit(code)
 
 
-def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent: int) -> bool:
-    """Wait for a request and serve it. Return whether this process may serve another one."""
+def _serve_one(control: socket, signal_fd: int, turn_writer: int, bounds: Bounds, parent: int) -> bool:
+    """Wait for a request and serve it. Returns whether this supervisor may serve another one."""
     kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
     fds = read_descriptors(ancillary)
     if not kind or not fds:
         return False
-    os.write(take, _NOTICE.pack(os.getpid()))
-    is_last = kind != _COMMAND or os.getppid() != parent
-    if is_last:  # what it becomes, or an orphan, must not keep these open
-        os.close(take)
+    os.write(turn_writer, _SUPERVISOR_ID.pack(os.getpid()))
+    is_last = kind != _COMMAND_KIND or os.getppid() != parent
+    if is_last:
+        # Neither a new sandbox nor an orphaned supervisor may keep these open: others wait for their end.
+        os.close(turn_writer)
         control.close()
     channel = socket(fileno=fds[0])
-    is_clean = _WORK[kind](channel, signals, bounds)
+    is_clean = _HANDLERS[kind](channel, signal_fd, bounds)
     channel.close()
     return is_clean and not is_last and os.getppid() == parent
 
 
-def _reap(forks: set[int]) -> bool:
-    """Reap ended children; return whether a fork failed or was killed, which may leave strays.
+def _reap(supervisors: set[int]) -> bool:
+    """Reap ended children. Returns whether a supervisor failed or was killed, whose processes may be left.
 
-    A supervisor that a command has stopped is killed: its command would run without deadline and bounds.
+    A supervisor that a command has stopped (SIGSTOP) is killed: its command would run without deadline and bounds.
     """
     has_failed = False
     while True:
@@ -141,24 +150,24 @@ def _reap(forks: set[int]) -> bool:
         if not pid:
             return has_failed
         if os.WIFSTOPPED(status):
-            send_signal({pid} & forks, KILL)
+            send_signal({pid} & supervisors, KILL)
             continue
-        has_failed = has_failed or (pid in forks and status != 0)
-        forks.discard(pid)
+        has_failed = has_failed or (pid in supervisors and status != 0)
+        supervisors.discard(pid)
 
 
-def _end_strays(forks: set[int]) -> bool:
-    """Kill the processes of a killed supervisor, which are now our children; return whether there were any.
+def _end_strays(supervisors: set[int]) -> bool:
+    """Kill the processes of an ended supervisor, which are now our children. Returns whether there were any.
 
-    If so, it has to be called again: their children become ours when they end.
+    If so, it has to be called again: their own children become ours when they end.
     """
-    strays = list_descendants(spare=forks)
+    strays = list_descendants(spared_pids=supervisors)
     send_signal(strays, KILL)
     return bool(strays)
 
 
-def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
-    """Listen on a port of this network, and send the listening socket to the client, which is in another network."""
+def _handle_listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
+    """Listen on a port of this network namespace, and send the socket to the client, which is in another one."""
     (port,), _ = receive(channel)
     listener = socket(AF_INET, SOCK_STREAM)
     listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
@@ -168,24 +177,31 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
     return False
 
 
-def _enter_sandbox(channel: socket, signals: int, _bounds: Bounds) -> bool:
+def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds) -> bool:
     """Enter a sandbox and serve requests there until the client is gone."""
-    # Further descriptors stay open as long as this process and its forks live: they hold the lock of its layers.
+    # The further descriptors hold the lock on the sandbox's layers. They stay open as long as this process and its
+    # forks live, so that no other process mounts these layers.
     (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)
     try:
         confine(plan)
-        limit_processes(plan.bounds.most)
-        prove(plan)
+        limit_process_count(plan.bounds.kernel_process_limit)
+        check_confinement(plan)
     except OSError as error:
         channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))
         return False
     channel.sendall(b"ready")
     channel.close()
+    # Process 1 is the first of a PID namespace.
     bounds = Bounds(plan.bounds.processes, plan.bounds.memory, has_namespace=os.getpid() == 1)
-    serve(socket(fileno=fd), signals, mark, bounds)
+    serve(socket(fileno=fd), signal_fd, mark, bounds)
     return False
 
 
-_COMMAND = b"c"
-_WORK: dict[bytes, Callable[[socket, int, Bounds], bool]] = {_COMMAND: supervise, b"l": _listen, b"b": _enter_sandbox}
+_COMMAND_KIND = b"c"
+_HANDLERS: dict[bytes, Callable[[socket, int, Bounds], bool]] = {
+    _COMMAND_KIND: supervise,
+    b"l": _handle_listen,
+    b"b": _handle_enter,
+}
+"""By the kind of a request. Each returns whether its supervisor may serve another request."""

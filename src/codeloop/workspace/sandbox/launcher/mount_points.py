@@ -1,6 +1,7 @@
-"""Mount points and links in our own folders, made by descriptors, so that no link is followed.
+"""Makes mount points and links below folders of ours, without following any link.
 
-Commands wrote such a folder's contents: a link planted there for the next sandbox must not lead us out.
+Commands have written into these folders: a link that one of them left there must not lead the next sandbox's mounts
+out of the folder. So each step of a path is opened by itself, relative to the descriptor of the one before.
 """
 
 import os
@@ -9,77 +10,80 @@ import time
 
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ANY_KIND = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ANY_FILE_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
-    """Return a descriptor of a folder or a file at an absolute path, which is made if absent. Raises OSError.
+    """Open a folder or a file at an absolute path, and make it if it is absent. Raises OSError.
 
-    `is_ours`: it lies in a folder of ours, where an entry of another kind, such as a link, is moved away.
+    Returns a descriptor. `is_ours`: the path lies in a folder of ours, where a link or another wrong kind of entry is
+    moved out of the way.
     """
     *above, name = path.strip("/").split("/")
-    at = _open_folders(above, is_ours=is_ours)
+    parent_fd = _open_parent(above, is_ours=is_ours)
     try:
         if is_folder:
-            return _enter(at, name, is_ours=is_ours)
-        if is_ours and _read_kind(at, name) in {stat.S_IFLNK, stat.S_IFDIR}:
-            _stash(at, name)
+            return _open_or_make_folder(parent_fd, name, is_ours=is_ours)
+        if is_ours and _read_kind(parent_fd, name) in {stat.S_IFLNK, stat.S_IFDIR}:
+            _move_out_of_the_way(parent_fd, name)
         with Suppress(FileExistsError):
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=at))
-        return os.open(name, _ANY_KIND, dir_fd=at)
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=parent_fd))
+        return os.open(name, _ANY_FILE_FLAGS, dir_fd=parent_fd)
     finally:
-        os.close(at)
+        os.close(parent_fd)
 
 
 def make_link(path: str, target: str) -> None:
     """Make a link at an absolute path in our folder, replacing whatever else is there. Raises OSError."""
     *above, name = path.strip("/").split("/")
-    at = _open_folders(above, is_ours=True)
+    parent_fd = _open_parent(above, is_ours=True)
     try:
-        if _read_kind(at, name) == stat.S_IFLNK and os.readlink(name, dir_fd=at) == target:
+        if _read_kind(parent_fd, name) == stat.S_IFLNK and os.readlink(name, dir_fd=parent_fd) == target:
             return
-        if _read_kind(at, name):
-            _stash(at, name)
-        os.symlink(target, name, dir_fd=at)
+        if _read_kind(parent_fd, name):
+            _move_out_of_the_way(parent_fd, name)
+        os.symlink(target, name, dir_fd=parent_fd)
     finally:
-        os.close(at)
+        os.close(parent_fd)
 
 
-def _open_folders(names: list[str], *, is_ours: bool) -> int:
-    at = os.open("/", _FOLDER)
+def _open_parent(names: list[str], *, is_ours: bool) -> int:
+    """Open the folder that the names lead to from `/`, and make what is absent. Returns a descriptor."""
+    parent_fd = os.open("/", _FOLDER_FLAGS)
     for name in names:
         try:
-            below = _enter(at, name, is_ours=is_ours)
+            below = _open_or_make_folder(parent_fd, name, is_ours=is_ours)
         finally:
-            os.close(at)
-        at = below
-    return at
+            os.close(parent_fd)
+        parent_fd = below
+    return parent_fd
 
 
-def _enter(at: int, name: str, *, is_ours: bool) -> int:
-    """Return a descriptor of a folder in another one; an entry of another kind is moved away."""
+def _open_or_make_folder(parent_fd: int, name: str, *, is_ours: bool) -> int:
+    """Open a folder in another one, and make it if it is absent. Returns a descriptor."""
     try:
-        return os.open(name, _FOLDER, dir_fd=at)
+        return os.open(name, _FOLDER_FLAGS, dir_fd=parent_fd)
     except FileNotFoundError:
         pass
     except NotADirectoryError:
         if not is_ours:
             raise
-        _stash(at, name)
-    with Suppress(FileExistsError):  # another sandbox is made at the same time
-        os.mkdir(name, 0o755, dir_fd=at)
-    return os.open(name, _FOLDER, dir_fd=at)
+        _move_out_of_the_way(parent_fd, name)
+    # Another sandbox may be made at the same time.
+    with Suppress(FileExistsError):
+        os.mkdir(name, 0o755, dir_fd=parent_fd)
+    return os.open(name, _FOLDER_FLAGS, dir_fd=parent_fd)
 
 
-def _stash(at: int, name: str) -> None:
+def _move_out_of_the_way(parent_fd: int, name: str) -> None:
+    # Renamed, not removed: a command may have put its results there.
+    os.rename(name, f"{name}.replaced-{time.time_ns()}", src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
 
-    os.rename(name, f"{name}.replaced-{time.time_ns()}", src_dir_fd=at, dst_dir_fd=at)
 
-
-def _read_kind(at: int, name: str) -> int:
-    """Return the kind of a file; 0 when it is not there."""
+def _read_kind(parent_fd: int, name: str) -> int:
+    """Return the kind of an entry as in `st_mode`; 0 for a missing one."""
     try:
-        return stat.S_IFMT(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
+        return stat.S_IFMT(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode)
     except FileNotFoundError:
         return 0

@@ -1,4 +1,7 @@
-"""The mounts of a sandbox: all read-only but what the plan makes writable; hidden paths are covered by empty ones."""
+"""Makes the mounts of a sandbox: everything is read-only except the plan's writable paths; hidden paths are covered.
+
+`confine.py` calls `mount_all` in the sandbox's own mount namespace. `bubblewrap.py` uses the same lists of folders.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import errno
 import os
 import stat
 
-from codeloop.workspace.sandbox.launcher.cache_overlays import join_layer
-from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape, write_text
+from codeloop.workspace.sandbox.launcher.cache_overlays import mount_overlay
+from codeloop.workspace.sandbox.launcher.libc import call_libc, read_text, unescape_mount_path, write_text
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 # Values of linux/mount.h, which Python does not have.
-_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
-_FLAGS = {
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_FLAGS_BY_OPTION = {
     "ro": _RDONLY,
     "nosuid": _NOSUID,
     "nodev": _NODEV,
@@ -27,111 +30,137 @@ _FLAGS = {
     "nodiratime": 2048,
     "relatime": 1 << 21,
 }
-_OWN_DEV = ("pts", "shm")
+# Folders of /dev that the sandbox gets new and empty.
+_OWN_DEV_FOLDERS = ("pts", "shm")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
-RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver", "host")
+_DEV_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+RUN_ENTRIES = (
+    "systemd/resolve",
+    "resolvconf",
+    "NetworkManager",
+    "current-system",
+    "booted-system",
+    "opengl-driver",
+    "host",
+)
 """Entries of /run that programs need; the rest are sockets of services."""
+# Entries of /proc that change settings of the machine, or show its memory and keys.
 PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
 PROC_HIDDEN = ("kcore", "keys", "timer_list")
-TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
-LAYERS = ".layers"
-"""The suffix of the folder beside a replica that holds the changes of the folders shown in it."""
-REPLACED = (*TEMPORARY, "/dev", "/run", "/proc")
+TEMPORARY_FOLDERS = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
+LAYERS_SUFFIX = ".layers"
+"""The suffix of the folder next to a replica that holds the changes to the folders shown in it."""
+REPLACED_FOLDERS = (*TEMPORARY_FOLDERS, "/dev", "/run", "/proc")
+# Since this version each PID namespace has its own `pid_max`; older kernels have one for the whole machine.
 _LINUX_WITH_PID_MAX = (6, 14)
-"""Since this Linux each PID namespace has its own limit of processes; before, there is one for the machine."""
-_MIN_PID_MAX = 301  # the kernel refuses smaller ones
+# The kernel refuses a smaller one.
+_MIN_PID_MAX = 301
 
 
 class _Mount:
-    def __init__(self, number: str, point: str, flags: int) -> None:
-        self.number = number
+    """One row of mountinfo."""
+
+    def __init__(self, mount_id: str, point: str, flags: int) -> None:
+        self.mount_id = mount_id
         self.point = point
         self.flags = flags
 
 
 def mount_all(plan: Plan) -> None:
-    """Mount everything as planned, in a mount and a PID namespace of our own. Raises OSError."""
-    _mount("", "/", "", _REC | _PRIVATE)  # mounts pass in neither direction between the machine and the sandbox
+    """Make all mounts of the plan. The process must be in new mount and PID namespaces. Raises OSError."""
+    # From here on mounts pass in neither direction between the machine and the sandbox.
+    _mount("", "/", "", _RECURSIVE | _PRIVATE)
     caches = [path for _, path in plan.layered]
     root = plan.writable[:1] if plan.replica else ()
     sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})} | dict.fromkeys(
         root, plan.replica
     )
     # Opened before anything is mounted: afterwards many of these paths are covered.
-    descriptors = {path: _open(source) for path, source in sources.items()}
-    layers = [_open(f"{plan.replica}{LAYERS}") for _ in root]
-    temporary = _open(plan.temporary)
-    ours = {plan.home: _open(f"{plan.private}/home")} if plan.home else {}
-    empty = _make_empty()
+    descriptors = {path: _open_path(source) for path, source in sources.items()}
+    layer_folders = [_open_path(f"{plan.replica}{LAYERS_SUFFIX}") for _ in root]
+    temporary = _open_path(plan.temporary)
+    home_descriptors = {plan.home: _open_path(f"{plan.private}/home")} if plan.home else {}
+    empty_covers = _make_empty_covers()
     _mount_dev()
     _mount_run()
-    _mount_proc(plan.bounds.most)
+    _mount_proc(plan.bounds.kernel_process_limit)
     # Programs write to their own entries in /proc; settings of the machine there are turned read-only below.
-    writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
-    for point in TEMPORARY:
+    writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV_FOLDERS), "/proc"}
+    for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and os.path.isdir(point):
             _bind(temporary, point)
             writable.add(point)
-    writable |= ours.keys()
+    writable |= home_descriptors.keys()
     for point in sorted(plan.replaced):
-        _replace(point, ours.get(point))
-    _bind_descriptors(descriptors, writable, (*REPLACED, *plan.replaced, *root))
+        _cover_replaced(point, home_descriptors.get(point))
+    _bind_descriptors(descriptors, writable, (*REPLACED_FOLDERS, *plan.replaced, *root))
     for path, target in plan.links:
         make_link(path, target)
-    for fd in layers:
+    for fd in layer_folders:
         folders = {path: each for path, each in descriptors.items() if is_below(path, root) and path not in root}
         writable |= _overlay_folders(folders, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
-    for path in find_pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
-        _bind(path, path)  # a mount point can't be renamed
-    # With their present flags, writable or not: protected and hidden folders may hold some of these.
-    inner = {path: _open(path) for path in descriptors if is_below(path, (*plan.protected, *plan.hidden))}
+    for path in list_pinned_folders(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
+        # A mount point can't be renamed.
+        _bind(path, path)
+    # Paths that stay visible inside protected and hidden folders are opened before these are covered.
+    shown_inside = {path: _open_path(path) for path in descriptors if is_below(path, (*plan.protected, *plan.hidden))}
     for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
             _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _read_flags(path))
-    for path, fd in inner.items():
+    for path, fd in shown_inside.items():
         if is_below(path, plan.protected):
             _bind(fd, path)
     for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
-            _hide(path, empty, {each: fd for each, fd in inner.items() if is_below(each, (path,))})
-    for fd in (*descriptors.values(), *inner.values(), *empty, *ours.values(), *layers, temporary):
+            _cover(path, empty_covers, {each: fd for each, fd in shown_inside.items() if is_below(each, (path,))})
+    for fd in (
+        *descriptors.values(),
+        *shown_inside.values(),
+        *empty_covers,
+        *home_descriptors.values(),
+        *layer_folders,
+        temporary,
+    ):
         os.close(fd)
     os.chdir("/")
 
 
-def _overlay_folders(folders: dict[str, int], layers: int) -> set[str]:
-    """Mount a writable layer over the folders that are shown in a replica; return those, since others are read-only."""
+def _overlay_folders(folders: dict[str, int], layer_folders: int) -> set[str]:
+    """Mount a writable layer over each folder that is shown in a replica. Returns those that now have one.
+
+    `layer_folders`: a descriptor of the folder that holds the layers.
+    """
     layered: set[str] = set()
     for number, (path, fd) in enumerate(folders.items()):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             continue
-        upper, work = (f"/proc/self/fd/{layers}/{number}.{name}" for name in ("upper", "work"))
-        with Suppress(OSError):  # the kernel or the file system has no overlays
+        upper, work = (f"/proc/self/fd/{layer_folders}/{number}.{name}" for name in ("upper", "work"))
+        # Where the kernel or the file system has no overlays, the folder stays read-only.
+        with Suppress(OSError):
             os.mkdir(upper, 0o755)
             os.mkdir(work, 0o700)
-            join_layer(path, fd, upper, work)
+            mount_overlay(path, fd, upper, work)
             layered.add(path)
     return layered
 
 
 def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
-    """Bind the writable paths, and those in folders that are replaced. All others are there already."""
+    """Bind the writable paths, and those in replaced folders. All others are in the sandbox already."""
     for path, fd in descriptors.items():
         is_ours = is_below(path, replaced)
         if is_ours or path in writable:
             _bind_at(path, fd, is_ours=is_ours)
 
 
-def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
-    """Return the folders between a writable path and each protected or hidden path below it.
+def list_pinned_folders(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
+    """Return the folders between a writable path and each guarded (protected or hidden) path below it, sorted.
 
-    If a command renamed one of them, the next sandbox would not protect the path under its new name. A path in a
-    guarded folder is not pinned: it can't be renamed, and a mount of its own would stay writable when the folder's
-    turns read-only.
+    They must not be renamed: the next sandbox would not guard the path under its new name.
     """
+    # A path in a guarded folder is left out. It can't be renamed anyway, and a mount of its own would stay writable
+    # when the folder's mount turns read-only.
     guarded, pinned = set(guarded), set[str]()
     for path in guarded:
         between: list[str] = []
@@ -144,18 +173,18 @@ def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
     return sorted(pinned)
 
 
-def _hide(path: str, empty: tuple[int, int], inner: dict[str, int]) -> None:
-    """Cover a path with an empty file or folder, in which only `inner` is visible."""
-    if not inner:
-        _bind(empty[os.path.isdir(path)], path)
+def _cover(path: str, empty_covers: tuple[int, int], shown_inside: dict[str, int]) -> None:
+    """Cover a path with an empty file or folder, in which only the paths of `shown_inside` are visible."""
+    if not shown_inside:
+        _bind(empty_covers[os.path.isdir(path)], path)
         return
     _mount("tmpfs", path, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=711,size=64k")
-    for each, fd in inner.items():
+    for each, fd in shown_inside.items():
         _bind_at(each, fd)
     _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
 
 
-def _replace(point: str, home: int | None) -> None:
+def _cover_replaced(point: str, home: int | None) -> None:
     """Cover a folder with the private home or an empty folder, unless a covered parent hides it already."""
     if home is not None:
         _bind_at(point, home)
@@ -164,27 +193,29 @@ def _replace(point: str, home: int | None) -> None:
 
 
 def _mount_dev() -> None:
-    """Replace /dev by a few harmless devices, terminals of the sandbox's own, and empty shared memory."""
-    devices = {name: _open(f"/dev/{name}") for name in _DEVICES}
+    """Replace /dev by a few harmless devices, new terminals, and empty shared memory."""
+    devices = {name: _open_path(f"/dev/{name}") for name in _DEVICES}
     _mount("tmpfs", "/dev", "tmpfs", _NOSUID, "mode=755")
     for name, fd in devices.items():
         os.close(os.open(f"/dev/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         _bind(fd, f"/dev/{name}")
         os.close(fd)
-    for name, target in _LINKS.items():
+    for name, target in _DEV_LINKS.items():
         os.symlink(target, f"/dev/{name}")
-    for name in _OWN_DEV:
+    for name in _OWN_DEV_FOLDERS:
         os.mkdir(f"/dev/{name}")
+    # A new instance shows no terminal of the user.
     _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
-    _mount("tmpfs", f"/dev/{_OWN_DEV[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777,size=10%")
+    _mount("tmpfs", f"/dev/{_OWN_DEV_FOLDERS[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777,size=10%")
 
 
 def _mount_run() -> None:
+    """Replace /run by a folder with only RUN_ENTRIES."""
     if not os.path.isdir("/run"):
         return
-    paths = [path for name in RUN if os.path.lexists(path := f"/run/{name}")]
+    paths = [path for name in RUN_ENTRIES if os.path.lexists(path := f"/run/{name}")]
     links = {path: os.readlink(path) for path in paths if os.path.islink(path)}
-    descriptors = {path: _open(path) for path in paths if path not in links}
+    descriptors = {path: _open_path(path) for path in paths if path not in links}
     _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755")
     for path, target in links.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -194,47 +225,50 @@ def _mount_run() -> None:
         os.close(fd)
 
 
-def _mount_proc(processes: int) -> None:
+def _mount_proc(process_limit: int) -> None:
+    """Mount the /proc of the new PID namespace, and limit its processes where the kernel can. 0: no limit."""
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit())
-    if processes and release >= _LINUX_WITH_PID_MAX:
-        try:
-            write_text("/proc/sys/kernel/pid_max", str(max(processes, _MIN_PID_MAX)))
-        except OSError:
-            return  # only root may; others have a limit of their own
+    if process_limit and release >= _LINUX_WITH_PID_MAX:
+        # Only root may write it. Root is also the only user for whom RLIMIT_NPROC does not count.
+        with Suppress(OSError):
+            write_text("/proc/sys/kernel/pid_max", str(max(process_limit, _MIN_PID_MAX)))
 
 
 def _turn_read_only(writable: set[str], visible: set[str]) -> None:
-    """Make every mount read-only but those at or below a writable path, and check that no other is reachable.
+    """Make every mount read-only except those at or below a writable path.
 
-    Of the folders above a mount the nearest counts: a path that is only visible in the temporary folder is read-only.
+    The nearest named folder above a mount decides: a visible path in the writable temporary folder is read-only.
+    Raises PermissionError when a mount that must be read-only is still writable and reachable.
     """
     for mount in _list_mounts():
-        if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible):
+        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, visible):
             try:
                 _mount("", mount.point, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
             except OSError as error:
-                # Covered by another mount, or behind a folder that we may not enter: checked again below.
+                # The mount is covered by another one, or lies in a folder that this user may not enter. Whether it can
+                # be reached is checked below.
                 if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
                     raise
     for mount in _list_mounts():
-        if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible) and _is_reached(mount):
+        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, visible) and _is_reachable(mount):
             raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.point)
 
 
-def _may_write(path: str, writable: set[str], visible: set[str]) -> bool:
+def _is_writable(path: str, writable: set[str], visible: set[str]) -> bool:
+    """Return whether the nearest named path at or above a path is one of the writable ones."""
     above = {path[:end] for end in (*(at for at, sign in enumerate(path) if sign == "/"), len(path))} | {"/"}
     return max((point for point in above & (writable | visible)), key=len, default="") in writable
 
 
-def _is_reached(mount: _Mount) -> bool:
-    """Return whether the path of a mount leads to it, and not to one mounted over it."""
+def _is_reachable(mount: _Mount) -> bool:
+    """Return whether the path of a mount leads to it, and not to another mount on top of it."""
     try:
-        fd = _open(mount.point)
+        fd = _open_path(mount.point)
     except OSError:
         return False
     try:
-        return f"mnt_id:\t{mount.number}\n" in read_text(f"/proc/self/fdinfo/{fd}")
+        return f"mnt_id:\t{mount.mount_id}\n" in read_text(f"/proc/self/fdinfo/{fd}")
     finally:
         os.close(fd)
 
@@ -242,31 +276,36 @@ def _is_reached(mount: _Mount) -> bool:
 def _list_mounts() -> list[_Mount]:
     mounts: list[_Mount] = []
     for row in read_text("/proc/self/mountinfo").splitlines():
-        number, _, _, _, point, options, *_ = row.split(" ")
-        flags = sum(_FLAGS.get(option, 0) for option in options.split(","))
-        mounts.append(_Mount(number, unescape(point), flags))
+        mount_id, _, _, _, point, options, *_ = row.split(" ")
+        flags = sum(_FLAGS_BY_OPTION.get(option, 0) for option in options.split(","))
+        mounts.append(_Mount(mount_id, unescape_mount_path(point), flags))
     return mounts
 
 
 def _read_flags(path: str) -> int:
     """Return the flags that a mount has to keep: the kernel lets no user namespace remove them."""
     flags = os.statvfs(path).f_flag
+    # The flag for mount(2) -> the bit that statvfs reports for it.
     bits = {_RDONLY: 1, _NOSUID: 2, _NODEV: 4, _NOEXEC: 8, 1024: 1024, 2048: 2048, 1 << 21: 4096}
-    return sum(ours for ours, theirs in bits.items() if flags & theirs)
+    return sum(home_descriptors for home_descriptors, theirs in bits.items() if flags & theirs)
 
 
-def _make_empty() -> tuple[int, int]:
-    """Return descriptors of an empty file and an empty folder that nobody may open."""
-    point = TEMPORARY[0]
+def _make_empty_covers() -> tuple[int, int]:
+    """Return descriptors of an empty file and an empty folder that nobody may open, on a file system of their own."""
+    # Made at the temporary folder, where another mount covers them afterwards: only the descriptors lead there.
+    point = TEMPORARY_FOLDERS[0]
     _mount("tmpfs", point, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
     os.close(os.open(f"{point}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
     os.mkdir(f"{point}/folder", 0o000)
     _mount("", point, "", _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
-    return _open(f"{point}/file"), _open(f"{point}/folder")
+    return _open_path(f"{point}/file"), _open_path(f"{point}/folder")
 
 
 def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
-    """Bind the file of a descriptor at a path. `is_ours`: it lies in our folders, where commands may have put links."""
+    """Bind the file or folder of a descriptor at a path.
+
+    `is_ours`: the path lies in a folder of ours, where commands may have left links.
+    """
     point = open_point(path, is_folder=stat.S_ISDIR(os.fstat(fd).st_mode), is_ours=is_ours)
     try:
         _bind(fd, f"/proc/self/fd/{point}")
@@ -275,17 +314,20 @@ def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
 
 
 def _bind(source: int | str, point: str) -> None:
-    _mount(f"/proc/self/fd/{source}" if isinstance(source, int) else source, point, "", _BIND | _REC)
+    _mount(f"/proc/self/fd/{source}" if isinstance(source, int) else source, point, "", _BIND | _RECURSIVE)
 
 
 def _mount(source: str, point: str, kind: str, flags: int, options: str = "") -> None:
     try:
-        call("mount", *(os.fsencode(each) or None for each in (source, point, kind)), flags, options.encode() or None)
+        call_libc(
+            "mount", *(os.fsencode(each) or None for each in (source, point, kind)), flags, options.encode() or None
+        )
     except OSError as error:
+        # With the mount point, which says which rule of the policy could not be carried out.
         raise OSError(error.errno, error.strerror, point) from error
 
 
-def _open(path: str) -> int:
+def _open_path(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 

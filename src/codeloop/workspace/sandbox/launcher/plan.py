@@ -1,20 +1,18 @@
-"""The plan of a sandbox, received over a socket as rows of a name and a value.
+"""The plan of a sandbox: what `sandbox.py` sends to the launcher over a socket, as rows of a name and a value."""
 
-Modules of the launcher import little, since it has to start fast and stay small: no `msgspec`, `typing` or `pathlib`.
-"""
-
-from codeloop.workspace.sandbox.launcher.usage import Bounds
+from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 
 
 class Plan:
-    """What the sandbox's processes may do. Each path is absolute, resolved, and exists. See `SandboxPolicy`.
+    """The rules of one sandbox, made from a `SandboxPolicy`. Each path is absolute, resolved, and exists.
 
     - `writable`: folders and files that may be written; `protected`: paths below these that may not
     - `hidden`: paths that can't be read
-    - `replaced`: folders that look empty but for `visible` (read-only) and `links` (each with its target)
-    - `home`: the replaced folder that `private` holds a folder for; `layered`: names of layers there, and their caches
-    - `temporary`: the folder that stands for `/tmp`; `network`: whether that of the machine may be used
-    - `replica`: the folder that is mounted at the first of the writable ones; `bounds`: what one command may use
+    - `replaced`: folders that look empty except for `visible` (read-only) and `links` (pairs of a path and its target)
+    - `private`: our folder with the private home, which is mounted at `home`, and with the layers of caches
+    - `layered`: pairs of a layer's name and the cache that it covers
+    - `temporary`: the folder that is mounted as `/tmp`; `network`: whether the machine's network may be used
+    - `replica`: a folder that is mounted at the first of the writable ones; `bounds`: the limits of each command
     """
 
     kind: str
@@ -34,7 +32,7 @@ class Plan:
 
 
 def read_plan(rows: list[str]) -> Plan:
-    """Read the plan of rows `name value`; a layer is a name, a blank and a path, a link two rows."""
+    """Parse rows of the form `name value`. A layer's value is a name, a blank and a path; a link has two rows."""
     values_by_name: dict[str, list[str]] = {}
     for row in rows:
         name, _, value = row.partition(" ")

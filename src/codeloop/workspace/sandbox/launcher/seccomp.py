@@ -1,26 +1,33 @@
-"""A BPF filter against system calls that no command needs and that could break out of a sandbox."""
+"""Refuses system calls that no command needs and that could lead out of a sandbox, by a seccomp filter (BPF).
+
+`confine.py` installs the filter in every sandbox. Each part of the filter is a list of BPF instructions.
+"""
 
 import ctypes
 import os
 from struct import pack
 
-from codeloop.workspace.sandbox.launcher.libc import call
+from codeloop.workspace.sandbox.launcher.libc import call_libc
 
 # Values of the kernel's headers (errno, linux/seccomp.h, linux/filter.h), which Python has only in part.
 _EPERM, _EACCES, _ENOSYS, _EAFNOSUPPORT = 1, 13, 38, 97
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-_LOAD, _AND, _EQUAL, _LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # both can type into the terminal that a program runs in
-_NAMESPACES = 0x7E020000  # CLONE_NEW*
-_NEWTIME = 0x80
-_UNIX, _INET, _NETLINK, _INET6 = 1, 2, 16, 10
+_LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+_CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
+# Two ioctls that can type into the terminal that a program runs in, and so into the shell behind a sandbox.
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+# All CLONE_NEW* flags: a command with namespaces of its own could mount what it likes. The time namespace's flag is
+# among the bits of a signal in `clone`, and so only valid in `unshare`.
+_CLONE_NEW_FLAGS = 0x7E020000
+_CLONE_NEWTIME = 0x80
+_AF_UNIX, _AF_INET, _AF_NETLINK, _AF_INET6 = 1, 2, 16, 10
 _O_TRUNC, _O_ACCMODE = 0o1000, 0o3
-_X32 = 0x40000000  # calls of the x32 ABI have this bit: other numbers for the same calls
+# Calls of the x32 ABI have this bit: other numbers for the same calls, which would pass the comparisons below.
+_X32_BIT = 0x40000000
 
-# The architecture as seccomp names it, and its numbers of the calls: x86-64, AArch64.
+# The architecture's number in seccomp, and the column of its call numbers in the tables below.
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-_REFUSED = {
+_REFUSED_CALLS = {
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
@@ -57,8 +64,9 @@ _REFUSED = {
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
 }
-# Answered as unknown, so that programs use older calls. A filter sees no memory, and these have their arguments there.
-_UNKNOWN = {
+# A filter sees no memory, where these calls have their arguments. They fail as unknown calls (ENOSYS), so that programs
+# fall back to older calls, which can be checked.
+_HIDDEN_CALLS = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
@@ -67,66 +75,71 @@ _UNKNOWN = {
 _IOCTL, _CLONE, _UNSHARE, _SOCKET = (16, 29), (56, 220), (272, 97), (41, 198)
 _TRUNCATE, _OPEN, _OPENAT, _OPENAT2 = (76, 45), (2, -1), (257, 56), (437, 437)
 
-_Code = list[tuple[int, int, int, int]]
+_Instructions = list[tuple[int, int, int, int]]
 
 
 def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
-    """Refuse the calls in this process and all that it starts; False on an unknown architecture. Raises OSError.
+    """Install the filter for this process and all that it starts. Raises OSError.
 
-    `unix`, `internet`: whether sockets of these kinds may be made; `truncate`: whether files may be truncated by name.
+    `unix`, `internet`: whether such sockets may be made; `truncate`: whether files may be truncated by name.
+    Returns False on an architecture whose call numbers are not known.
     """
     row = _ARCHITECTURES.get(os.uname().machine)
     if row is None:
         return False
     architecture, column = row
-    code: _Code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
-    code += [(_LOAD, 0, 0, _NUMBER)]
+    # A process could make calls of another architecture (32-bit x86), whose numbers mean other calls.
+    code: _Instructions = [(_LOAD, 0, 0, _ARCHITECTURE_OFFSET), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
+    code += [(_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
     if not column:
-        code += [(_LEAST, 0, 1, _X32), _refuse(_ENOSYS)]
-    for refusal, rows in ((_EPERM, _REFUSED), (_ENOSYS, _UNKNOWN)):
+        code += [(_AT_LEAST, 0, 1, _X32_BIT), _refuse(_ENOSYS)]
+    for refusal, rows in ((_EPERM, _REFUSED_CALLS), (_ENOSYS, _HIDDEN_CALLS)):
         for numbers in rows.values():
             code += _jump_if(numbers[column], [_refuse(refusal)])
     code += _jump_if(
         _IOCTL[column], [*_load_argument(1), *_refuse_value(_TIOCSTI, _EPERM), *_refuse_value(_TIOCLINUX, _EPERM)]
     )
-    code += _jump_if(_CLONE[column], [*_load_argument(0), *_refuse_bits(_NAMESPACES)])
-    code += _jump_if(_UNSHARE[column], [*_load_argument(0), *_refuse_bits(_NAMESPACES | _NEWTIME)])
-    code += _jump_if(_SOCKET[column], _check_family(unix=unix, internet=internet))
+    code += _jump_if(_CLONE[column], [*_load_argument(0), *_refuse_bits(_CLONE_NEW_FLAGS)])
+    code += _jump_if(_UNSHARE[column], [*_load_argument(0), *_refuse_bits(_CLONE_NEW_FLAGS | _CLONE_NEWTIME)])
+    code += _jump_if(_SOCKET[column], _allow_socket_families(unix=unix, internet=internet))
     if not truncate:
         code += _jump_if(_TRUNCATE[column], [_refuse(_EPERM)]) + _jump_if(_OPENAT2[column], [_refuse(_ENOSYS)])
         for numbers, at in ((_OPEN, 1), (_OPENAT, 2)):
             cut = [*_load_argument(at), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *_refuse_value(_O_TRUNC, _EPERM)]
             code += _jump_if(numbers[column], cut) if numbers[column] >= 0 else []
     code += [(_RETURN, 0, 0, _ALLOW)]
+    # `struct sock_filter` for each instruction, then `struct sock_fprog`, which holds their number and address.
     program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
     head = pack("@HP", len(code), ctypes.addressof(program))
-    call("prctl", 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    call("prctl", 22, 2, head, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    call_libc("prctl", 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    call_libc("prctl", 22, 2, head, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
     return True
 
 
-def _check_family(*, unix: bool, internet: bool) -> _Code:
+def _allow_socket_families(*, unix: bool, internet: bool) -> _Instructions:
+    """Return the instructions that refuse all families of sockets but these; netlink is needed to list interfaces."""
     code = _load_argument(0)
-    for family, is_on in ((_UNIX, unix), (_INET, internet), (_INET6, internet), (_NETLINK, True)):
+    for family, is_on in ((_AF_UNIX, unix), (_AF_INET, internet), (_AF_INET6, internet), (_AF_NETLINK, True)):
         code += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW) if is_on else _refuse(_EACCES)]
     return [*code, _refuse(_EAFNOSUPPORT)]
 
 
-def _jump_if(number: int, then: _Code) -> _Code:
-    """Return the instructions for one system call. At the end they load its number again, for the next comparison."""
-    return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _NUMBER)]
+def _jump_if(number: int, then: _Instructions) -> _Instructions:
+    """Return instructions that are carried out for one system call only."""
+    # At the end the call's number is loaded again for the next comparison: `then` may have loaded something else.
+    return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
 
 
-def _load_argument(at: int) -> _Code:
-    """Return the instruction that loads the lower 32 bits of an argument: the kernel uses no more of these."""
-    return [(_LOAD, 0, 0, _ARGUMENTS + 8 * at)]
+def _load_argument(at: int) -> _Instructions:
+    """Return the instruction that loads the lower 32 bits of an argument, all that the kernel uses of these."""
+    return [(_LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * at)]
 
 
-def _refuse_value(value: int, refusal: int) -> _Code:
+def _refuse_value(value: int, refusal: int) -> _Instructions:
     return [(_EQUAL, 0, 1, value), _refuse(refusal)]
 
 
-def _refuse_bits(bits: int) -> _Code:
+def _refuse_bits(bits: int) -> _Instructions:
     return [(_AND, 0, 0, bits), (_EQUAL, 1, 0, 0), _refuse(_EPERM)]
 
 

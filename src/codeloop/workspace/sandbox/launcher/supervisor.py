@@ -1,6 +1,7 @@
-"""Supervises one command: starts it, reports its end, and ends all below it on request or when the client is gone.
+"""Supervises one command: starts it, reports its end, and ends all its processes on request or without a client.
 
-Each command has a supervisor of its own, a subreaper: whatever a command starts stays below it, however it detaches.
+Each command has its own supervisor process, forked by the launcher's `main.py`. It is a subreaper, so whatever a
+command starts stays below it, even a daemon that has left its session.
 """
 
 import fcntl
@@ -9,26 +10,30 @@ import select
 import sys
 from _socket import MSG_WAITALL, socket
 
-from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
-from codeloop.workspace.sandbox.launcher.processes import (
+from codeloop.workspace.sandbox.launcher.descendants import (
     KILL,
-    MARK,
-    end_all,
+    MARK_VARIABLE,
     end_descendants,
     forget_signals,
     has_children,
-    interrupt,
+    interrupt_group,
+    kill_namespace,
 )
-from codeloop.workspace.sandbox.launcher.usage import Bounds, UsageWatch
+from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
+from codeloop.workspace.sandbox.launcher.usage_watch import Bounds, UsageWatch
 
-_GRACE_SECONDS = 0.2  # from TERM to KILL when the client is gone and can't name another time
+# The time from TERM to KILL when the client has gone and can't name another one.
+_DEFAULT_GRACE_SECONDS = 0.2
 _READ_BYTES = 1 << 20
+_END_MESSAGE_BYTES = 64
 
 
 class Request:
-    """A program to start, as it comes over a socket. `targets`: the numbers that the descriptors get in the program.
+    """A program to start, as it is received from the client.
 
-    `mark`: set in its environment where orphans are not reparented to us.
+    `targets`: the numbers that the received descriptors get in the program. `mark`: a value of its environment by which
+    its processes are found where orphans are not reparented to the supervisor (macOS).
     """
 
     def __init__(self, fields: list[str]) -> None:
@@ -39,9 +44,9 @@ class Request:
 
 
 def receive(channel: socket) -> tuple[list[str], list[int]]:
-    """Return a message's fields and the descriptors that came with it. Raises EOFError when the other end is closed.
+    """Receive a message: its fields and the descriptors that came with it. Raises EOFError at the end of the stream.
 
-    It begins with its length in four bytes; a NUL separates two fields.
+    The message begins with its length in four bytes; a NUL separates two fields.
     """
     head, ancillary, _, _ = channel.recvmsg(4, 4096)
     fds = read_descriptors(ancillary)
@@ -50,7 +55,7 @@ def receive(channel: socket) -> tuple[list[str], list[int]]:
 
 
 def read_descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
-    """Return the descriptors that came with a message; no program inherits them by itself."""
+    """Return the descriptors that came with a message, after they were marked as not inheritable by programs."""
     fds = [fd for _, _, data in ancillary for fd in memoryview(data).cast("i")]
     for fd in fds:
         fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
@@ -67,10 +72,11 @@ def _read(channel: socket, size: int) -> bytes:
     return bytes(data)
 
 
-def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
-    """Run the command that comes over the channel until it and all it started have ended, or exceed their bounds.
+def supervise(channel: socket, signal_fd: int, bounds: Bounds) -> bool:
+    """Run the command that is received from the channel until all its processes have ended or are ended.
 
-    Returns whether they ended by themselves: then this process can serve another request.
+    They are ended when the client asks for it, when the client is gone, or when they exceed the bounds. Returns whether
+    they ended by themselves: then this supervisor can serve another request.
     """
     fields, fds = receive(channel)
     request = Request(fields)
@@ -78,78 +84,79 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
     try:
         command = _start(request, fds)
     except OSError as error:
-        where = "directory" if error.filename == request.directory else "program"
-        channel.sendall(f"failed {error.errno} {where}\n".encode())
+        cause = "directory" if error.filename == request.directory else "program"
+        channel.sendall(f"failed {error.errno} {cause}\n".encode())
         return False
     for fd in fds:
         os.close(fd)
     channel.sendall(f"started {command}\n".encode())
     watch = UsageWatch(bounds)
     while True:
-        ready, _, _ = select.select([channel, signals], [], [], watch.pause)
+        ready, _, _ = select.select([channel, signal_fd], [], [], watch.wait_seconds)
         if exceeded := watch.find_exceeded():
-            _say(channel, f"stopped {exceeded}\n")
-            count = _end(signals, 0, request.mark, bounds)
-            _say(channel, f"exit {-KILL}\nended {count}\n")
+            _send(channel, f"stopped {exceeded}\n")
+            count = _end_command(signal_fd, 0, request.mark, bounds)
+            _send(channel, f"exit {-KILL}\nended {count}\n")
             return False
-        if signals in ready:
-            forget_signals(signals)
+        if signal_fd in ready:
+            forget_signals(signal_fd)
             if not _reap(channel, command):
                 return True
         if channel in ready:
-            message = channel.recv(64).split()
-            # An empty message: the client is gone.
-            grace, notice = (int(word) / 1000 for word in message[1:]) if len(message) == 3 else (_GRACE_SECONDS, 0)
-            if notice:
-                interrupt(command, signals, notice, request.mark)
-            count = _end(signals, grace, request.mark, bounds)
-            _say(channel, f"ended {count}\n")
+            # `end GRACE INTERRUPT`, both in ms. Without any data the client is gone.
+            message = channel.recv(_END_MESSAGE_BYTES).split()
+            grace, interrupt_seconds = _DEFAULT_GRACE_SECONDS, 0.0
+            if len(message) == 3:
+                grace, interrupt_seconds = (int(word) / 1000 for word in message[1:])
+            if interrupt_seconds:
+                interrupt_group(command, signal_fd, interrupt_seconds, request.mark)
+            count = _end_command(signal_fd, grace, request.mark, bounds)
+            _send(channel, f"ended {count}\n")
             return False
 
 
-def _end(signals: int, grace: float, mark: str, bounds: Bounds) -> int:
-    """End everything below this process.
-
-    What forks and ends faster than it can be found is killed with all processes of the sandbox, other commands too.
-    """
-    count = end_descendants(signals, grace, mark)
+def _end_command(signal_fd: int, grace: float, mark: str, bounds: Bounds) -> int:
+    """End everything below this process. Returns the number of processes."""
+    count = end_descendants(signal_fd, grace, mark)
+    # Processes that fork and end faster than they can be found are killed together with all other commands of the
+    # sandbox, since only the kernel can kill them all at once.
     if bounds.has_namespace and has_children():
-        end_all()
+        kill_namespace()
     return count
 
 
 def _reap(channel: socket, command: int) -> bool:
-    """Reap ended children and report the command's own end. Return whether anything is left of it."""
-    news = ""
+    """Reap ended children, and report the end of the command itself. Returns whether any process of it is left."""
+    report = ""
     pid = -1
     while pid:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            _say(channel, f"{news}ended 0\n")
+            _send(channel, f"{report}ended 0\n")
             return False
         if pid == command:
-            news = f"exit {os.waitstatus_to_exitcode(status)}\n"
-    _say(channel, news)
+            report = f"exit {os.waitstatus_to_exitcode(status)}\n"
+    _send(channel, report)
     return True
 
 
-def _say(channel: socket, text: str) -> None:
-    try:
+def _send(channel: socket, text: str) -> None:
+    # An error means that the client is gone, which the next read of the channel shows.
+    with Suppress(OSError):
         channel.sendall(text.encode())
-    except OSError:
-        return  # the client is gone, which the next read of the channel shows
 
 
 def _start(request: Request, fds: list[int]) -> int:
-    """Start the command in a session of its own. Raises OSError."""
-    os.chdir(request.directory)  # `posix_spawn` has no option for it
+    """Start the command in a new session. Returns its process id. Raises OSError."""
+    # `posix_spawn` has no option for the directory.
+    os.chdir(request.directory)
     actions: list[tuple[int, int, int]] = [
         (os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(fds, request.targets, strict=True)
     ]
     environment = request.environment
     if sys.platform != "linux":
-        environment = {**environment, MARK: request.mark}
+        environment = {**environment, MARK_VARIABLE: request.mark}
     program = request.arguments[0]
     pid = os.posix_spawn(
         program,
@@ -160,5 +167,6 @@ def _start(request: Request, fds: list[int]) -> int:
         setsigmask=(),
         setsigdef=IGNORED_SIGNALS,
     )
-    os.chdir("/")  # else the supervisor would hold the command's folder as long as it lives
+    # Otherwise the supervisor would hold the command's folder for as long as it lives.
+    os.chdir("/")
     return pid

@@ -1,8 +1,8 @@
-"""`contextlib.suppress` for a program that starts without `contextlib`."""
+"""A replacement of `contextlib.suppress` for the launcher, which starts without `contextlib`."""
 
 
 class Suppress:
-    """A context manager that ignores these errors."""
+    """A context manager that ignores errors of the given classes."""
 
     def __init__(self, *errors: type[BaseException]) -> None:
         self._errors = errors

@@ -1,0 +1,105 @@
+"""Checks a new sandbox before its first command: attempts what it must refuse, as a command would.
+
+The launcher calls it after `confine`. A sandbox that fails is not used, since a kernel, container or file system may
+accept a rule and not enforce it.
+"""
+
+import errno
+import os
+from _socket import AF_INET, SOCK_STREAM, socket
+
+from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
+
+_PROBE_NAME = ".codeloop-probe"
+_TEMPORARY_FOLDERS = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
+_REFUSAL_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+# A folder was opened for writing, or a socket was opened: that is refused without a sandbox, too.
+_INCONCLUSIVE_ERRORS = (errno.EISDIR, errno.EOPNOTSUPP)
+# RFC 863's discard service, which hardly any machine has: only the kind of the error matters.
+_DISCARD_PORT = 9
+
+
+def check_confinement(plan: Plan) -> None:
+    """Attempt what the plan does not allow. Raises PermissionError for the first attempt that succeeds."""
+    if plan.kind in {"base", "network"}:
+        return
+    for path in _list_forbidden_files(plan):
+        if _can_open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):
+            os.unlink(path)
+            raise PermissionError(errno.EPERM, "it lets files be made outside", path)
+    if plan.kind == "sandbox-exec":
+        _check_seatbelt(plan)
+        return
+    # Landlock can make no exception below a writable folder. `Sandbox.lack` reports that to the caller.
+    unguarded = plan.writable if plan.kind == "landlock" else ()
+    for path in plan.hidden:
+        if any(path.startswith(f"{folder}/") for folder in unguarded):
+            continue
+        if os.path.isfile(path) and os.stat(path).st_size and _can_open(path, os.O_RDONLY):
+            raise PermissionError(errno.EPERM, "it lets hidden files be read", path)
+    for path in plan.protected if plan.kind != "landlock" else ():
+        if os.path.isfile(path) and _can_open(path, os.O_WRONLY):
+            raise PermissionError(errno.EPERM, "it lets protected files be written", path)
+    _check_temporary_folder(plan.temporary if plan.kind == "landlock" else _TEMPORARY_FOLDERS[0])
+    if plan.kind != "landlock" and os.getpid() != 1:
+        raise PermissionError(errno.EPERM, "it has no processes of its own")
+
+
+def _check_seatbelt(plan: Plan) -> None:
+    """Attempt what a profile of macOS refuses by path: it mounts nothing, and has no network of its own."""
+    probe = f"{plan.temporary}/{_PROBE_NAME}"
+    for path in plan.hidden:
+        # A rule for a path would not apply to a hard link, another name of the same file.
+        with Suppress(OSError):
+            os.link(path, probe)
+        for name in (path, probe):
+            if _can_open(name, os.O_RDONLY):
+                raise PermissionError(errno.EPERM, "it lets what is hidden be read", path)
+        _remove(probe)
+    for path in plan.protected:
+        if _can_open(path, os.O_WRONLY):
+            raise PermissionError(errno.EPERM, "it lets protected files be written", path)
+    _check_temporary_folder(plan.temporary)
+    if (
+        not plan.network
+        and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", _DISCARD_PORT)) not in _REFUSAL_ERRORS
+    ):
+        raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
+
+
+def _check_temporary_folder(folder: str) -> None:
+    """Check that a file can be made in the temporary folder. Raises PermissionError."""
+    probe = f"{folder}/{_PROBE_NAME}"
+    if not _can_open(probe, os.O_CREAT | os.O_WRONLY):
+        raise PermissionError(errno.EPERM, "nothing can be written in its temporary folder", probe)
+    # Another sandbox with the same folder may be checked at the same time and remove it first.
+    _remove(probe)
+
+
+def _list_forbidden_files(plan: Plan) -> list[str]:
+    """Return a path for a new file in each folder that must be read-only: the visible folders and `/`."""
+    folders = [path for path in (*plan.visible, "/") if os.path.isdir(path)]
+    writable = (*plan.writable, plan.temporary)
+    return [
+        os.path.join(folder, f"{_PROBE_NAME}-{os.getpid()}")
+        for folder in folders
+        if folder not in _TEMPORARY_FOLDERS
+        and not any(folder == each or folder.startswith(f"{each}/") for each in writable)
+    ]
+
+
+def _remove(path: str) -> None:
+    with Suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _can_open(path: str, flags: int) -> bool:
+    """Return whether a file can be opened with the given flags. Raises OSError for an error that is no refusal."""
+    try:
+        os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if error.errno in (*_REFUSAL_ERRORS, *_INCONCLUSIVE_ERRORS):
+            return False
+        raise
+    return True
