@@ -111,6 +111,7 @@ def test_a_further_file_can_be_named(home: Path) -> None:
 def test_paths_are_listed_in_both_forms(home: Path) -> None:
     shown = json.loads(run("paths", "--json").stdout)
     assert shown["credentials"] == str(home / "data" / "auth.json")
+    assert shown["reference"] == str(home / "opencode")
     assert shown["root"] == str(Path.cwd())
     assert shown["project"] == str(home / "data" / "project" / "global")
     assert f"trust        {home}/state/trust.json" in run("paths").stdout

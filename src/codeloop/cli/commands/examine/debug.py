@@ -181,9 +181,18 @@ def show_paths(*, as_json: bool) -> None:
     """Print the folders and files that codeloop uses."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    rows = {name: str(getattr(paths, name)) for name in paths.__struct_fields__}
-    rows |= {"credentials": str(paths.credentials_file), "trust": str(paths.trust_file), "log": str(paths.log_folder)}
-    rows |= {
+    # Scripts read these names, so they stay when a property is renamed.
+    rows = {
+        "data": str(paths.data),
+        "config": str(paths.config),
+        "cache": str(paths.cache),
+        "state": str(paths.state),
+        "home": str(paths.home),
+        "reference": str(paths.opencode_config),
+        "claude": str(paths.claude_home),
+        "credentials": str(paths.credentials_file),
+        "trust": str(paths.trust_file),
+        "log": str(paths.log_folder),
         "root": str(project_root.root),
         "directory": str(project_root.directory),
         "project": str(paths.get_project_folder(project_root.project_id)),
