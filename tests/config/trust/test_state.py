@@ -192,8 +192,8 @@ def test_processes_that_trust_at_once_keep_what_both_saw(paths: Paths, root: Pat
         write(root / name / "opencode.json", f'{{"username": "{name}"}}')
     code = (
         "import sys; from pathlib import Path; from codeloop.config.paths import find_paths\n"
-        "from codeloop.config.trust.store import trust; root = Path(sys.argv[2])\n"
-        "trust(find_paths({'CODELOOP_HOME': sys.argv[1]}), root, root / sys.argv[3])\n"
+        "from codeloop.config.trust.store import trust_directory; root = Path(sys.argv[2])\n"
+        "trust_directory(find_paths({'CODELOOP_HOME': sys.argv[1]}), root, root / sys.argv[3])\n"
     )
     home = str(tmp_path / "home")
     running = [subprocess.Popen([sys.executable, "-c", code, home, str(root), name]) for name in "abcd"]

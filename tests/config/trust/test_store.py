@@ -124,8 +124,8 @@ def test_a_lock_that_stays_is_waited_for_only_so_long(
 def test_processes_that_trust_at_once_lose_nothing(tmp_path: Path, paths: Paths) -> None:
     script = (
         "import sys; from pathlib import Path; from codeloop.config.paths import find_paths; "
-        "from codeloop.config.trust.store import trust; paths = find_paths({'CODELOOP_HOME': sys.argv[1]})\n"
-        "for name in sys.argv[2:]: trust(paths, Path(name))"
+        "from codeloop.config.trust.store import trust_directory; paths = find_paths({'CODELOOP_HOME': sys.argv[1]})\n"
+        "for name in sys.argv[2:]: trust_directory(paths, Path(name))"
     )
     groups = [[str(folder(tmp_path / f"{worker}-{number}")) for number in range(10)] for worker in range(3)]
     command = [sys.executable, "-c", script, str(tmp_path / "home")]
