@@ -114,7 +114,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("BACKOFF", 5), ("BACKOFF_MOST", 20), ("GONE", 30_000), ("STREAM_IDLE", 100)):
+    for name, value in (("BACKOFF", 5), ("BACKOFF_MOST", 20), ("GONE_TIME", 30_000), ("STREAM_IDLE", 100)):
         limit(monkeypatch, name, value)
 
 
@@ -301,7 +301,7 @@ async def test_what_is_no_longer_kept_is_a_gap() -> None:
 
 
 async def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, "GONE", 1_000)  # fifty tries at least, on a machine that does not stand still
+    limit(monkeypatch, "GONE_TIME", 1_000)  # fifty tries at least, on a machine that does not stand still
     async with wire(OPEN + CONNECTED % 4, said("503 Gone")) as server, client(server.url) as it:
         with pytest.raises(ServerLost):
             await within(taken(it, 1))
