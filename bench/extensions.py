@@ -11,7 +11,7 @@ from bench import script
 from bench.figures import Bench
 from bench.measure import Command, run
 from bench.subject import Place
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.extend.host.protocol import CallOrigin, CallTool
@@ -87,7 +87,7 @@ async def _opened(folder: Path, files: Sequence[tuple[str, str]]) -> Project:
     for name, text in files:
         _write(home, name, text)
     environment = {"HOME": str(home), "CODELOOP_HOME": str(home), "PATH": "/usr/bin:/bin"}
-    project = await open_project(Startup(directory=work, environment=environment), OneModel(ScriptedModel([])))
+    project = await open_project(Startup(directory=work, environment=environment), SingleModel(ScriptedModel([])))
     hosts = project.services.extensions.hosts
     if hosts is not None:
         await hosts.ready()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench.figures import Bench
-from codeloop.app.language.servers import users_of
+from codeloop.app.language.servers import find_dependents
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
@@ -129,7 +129,7 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
         on_report=nothing,
         warn=nothing,
         watch=nothing,
-        find_dependents=lambda path, row: users_of(workspace, path, row),
+        find_dependents=lambda path, row: find_dependents(workspace, path, row),
     )
     opened = ServerPool(chosen, root, callbacks, lambda _: 0.0)
     return workspace, opened

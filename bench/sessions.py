@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.plot import Line, plot
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
@@ -214,7 +214,7 @@ async def opened(folder: Path, talker: Talker) -> Project:
     work.mkdir(parents=True)
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "CODELOOP_HOME": str(folder / "h")}
     startup = Startup(directory=work, environment=environment, settings={"permission": "allow"})
-    return await open_project(startup, OneModel(talker))
+    return await open_project(startup, SingleModel(talker))
 
 
 def main(argv: Sequence[str]) -> int:

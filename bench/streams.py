@@ -161,7 +161,7 @@ async def _serve(folder: Path) -> None:
     app = App(Startup(directory=work, environment=environment))
     server = Server(app, ListenOptions())
     await server.start()
-    project = await app.project(work)
+    project = await app.get_project(work)
     session = await LocalClient(project).call(SESSION_CREATE, CreateSession())
     print(server.url, flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):

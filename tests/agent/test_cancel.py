@@ -88,7 +88,7 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
     async with rig(tmp_path, [answer, AFTER], **UNCONFINED) as it:
         await begin(it)
         await until(lambda: reached(it))
-        task = it.project.runs._run(it.session_id).turn
+        task = it.project.runs._get_run(it.session_id).turn
         assert task is not None
         assert await within(it.client.call(ABORT, SessionId(session_id=it.session_id))) is True
         assert task.result().reason == "aborted"
@@ -137,7 +137,7 @@ async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_pa
     async with rig(tmp_path, [answer, AFTER]) as it:
         await begin(it)
         await until(lambda: reached(it))
-        task = it.project.runs._run(it.session_id).turn
+        task = it.project.runs._get_run(it.session_id).turn
         assert task is not None
         task.cancel()
         await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codeloop.agent.title import MAX_TITLE_CHARS, is_untitled, shorten_to_line
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ChatModel, ModelEvent, ModelRequest, Prices
@@ -24,14 +24,14 @@ from tests.support.project import startup, until
 SLOW = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)
 
 
-class WithSmall(OneModel):
+class WithSmall(SingleModel):
     """One model that is its own small model."""
 
     def small_model(self, ref: str) -> str | None:
         return ref
 
 
-class WithCheap(OneModel):
+class WithCheap(SingleModel):
     """One model that is no small one, but the only one of its provider. `asked`: what it was sent."""
 
     def __init__(self, model: ScriptedModel) -> None:
@@ -52,7 +52,7 @@ class WithCheap(OneModel):
 
 @asynccontextmanager
 async def opened(
-    tmp_path: Path, answers: Sequence[ScriptedAnswer], models: OneModel | None = None
+    tmp_path: Path, answers: Sequence[ScriptedAnswer], models: SingleModel | None = None
 ) -> AsyncGenerator[tuple[Project, str]]:
     """Open a project with a new session."""
     work = tmp_path / "work"

@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.app.runs import Runs
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import make_toolbox
 from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
@@ -219,7 +219,7 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
         raise ZeroDivisionError("a fault of the tool")
 
     async with rig(tmp_path, [calls(call("broken"), call("glob", pattern="*")), DONE]) as it:
-        box = toolbox_of([broken])
+        box = make_toolbox([broken])
         it.project.runs = Runs(replace(it.project.engine, toolbox=box))
         answer = await it.prompt()
         assert answer.stop is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
@@ -34,7 +34,7 @@ async def app(tmp_path: Path, answers: Sequence[ScriptedAnswer] = ()) -> AsyncGe
     git = ("git", "-C", str(tmp_path / "repository"), "-c", "user.name=t", "-c", "user.email=t@localhost")
     for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
         await asyncio.to_thread(subprocess.run, [*git, *words], check=True)
-    one = App(startup(tmp_path / "home", tmp_path / "work"), OneModel(ScriptedModel(answers)))
+    one = App(startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers)))
     try:
         yield one
     finally:
@@ -52,8 +52,14 @@ def saying(session: Session) -> Prompt:
 async def test_a_directory_has_one_project_however_it_is_named_and_however_often_at_once(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         (tmp_path / "link").symlink_to(tmp_path / "work")
-        named = [it.directory(None), it.directory(""), it.directory("."), tmp_path / "link", it.directory("../work")]
-        found = await asyncio.gather(*(it.project(directory) for directory in named))
+        named = [
+            it.resolve_directory(None),
+            it.resolve_directory(""),
+            it.resolve_directory("."),
+            tmp_path / "link",
+            it.resolve_directory("../work"),
+        ]
+        found = await asyncio.gather(*(it.get_project(directory) for directory in named))
         assert len({id(project) for project in found}) == 1
         assert found[0].settings.project_root.directory == tmp_path / "work"
 
@@ -61,20 +67,20 @@ async def test_a_directory_has_one_project_however_it_is_named_and_however_often
 async def test_a_directory_that_is_missing_is_refused_and_tried_anew(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         with pytest.raises(CodeloopError, match="can't be used"):
-            await it.project(tmp_path / "later")
+            await it.get_project(tmp_path / "later")
         (tmp_path / "later").mkdir()
-        assert await it.project(tmp_path / "later")
+        assert await it.get_project(tmp_path / "later")
         with pytest.raises(CodeloopError, match="NUL"):
-            it.directory("a\0b")
+            it.resolve_directory("a\0b")
 
 
 async def test_two_directories_of_a_repository_share_its_store(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
-        top = await it.project(tmp_path / "repository")
-        inner = await it.project(tmp_path / "repository" / "inner")
+        top = await it.get_project(tmp_path / "repository")
+        inner = await it.get_project(tmp_path / "repository" / "inner")
         assert top is not inner
         assert top.store is inner.store
-        other = await it.project(tmp_path / "work")
+        other = await it.get_project(tmp_path / "work")
         assert other.store is not top.store
         assert len(it.stores.list_open_stores()) == 2
 
@@ -85,7 +91,7 @@ async def test_what_is_asked_of_a_session_is_done_in_its_own_directory_whatever_
     async with app(tmp_path, [calls(call("bash", command="pwd")), DONE]) as it:
         session = await made(it, tmp_path / "repository" / "inner")
         await within(carry_out(it, PROMPT, saying(session), tmp_path / "work"), 20)
-        project = await it.project(tmp_path / "repository" / "inner")
+        project = await it.get_project(tmp_path / "repository" / "inner")
         outputs = [str(part) for entry in project.store.read_conversation(session.id).entries for part in entry.parts]
         assert any(str(tmp_path / "repository" / "inner") in output for output in outputs)
 
@@ -94,11 +100,11 @@ async def test_a_session_of_a_project_that_is_not_open_is_found(tmp_path: Path) 
     async with app(tmp_path) as it:
         session = await made(it, tmp_path / "repository")
     (tmp_path / "second").mkdir()
-    again = App(startup(tmp_path / "home", tmp_path / "second"), OneModel(ScriptedModel([DONE])))
+    again = App(startup(tmp_path / "home", tmp_path / "second"), SingleModel(ScriptedModel([DONE])))
     try:
         answer: MessageWithParts = await within(carry_out(again, PROMPT, saying(session), tmp_path / "second"), 20)
         assert answer.info.session_id == session.id
-        assert (await again.project_of(session.id, tmp_path / "second")).settings.project_root.vcs == "git"
+        assert (await again.find_session_project(session.id, tmp_path / "second")).settings.project_root.vcs == "git"
         with pytest.raises(CodeloopError, match="Session not found"):
             await carry_out(again, PROMPT, Prompt(session_id="ses_none", parts=[]), tmp_path / "second")
     finally:
@@ -110,12 +116,12 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
     async with app(tmp_path, [SLOW, DONE, SLOW, DONE]) as it:
         work = tmp_path / "work"
         session = await made(it, work)
-        before = await it.project(work)
+        before = await it.get_project(work)
         turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
         await until((work / "begun").exists)
         await carry_out(it, INSTANCE_DISPOSE, NoArguments(), work)
-        assert await it.project(work) is not before
-        assert await it.project_of(session.id, work) is before, "it is still working on that session"
+        assert await it.get_project(work) is not before
+        assert await it.find_session_project(session.id, work) is before, "it is still working on that session"
         (work / "go").touch()
         assert (await within(turn, 20)).stop.reason == "done"
         await until(lambda: not before.is_busy)
@@ -123,7 +129,7 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         (work / "begun").unlink()
         second = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
         await until((work / "begun").exists)
-        assert await it.project_of(session.id, work) is not before
+        assert await it.find_session_project(session.id, work) is not before
         await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
         await carry_out(it, ABORT, SessionId(session_id=session.id), work)
         assert (await within(second, 20)).stop.reason == "aborted"
@@ -147,10 +153,10 @@ async def test_a_directory_is_refused_while_as_many_as_may_be_are_at_work(tmp_pa
             for number in range(OPEN_PROJECTS.value):
                 directory = tmp_path / f"work/{number}"
                 directory.mkdir()
-                working.enter_context((await it.project(directory)).serving())
+                working.enter_context((await it.get_project(directory)).track_request())
             with pytest.raises(OperationError, match="at work"):
-                await it.project(tmp_path / "repository")
-        assert await it.project(tmp_path / "repository")
+                await it.get_project(tmp_path / "repository")
+        assert await it.get_project(tmp_path / "repository")
 
 
 async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_for_who_waits(tmp_path: Path) -> None:
@@ -159,7 +165,7 @@ async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_f
         waiting = asyncio.create_task(made(it, work))
         while not it.projects:
             await asyncio.sleep(0)
-        await it.renew(work)
+        await it.reload(work)
         assert (await within(waiting)).directory == str(work)
 
 
@@ -167,17 +173,17 @@ async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_
     async with app(tmp_path) as it:
         work = tmp_path / "work"
         session = await made(it, work)
-        project = await it.project(work)
-        with project.serving():
+        project = await it.get_project(work)
+        with project.track_request():
             reading = asyncio.create_task(asyncio.sleep(30))
-            coming = asyncio.create_task(project.runs.before_turn(session.id, reading))
+            coming = asyncio.create_task(project.runs.run_before_turn(session.id, reading))
             await asyncio.sleep(0)
             await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
-            assert await it.project_of(session.id, work) is project
+            assert await it.find_session_project(session.id, work) is project
             await carry_out(it, ABORT, SessionId(session_id=session.id), work)
             with pytest.raises(OperationError, match="Aborted"):
                 await within(coming)
-        assert await it.project_of(session.id, work) is not project
+        assert await it.find_session_project(session.id, work) is not project
 
 
 async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tmp_path: Path) -> None:
@@ -185,11 +191,11 @@ async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tm
         work = tmp_path / "work"
         for _ in range(5):
             for name in ("work", "repository", "repository/inner"):
-                await it.project(tmp_path / name)
+                await it.get_project(tmp_path / name)
             ending = [carry_out(it, GLOBAL_DISPOSE, NoArguments(), work) for _ in range(10)]
             assert all(await asyncio.gather(*ending, *(made(it, work) for _ in range(10))))
         it.idle = 0
-        await it.tidy()
+        await it.close_unused_projects()
         assert it.stores.list_open_stores() == ()
 
 
@@ -213,31 +219,31 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         work, repository, inner = (tmp_path / name for name in ("work", "repository", "repository/inner"))
         session = await made(it, work)
         for directory in (repository, inner):
-            await it.project(directory)
+            await it.get_project(directory)
         turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
         await until((work / "begun").exists)
         watched = {inner}
-        it.keep_open_while(lambda directory: directory in watched)
+        it.add_follower_check(lambda directory: directory in watched)
         it.idle = 0
-        await it.tidy()
+        await it.close_unused_projects()
         assert {project.settings.project_root.directory for project in it.projects} == {work, inner}
         (work / "go").touch()
         await within(turn, 20)
         await until(lambda: not any(project.is_busy for project in it.projects))
         watched.clear()
         it.idle = 3600
-        await it.tidy()
+        await it.close_unused_projects()
         assert len(it.projects) == 2
         it.idle = 0
-        await it.tidy()
+        await it.close_unused_projects()
         assert it.projects == ()
         assert it.stores.list_open_stores() == ()
-        assert await it.project(work), "it opens again by itself"
+        assert await it.get_project(work), "it opens again by itself"
 
 
 async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) -> None:
     async with app(tmp_path, [calls(call("bash", command="git checkout -q -b feature")), DONE]) as it:
-        project = await it.project(tmp_path / "repository")
+        project = await it.get_project(tmp_path / "repository")
         heard: list[str | None] = []
 
         async def listen() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.extended.settled import open_settled
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.extensions.open_with_extensions import open_with_extensions
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.app.settings import find_settings
 from codeloop.client.client import Client
@@ -49,7 +49,9 @@ def written(tmp_path: Path, permission: object) -> Path:
 
 
 async def answered(project: Project) -> None:
-    await until(lambda: project.settings.answer is not None and project.settings.answer.exists())
+    await until(
+        lambda: project.settings.config_changes_file is not None and project.settings.config_changes_file.exists()
+    )
 
 
 @pytest.mark.slow
@@ -77,7 +79,7 @@ async def test_the_first_turn_goes_with_what_extensions_change(tmp_path: Path) -
     other.write_text(PLUGIN.format(log=str(log), permission={"bash": {"rm *": "deny"}}).replace('"go"', '"rest"'))
     (other.parent / "z.py").write_text("broken(\n")
     start = startup(tmp_path / "home", tmp_path / "work")
-    async with over_http(start, OneModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))) as (_, client):
+    async with over_http(start, SingleModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))) as (_, client):
         session = await client.call(SESSION_CREATE, CreateSession())
         heard = asyncio.create_task(warned(client))
         await client.call(COMMAND, InvokeCommand(session_id=session.id, command="rest", arguments=""))
@@ -98,7 +100,7 @@ async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
 ) -> None:
     written(tmp_path, "allow")
     start = startup(tmp_path / "home", tmp_path / "work")
-    project = await open_settled(start)
+    project = await open_with_extensions(start)
     assert project.settings.config.command["go"].template == "Go far."
     await project.close()
     plugin = tmp_path / "home" / "config" / "plugin" / "x.py"
@@ -106,7 +108,7 @@ async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
         plugin.read_text().replace('output["command"]', 'import time; time.sleep(600); output["command"]')
     )
     monkeypatch.setattr("codeloop.extend.host.hosts.HOST_WAIT", replace(HOST_WAIT, value=300))
-    project = await open_settled(start)
+    project = await open_with_extensions(start)
     try:
         assert "go" not in project.settings.config.command
     finally:
@@ -126,4 +128,4 @@ async def test_an_answer_that_makes_no_sense_is_told_and_left_out(tmp_path: Path
 
 def test_without_extensions_nobody_is_asked(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    assert find_settings(startup(tmp_path / "home", tmp_path / "work")).answer is None
+    assert find_settings(startup(tmp_path / "home", tmp_path / "work")).config_changes_file is None

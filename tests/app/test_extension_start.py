@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.extended.settled import open_settled
+from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from tests.app.test_extensions import DONE, OPEN, hosts, own
 from tests.support.javascript import host_command
 from tests.support.project import call, calls, rig, startup, until
@@ -100,7 +100,7 @@ async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_pa
         waits = it.work / "waits"
     waits.touch()
     own(tmp_path, "plugin/fresh.py", NOTING.format(name="fresh", hook="permission.ask", policy=False))
-    project = await open_settled(startup(tmp_path / "home", tmp_path / "work", **OPEN))
+    project = await open_with_extensions(startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
         assert not hosts(project).unknown
         assert waits.exists()
@@ -113,7 +113,7 @@ async def test_one_that_asks_the_api_while_it_is_loaded_is_answered_at_once(tmp_
     host_command()  # skips without a runtime
     own(tmp_path, "plugin/asking.js", ASKING)
     (tmp_path / "work").mkdir()
-    project = await open_settled(startup(tmp_path / "home", tmp_path / "work", **OPEN))
+    project = await open_with_extensions(startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
         assert not hosts(project).unknown
     finally:

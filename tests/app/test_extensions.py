@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.extended.extensions import code_of
-from codeloop.app.extended.operations import serve_operation
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.extensions.extension_operations import serve_operation
+from codeloop.app.extensions.start_extensions import list_code_paths
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
@@ -78,13 +78,13 @@ async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> No
     file = own(tmp_path, "tool/word.py", WORD)
     (tmp_path / "work").mkdir()
     model = RequestRecorder(ScriptedModel([calls(call("word")), DONE] * 3))
-    app = App(startup(tmp_path / "home", tmp_path / "work", **OPEN), OneModel(model))
+    app = App(startup(tmp_path / "home", tmp_path / "work", **OPEN), SingleModel(model))
 
     async def say() -> list[str]:
         session = await carry_out(app, SESSION_CREATE, CreateSession(title="one"), tmp_path / "work")
         given = Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
         await carry_out(app, PROMPT, given, tmp_path / "work")
-        project = await app.project(tmp_path / "work")
+        project = await app.get_project(tmp_path / "work")
         return Rig(project, model, session.id, LocalClient(project)).results()
 
     try:
@@ -273,5 +273,5 @@ async def test_one_that_can_not_be_loaded_is_named_once_and_the_others_work(tmp_
 
 
 def test_a_plugin_in_the_home_itself_does_not_open_the_home(tmp_path: Path) -> None:
-    assert code_of(tmp_path / "guard.py", tmp_path)[0] == tmp_path / "guard.py"
-    assert code_of(tmp_path / "plugins/guard.py", tmp_path)[0] == tmp_path / "plugins"
+    assert list_code_paths(tmp_path / "guard.py", tmp_path)[0] == tmp_path / "guard.py"
+    assert list_code_paths(tmp_path / "plugins/guard.py", tmp_path)[0] == tmp_path / "plugins"

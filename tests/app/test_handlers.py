@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import ANSWERS, MODULES
+from codeloop.app.dispatch import CONSTANT_ANSWERS, HANDLER_MODULES
 from codeloop.app.handlers import HANDLERS
-from codeloop.app.handlers.served import MODULES as SERVED_MODULES
+from codeloop.app.handlers.server_only import HANDLER_MODULES as SERVER_ONLY_MODULES
 from codeloop.app.process_dispatch import PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import import_module, load_object
@@ -44,7 +44,7 @@ from tests.support.project import LOCAL, both_clients, call, calls, rig, until, 
 __all__ = ["both_clients"]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-ALL_MODULES = {**MODULES, **SERVED_MODULES}
+ALL_MODULES = {**HANDLER_MODULES, **SERVER_ONLY_MODULES}
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5))
 
 
@@ -56,10 +56,10 @@ async def refused(wait: Any) -> OperationError:
 
 @LOCAL
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
-    rows = [*(operation.id for operations in MODULES.values() for operation in operations), *ANSWERS]
+    rows = [*(operation.id for operations in HANDLER_MODULES.values() for operation in operations), *CONSTANT_ANSWERS]
     assert sorted(rows) == sorted(operation.id for operation in OPERATIONS if operation.scope == "project")
     assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
-    served = [operation.id for operations in SERVED_MODULES.values() for operation in operations]
+    served = [operation.id for operations in SERVER_ONLY_MODULES.values() for operation in operations]
     assert sorted(served) == sorted(operation.id for operation in SERVER_OPERATIONS)
 
 
@@ -74,8 +74,11 @@ def test_a_module_has_a_handler_of_each_of_its_operations_and_of_no_other(module
 @LOCAL
 @pytest.mark.parametrize("operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
-    if operation.id in ANSWERS:
-        assert msgspec.convert(msgspec.to_builtins(ANSWERS[operation.id]), operation.gives) == ANSWERS[operation.id]
+    if operation.id in CONSTANT_ANSWERS:
+        assert (
+            msgspec.convert(msgspec.to_builtins(CONSTANT_ANSWERS[operation.id]), operation.gives)
+            == CONSTANT_ANSWERS[operation.id]
+        )
         return
     if operation.scope == "process":
         handler = load_object(PROCESS_HANDLERS[operation.id])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.extended.mcp import make_table
+from codeloop.app.extensions.mcp import make_mcp_table
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing
 from tests.support.project import rig
 
@@ -15,6 +15,6 @@ async def test_a_tool_that_would_be_named_like_a_permission_gets_another_name(tm
     server, _, tool = name.partition("_")
     servers = {server: {"type": "local", "command": ["no-such-server"]}}
     async with rig(tmp_path, [], mcp=servers) as it:
-        table = make_table(it.project.settings, it.project.workspace, lambda _: None, lambda _: None)
+        table = make_mcp_table(it.project.settings, it.project.workspace, lambda _: None, lambda _: None)
         (made,) = table.tools({server: Listing(tools=[ListedTool(name=tool)])})
         assert made.startswith(f"{name}_")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
@@ -58,7 +58,7 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
     (tmp_path / "work").mkdir()
     hello = ScriptedAnswer(text="Hello. " * 500, deltas=500)
     answers = [hello, ScriptedAnswer(kind="side", text="A title", delay_ms=1)] * 100
-    project = await open_project(startup(tmp_path / "home", tmp_path / "work"), OneModel(ScriptedModel(answers)))
+    project = await open_project(startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers)))
     client = LocalClient(project)
     ends: set[str] = set()
     try:
@@ -142,7 +142,7 @@ async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: 
     async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as it:
         answer = await it.prompt()
         reading = asyncio.create_task(asyncio.sleep(30))
-        coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
+        coming = asyncio.create_task(it.project.runs.run_before_turn(it.session_id, reading))
         await asyncio.sleep(0)
         with pytest.raises(OperationError, match="busy"):
             await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
@@ -157,7 +157,7 @@ async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -
         answer = await it.prompt()
         undoing = it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
         going = asyncio.create_task(undoing)
-        while not it.project.runs.works_on(it.session_id):
+        while not it.project.runs.is_working_on(it.session_id):
             await asyncio.sleep(0)
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="Mine"))
         assert not going.done()
@@ -196,7 +196,7 @@ async def test_what_comes_before_a_prompt_keeps_other_processes_away_and_leaves_
     async with rig(tmp_path, []) as it:
         leases = it.project.store.leases
         reading = asyncio.create_task(asyncio.sleep(30))
-        coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
+        coming = asyncio.create_task(it.project.runs.run_before_turn(it.session_id, reading))
         await asyncio.sleep(0)
         assert leases.is_held(it.session_id)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))

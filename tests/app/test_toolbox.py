@@ -6,10 +6,11 @@ from subprocess import run
 
 import pytest
 
-from codeloop.app import toolbox
+from codeloop.app.language import detect_server
+from codeloop.app.language.detect_server import has_language_server
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
-from codeloop.app.toolbox import BUILTIN, PARAMETERS, builtin_tools, has_language_server
+from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_builtin_tools
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import BuiltinTool
 from scripts.build_tools import encode_tool_schemas
@@ -17,10 +18,10 @@ from tests.support.project import startup
 
 
 def test_the_file_of_parameters_says_what_the_tools_take() -> None:
-    assert PARAMETERS.read_bytes() == encode_tool_schemas(), "run `make tools`"
+    assert BUILTIN_PARAMETERS_FILE.read_bytes() == encode_tool_schemas(), "run `make tools`"
 
 
-@pytest.mark.parametrize("row", builtin_tools(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", list_builtin_tools(), ids=lambda row: row.name)
 def test_a_row_says_what_its_tool_says(row: BuiltinTool) -> None:
     assert row.implementation.name == row.name
     assert (row.spec, row.permission) == (row.implementation.spec, row.implementation.permission)
@@ -97,11 +98,13 @@ def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
     settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings)
-    monkeypatch.setattr(toolbox, "LSP_SEARCHED_FOLDERS", replace(toolbox.LSP_SEARCHED_FOLDERS, value=4))
+    monkeypatch.setattr(detect_server, "LSP_SEARCHED_FOLDERS", replace(detect_server.LSP_SEARCHED_FOLDERS, value=4))
     assert not has_language_server(settings)
 
 
 def test_what_is_only_offered_is_not_imported() -> None:
-    program = "import sys; from codeloop.app.toolbox import toolbox_of; toolbox_of().specs('m'); print(*sys.modules)"
+    program = (
+        "import sys; from codeloop.app.toolbox import make_toolbox; make_toolbox().list_specs('m'); print(*sys.modules)"
+    )
     loaded = run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert {f"codeloop.{target.partition(':')[0]}" for target in BUILTIN.values()} & set(loaded) == set()
+    assert {f"codeloop.{target.partition(':')[0]}" for target in BUILTIN_TOOLS.values()} & set(loaded) == set()

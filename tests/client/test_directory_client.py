@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from codeloop.app.app import App
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
@@ -18,7 +18,7 @@ async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path)
     work = tmp_path / "work"
     work.mkdir()
     trusting = replace(startup(tmp_path / "home", work), trust=True)
-    app = App(trusting, OneModel(ScriptedModel([])))
+    app = App(trusting, SingleModel(ScriptedModel([])))
     client = DirectoryClient(app, work)
     seen = list[str]()
 
@@ -28,12 +28,12 @@ async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path)
 
     following = asyncio.create_task(follow())
     try:
-        first = await app.project(work)
+        first = await app.get_project(work)
         await client.call(CONFIG_UPDATE, UpdateConfig(config={"profile": "plan", "sandbox": {"mode": "off"}}))
         settings = await client.call(CONFIG_SETTINGS, NoArguments())
         assert (settings["profile"], settings["sandbox"]) == ("plan", {"mode": "off"})
         assert not {"profile", "sandbox"} & (await client.call(CONFIG_GET, NoArguments())).keys()
-        assert await app.project(work) is not first
+        assert await app.get_project(work) is not first
         await client.call(SESSION_CREATE, CreateSession())
         await until(lambda: "SessionCreated" in seen)
         await client.call(CONFIG_UPDATE, UpdateConfig(config={"profile": None, "sandbox": None}))

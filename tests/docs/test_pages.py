@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from codeloop.app.toolbox import BUILTIN
+from codeloop.app.toolbox import BUILTIN_TOOLS
 from tests.docs.pages import NOT_RUN, PAGES, ROOT, blocks, commands, is_run, page_id
 from tests.docs.test_commands_page import COMMANDS
 
@@ -112,7 +112,7 @@ def test_tests_and_files_that_are_named_are_there(page: Path) -> None:
 def test_the_page_of_tools_names_them_all() -> None:
     rows = re.findall(r"^\| (`\w.*?) \|", (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert named == set(BUILTIN) | {"batch"}
+    assert named == set(BUILTIN_TOOLS) | {"batch"}
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.language.servers import users_of
+from codeloop.app.language.servers import find_dependents
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
@@ -205,7 +205,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
         on_report=ignore,
         warn=logs.append,
         watch=ignore,
-        find_dependents=lambda path, row: users_of(workspace, path, row),
+        find_dependents=lambda path, row: find_dependents(workspace, path, row),
     )
     place = ProgramSearch(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
     rows = list_servers(None, place)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.language.servers import users_of
+from codeloop.app.language.servers import find_dependents
 from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
 from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.config import LspServerConfig
@@ -120,11 +120,11 @@ async def test_files_that_import_one_come_before_those_that_only_name_it(tmp_pat
     }  # fmt: skip
     for name, text in texts.items():
         (root / name).write_text(text + "\n")
-    found = await users_of(ctx.workspace, root / "total.py", row)
+    found = await find_dependents(ctx.workspace, root / "total.py", row)
     assert {path.name for path in found or ()} == {"one.py", "two.py", "three.py"}
     for name in ("one.py", "two.py", "three.py"):
         (root / name).unlink()
-    found = await users_of(ctx.workspace, root / "total.py", row)
+    found = await find_dependents(ctx.workspace, root / "total.py", row)
     assert [path.name for path in found or ()] == ["words.py"]
     await ctx.workspace.close()
     ctx.store.close()

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.client import Client
@@ -156,7 +156,7 @@ async def rig(
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
     model = RequestRecorder(inner)
     opened = over_http if os.environ.get(REACHED) == "http" else in_process
-    async with opened(startup(tmp_path / "home", work, **settings), OneModel(model)) as (project, client):
+    async with opened(startup(tmp_path / "home", work, **settings), SingleModel(model)) as (project, client):
         known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
         yield Rig(project, model, known, client)
 
@@ -165,7 +165,7 @@ Opened = tuple[Project, Client]
 
 
 @asynccontextmanager
-async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
+async def in_process(start: Startup, model: SingleModel | None) -> AsyncGenerator[Opened]:
     """Open a project, with a client in this process."""
     project = await open_project(start, model)
     try:
@@ -175,13 +175,13 @@ async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[O
 
 
 @asynccontextmanager
-async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
+async def over_http(start: Startup, model: SingleModel | None) -> AsyncGenerator[Opened]:
     """Open a project and serve it on a real socket, with a client of that."""
     server = Server(App(start, model), ListenOptions(password=PASSWORD))
     await server.start()
     client = HttpClient(server.url, str(start.directory), (server.listening.username, PASSWORD))
     try:
-        yield await server.app.project(start.directory), client
+        yield await server.app.get_project(start.directory), client
     finally:
         await client.close()
         await server.stop()

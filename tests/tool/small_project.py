@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import make_toolbox
 from codeloop.tool.tool import ToolFailure, format_for_model
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
 from codeloop.tool.truncate import truncate_output
 from tests.tool.context import TestContext, make_context
 
-BOX = toolbox_of()
+BOX = make_toolbox()
 FILES = {
     "src/app.py": "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(1, 31)),
     "src/config.py": 'NAME = "app"\nDEBUG = False\n',

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import make_toolbox
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure, ToolResult, format_for_model
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall
 from tests.tool.context import TestContext, make_context
 
-BOX = toolbox_of()
+BOX = make_toolbox()
 SCHEMAS: dict[str, JSON] = {spec.name: spec.parameters for spec in (tool.spec for tool in BOX.tools)}
 NEEDS_A_PERSON = frozenset({"question", "plan_exit"})
 """With good arguments these wait for an answer; their own tests answer."""

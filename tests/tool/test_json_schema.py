@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import make_toolbox
 from codeloop.tool.json_schema import make_parameters_schema
 from codeloop.tool.toolbox import AnyTool
 
@@ -62,7 +62,7 @@ def test_nothing_to_require_is_not_said() -> None:
     assert make_parameters_schema(Empty)["type"] == "object"
 
 
-@pytest.mark.parametrize("tool", toolbox_of().tools, ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", make_toolbox().tools, ids=lambda tool: tool.name)
 def test_the_built_in_tools_have_schemas_without_references_and_noise(tool: AnyTool) -> None:
     schema = tool.spec.parameters
     assert schema["type"] == "object"

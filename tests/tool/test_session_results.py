@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from codeloop.app.toolbox import search_tools
+from codeloop.app.toolbox import find_search_tools
 from codeloop.extend.skills import skill_tool
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
@@ -217,11 +217,11 @@ async def test_a_model_reads_exactly_this_of_a_search(tmp_path: Path) -> None:
     pieces: list[str] = []
     async with serving(tavily) as server:
         settings = SearchConfig(provider="tavily", base_url=server.url, api_key="k")
-        box = Toolbox(search_tools(settings, {}))
+        box = Toolbox(find_search_tools(settings, {}))
         for given in ({"query": "timeout, long"}, {"query": "nothing"}, {"query": "refused"}, {"query": " "}):
             text, is_done = await answer(ctx, "websearch", given, box)
             pieces.append(piece("websearch", given, text, tmp_path, done=is_done))
-    box = Toolbox(search_tools(SearchConfig(provider="tavily"), {}))
+    box = Toolbox(find_search_tools(SearchConfig(provider="tavily"), {}))
     text, is_done = await answer(ctx, "websearch", {"query": "without a key"}, box)
     compare("websearch", [*pieces, piece("websearch", {"query": "without a key"}, text, tmp_path, done=is_done)])
 
@@ -237,7 +237,7 @@ async def test_a_model_reads_exactly_this_of_a_search_for_code(tmp_path: Path) -
     pieces: list[str] = []
     for query, exa in services.items():
         async with serving(exa) as server:
-            box = Toolbox(search_tools(SearchConfig(provider="exa", base_url=server.url), {}))
+            box = Toolbox(find_search_tools(SearchConfig(provider="exa", base_url=server.url), {}))
             text, is_done = await answer(ctx, "codesearch", {"query": query}, box)
         pieces.append(piece("codesearch", {"query": query}, text, tmp_path, done=is_done))
     compare("codesearch", pieces)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from codeloop.agent.request.system_prompt import read_prompt
-from codeloop.app.toolbox import builtin_tools
+from codeloop.app.toolbox import list_builtin_tools
 from codeloop.model.chat import ModelInfo
 from codeloop.model.protocols.anthropic.request import AnthropicBody
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsBody
@@ -55,7 +55,7 @@ def words_in_a_row(text: str, count: int = 5) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("prompt", ["build", "plan", "general", "explore", "shared"])
 def test_what_a_tool_says_of_itself_no_system_prompt_repeats(prompt: str) -> None:
-    described = set[tuple[str, ...]]().union(*(words_in_a_row(tool.description) for tool in builtin_tools()))
+    described = set[tuple[str, ...]]().union(*(words_in_a_row(tool.description) for tool in list_builtin_tools()))
     assert len(described) > 200
     assert not words_in_a_row(read_prompt(prompt)) & described
 

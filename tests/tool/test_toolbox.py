@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import make_toolbox
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
@@ -153,7 +153,7 @@ def test_a_specification_is_the_same_object_each_time() -> None:
 
 
 def test_the_built_in_tools_are_named_once_each() -> None:
-    assert len(toolbox_of().tools_by_name) == len(toolbox_of().tools)
+    assert len(make_toolbox().tools_by_name) == len(make_toolbox().tools)
     assert {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"} <= set(
-        toolbox_of().tools_by_name
+        make_toolbox().tools_by_name
     )

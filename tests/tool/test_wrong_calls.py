@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from codeloop.app.toolbox import search_tools
+from codeloop.app.toolbox import find_search_tools
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.tool.toolbox import Toolbox
@@ -41,11 +41,11 @@ async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
     if wrong.by == "service" and wrong.name.startswith("codesearch"):
         text = "https://docs.test/timeout"
         async with serving(Exa(result={"content": [{"type": "text", "text": text}]})) as server:
-            box = Toolbox(search_tools(SearchConfig(provider="exa", base_url=server.url), {}))
+            box = Toolbox(find_search_tools(SearchConfig(provider="exa", base_url=server.url), {}))
             return await answer(small_project(tmp_path), wrong.tool, wrong.given, box)
     if wrong.by == "service":
         async with serving(tavily) as server:
-            box = Toolbox(search_tools(SearchConfig(provider="tavily", base_url=server.url, api_key="k"), {}))
+            box = Toolbox(find_search_tools(SearchConfig(provider="tavily", base_url=server.url, api_key="k"), {}))
             return await answer(small_project(tmp_path), wrong.tool, wrong.given, box)
     if wrong.by:
         assert isinstance(wrong.given, dict)

@@ -1,4 +1,4 @@
-"""The projects of one process, by directory: opened at first use, closed when idle."""
+"""The projects of one process: `App` opens them at the first request for their directory, and closes idle ones."""
 
 import asyncio
 import os
@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
-from codeloop.app.models.open_models import Source
+from codeloop.app.handlers.reports.databases import find_databases
+from codeloop.app.models.open_models import ModelSource
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -23,32 +24,35 @@ from codeloop.store.shared_stores import SharedStores
 
 
 class App:
-    """The projects of one process. Close it: that closes them, with their turns and child processes.
+    """The projects of one process, by directory. Closing it closes them, with their turns and child processes.
 
-    `startup`: what the process was started with; its directory is meant where a request names none. `models` replaces
-    the provider table. `idle`: seconds after which a project that nobody asks for or follows is closed.
+    `startup`: the start parameters of the process; requests that name no directory are for its directory. `models`
+    replaces the provider table. `idle`: seconds until a project without requests and followers is closed.
     """
 
-    def __init__(self, startup: Startup, models: Source | None = None, *, idle: float = PROJECT_IDLE.seconds) -> None:
+    def __init__(
+        self, startup: Startup, models: ModelSource | None = None, *, idle: float = PROJECT_IDLE.seconds
+    ) -> None:
         self.startup = startup
         self.stores = SharedStores()
-        self._watchers: list[Callable[[Path], bool]] = []
+        self._follower_checks: list[Callable[[Path], bool]] = []
         self._watched_projects: WeakSet[Project] = WeakSet()
         self._models = models
         self.idle = idle
         self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
-        self._used: dict[Project, float] = {}
-        self._finishing: set[Project] = set()
-        """Projects that were reopened while turns ran in them: each closes when its turns have ended."""
-        self._tidying = asyncio.create_task(self._keep_tidy())
+        self._last_used: dict[Project, float] = {}
+        """The times of the last requests, by `time.monotonic`."""
+        self._retired: set[Project] = set()
+        """Projects that requests do not reach any more: each is closed when its turns have ended."""
+        self._closing_unused = asyncio.create_task(self._close_unused_periodically())
 
     @property
     def projects(self) -> tuple[Project, ...]:
-        """The open projects, those that only finish their turns last."""
-        return (*dict.fromkeys(self._projects.values()), *self._finishing)
+        """The open projects, then the retired ones."""
+        return (*dict.fromkeys(self._projects.values()), *self._retired)
 
-    def directory(self, name: str | None) -> Path:
+    def resolve_directory(self, name: str | None) -> Path:
         """Return the absolute directory that a request names: relative to the process's own, which is also the default.
 
         Raises OperationError when the name can't be a path.
@@ -57,156 +61,168 @@ class App:
             raise OperationError("BadRequest", "The directory holds a NUL character.")
         return Path(os.path.normpath(self.startup.directory.resolve() / (name or "")))
 
-    async def project(self, directory: Path) -> Project:
-        """Return the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
-        while (project := self._projects.get(directory)) is None:  # one just opened may be closed before we have it
+    async def get_project(self, directory: Path) -> Project:
+        """Return the project of a directory, opened if necessary.
+
+        Raises CodeloopError: missing directory, bad configuration, unusable store.
+        """
+        # In a loop: a project that was just opened may be closed again before this task runs.
+        while (project := self._projects.get(directory)) is None:
             if directory not in self._opening:
-                self._opening[directory] = asyncio.create_task(self._open(directory))
+                self._opening[directory] = asyncio.create_task(self._open_directory(directory))
+            # Other requests wait for the same opening, so one that is cancelled must not cancel it.
             await asyncio.shield(self._opening[directory])
         if project.refresh():
-            await self.renew(project.settings.project_root.directory)
-            return await self.project(directory)
-        self._used[project] = time.monotonic()
+            await self.reload(project.settings.project_root.directory)
+            return await self.get_project(directory)
+        self._last_used[project] = time.monotonic()
         return project
 
-    async def _open(self, directory: Path) -> None:
+    async def _open_directory(self, directory: Path) -> None:
         try:
-            is_own = directory == self.startup.directory.resolve()  # what clients name is not trusted along with it
+            # `--trust` is for the directory that the user started in, not for those that clients name.
+            is_own = directory == self.startup.directory.resolve()
             startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
             settings: ProjectSettings = await asyncio.to_thread(find_settings, startup)
             real = settings.project_root.directory
+            # Several names, by links, may lead to one directory; its project is open only once.
             if real not in self._projects:
-                await self._make_room()
+                await self._close_least_recently_used()
             self._projects[directory] = self._projects.get(real) or await self._open_project(settings)
         finally:
             del self._opening[directory]
 
     async def _open_project(self, settings: ProjectSettings) -> Project:
         real = settings.project_root.directory
-        project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
-        for old in self._finishing:
+        project = await open_project(settings, self._models, stores=self.stores, reload=partial(self.reload, real))
+        # Terminals outlive a change of the configuration: the new project takes them over.
+        for old in self._retired:
             if old.settings.project_root.directory == real and old.workspace.terminals.all():
                 project.workspace.take_terminals(old.workspace.give_up_terminals())
                 break
         self._projects[real] = project
-        self._used[project] = time.monotonic()
-        self.look_at_followers()
+        self._last_used[project] = time.monotonic()
+        self.update_file_watches()
         return project
 
-    async def project_of(self, session_id: str, directory: Path) -> Project:
-        """Return the project that works on a session: that of the session's own directory, wherever it was asked for.
+    async def find_session_project(self, session_id: str, directory: Path) -> Project:
+        """Return the project of a session's own directory, whatever `directory` the request names.
 
-        Without such a session, or when its directory is gone, the project of `directory`: a directory that is there but
-        can't be opened is an error, since the turn must not run elsewhere. Raises as `project` does.
+        If there is no such session, or its directory is gone, return the project of `directory`. A directory that
+        exists but can't be opened is an error, since the turn must not run elsewhere. Raises as `get_project` does.
         """
-        for project in self._finishing:
-            if project.runs.works_on(session_id):
+        # A turn that began before its project was retired ends there, so requests about its session go there too.
+        for project in self._retired:
+            if project.runs.is_working_on(session_id):
                 return project
-        current = await self.project(directory)
-        session = current.store.find_session(session_id) or await self._find_elsewhere(session_id)
+        current = await self.get_project(directory)
+        session = current.store.find_session(session_id) or await self._find_session_elsewhere(session_id)
         if session is None or session.directory == str(current.settings.project_root.directory):
             return current
-        return await self.project(Path(session.directory)) if _is_there(session.directory) else current
+        return await self.get_project(Path(session.directory)) if _is_directory(session.directory) else current
 
-    async def _find_elsewhere(self, session_id: str) -> Session | None:
-        """Find a session that another project holds: in the open stores, then on the disk."""
+    async def _find_session_elsewhere(self, session_id: str) -> Session | None:
+        """Find a session in the store of another project: in the open stores, then on the disk."""
         for store in self.stores.list_open_stores():
             session = store.find_session(session_id)
             if session is not None:
                 return session
-        open_ones = {store.path for store in self.stores.list_open_stores()}
-        folder = self._list_databases()
-        return await asyncio.to_thread(_find_session, [path for path in folder if path not in open_ones], session_id)
+        open_paths = {store.path for store in self.stores.list_open_stores()}
+        closed_paths = [path for path in self._list_databases() if path not in open_paths]
+        return await asyncio.to_thread(_find_stored_session, closed_paths, session_id)
 
     def _list_databases(self) -> list[Path]:
-        for project in self.projects:
-            return sorted(project.settings.paths.get_project_folder("x").parent.glob("*/codeloop.db"))
-        return []
+        projects = self.projects
+        return find_databases(projects[0]) if projects else []
 
-    async def renew(self, directory: Path) -> None:
-        """Read a directory's configuration again at the next request; turns that run there continue to their end."""
+    async def reload(self, directory: Path) -> None:
+        """Have the next request open a directory's project again, with a newly read configuration.
+
+        Turns that run in the present project continue to their end.
+        """
         project = self._projects.get(directory)
         if project is None:
             return
         self._retire(project)
         name = str(project.settings.project_root.directory)
         project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=name)))
-        await self._close_idle(self._finishing)
+        await self._close_idle(self._retired)
 
-    async def renew_all(self) -> None:
-        """As `renew`, for every directory."""
+    async def reload_all(self) -> None:
+        """As `reload`, for every directory."""
         event = GlobalDisposed()
         for project in set(self._projects.values()):
             self._retire(project)
             project.publish_live(event)
-        await self._close_idle(self._finishing)
+        await self._close_idle(self._retired)
 
     def _retire(self, project: Project) -> None:
         self._projects = {path: each for path, each in self._projects.items() if each is not project}
-        self._finishing.add(project)
+        self._retired.add(project)
 
     async def _close_idle(self, projects: set[Project]) -> None:
         for project in list(projects):
-            if project in projects and not project.is_busy:  # others close some of them meanwhile
+            # While one is closed, another task may close the next.
+            if project in projects and not project.is_busy:
                 projects.discard(project)
-                self._used.pop(project, None)
+                self._last_used.pop(project, None)
                 await project.close()
 
-    def keep_open_while(self, is_watched: Callable[[Path], bool]) -> None:
-        """Keep a directory's project open as long as `is_watched` says that somebody follows its events."""
-        self._watchers.append(is_watched)
+    def add_follower_check(self, has_followers: Callable[[Path], bool]) -> None:
+        """Keep a directory's project open, and watch its files, while `has_followers` returns True for it."""
+        self._follower_checks.append(has_followers)
 
-    def look_at_followers(self) -> None:
+    def update_file_watches(self) -> None:
         """Watch the files of projects with followers. Call when followers have changed."""
         for project in self.projects:
-            is_wanted = self._is_watched(project)
+            is_wanted = self._has_followers(project)
             if is_wanted != (project in self._watched_projects):
                 project.watch(on=is_wanted)
                 (self._watched_projects.add if is_wanted else self._watched_projects.discard)(project)
 
-    def _is_watched(self, project: Project) -> bool:
-        return any(is_watched(project.settings.project_root.directory) for is_watched in self._watchers)
+    def _has_followers(self, project: Project) -> bool:
+        return any(has_followers(project.settings.project_root.directory) for has_followers in self._follower_checks)
 
-    async def tidy(self) -> None:
-        """Close projects unused for a while, and replaced ones that have finished their turns."""
+    async def close_unused_projects(self) -> None:
+        """Close projects that were unused for `idle` seconds, and retired ones whose turns have ended."""
         oldest = time.monotonic() - self.idle
-        for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
-            if not project.is_busy and not self._is_watched(project):
+        for project in {project for project in self._projects.values() if self._last_used.get(project, 0) <= oldest}:
+            if not project.is_busy and not self._has_followers(project):
                 self._retire(project)
-        await self._close_idle(self._finishing)
+        await self._close_idle(self._retired)
 
-    async def _keep_tidy(self) -> None:
+    async def _close_unused_periodically(self) -> None:
         while True:
             await asyncio.sleep(PROJECT_CHECK.seconds)
-            await self.tidy()
+            await self.close_unused_projects()
 
-    async def _make_room(self) -> None:
+    async def _close_least_recently_used(self) -> None:
         """Close the least recently used project that can be closed, when there are too many."""
         while len(set(self._projects.values())) >= OPEN_PROJECTS.value:
-            free = [
+            closable = [
                 project
                 for project in set(self._projects.values())
-                if not project.is_busy and not self._is_watched(project)
+                if not project.is_busy and not self._has_followers(project)
             ]
-            if not free:
+            if not closable:
                 raise OperationError("BadRequest", f"{OPEN_PROJECTS.value} directories are at work. Try again later.")
-            self._retire(min(free, key=lambda project: self._used.get(project, 0)))
-            await self._close_idle(self._finishing)
+            self._retire(min(closable, key=lambda project: self._last_used.get(project, 0)))
+            await self._close_idle(self._retired)
 
     async def close(self) -> None:
         """Close every project."""
-        self._tidying.cancel()
+        self._closing_unused.cancel()
         for task in list(self._opening.values()):
             with suppress(CodeloopError):
                 await task
         projects = set(self.projects)
         self._projects.clear()
-        self._finishing.clear()
+        self._retired.clear()
         for project in projects:
             await project.close()
 
 
-def _find_session(paths: list[Path], session_id: str) -> Session | None:
+def _find_stored_session(paths: list[Path], session_id: str) -> Session | None:
     """Find a session in databases that are not open, skipping those that can't be read. Blocks."""
     for path in paths:
         with suppress(StoreError):
@@ -220,8 +236,8 @@ def _find_session(paths: list[Path], session_id: str) -> Session | None:
     return None
 
 
-def _is_there(directory: str) -> bool:
-    """Return whether a directory exists; one that can't be looked at does not."""
+def _is_directory(directory: str) -> bool:
+    """Return whether a directory exists; False if it can't be read."""
     try:
         return Path(directory).is_dir()
     except OSError:

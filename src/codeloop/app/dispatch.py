@@ -1,4 +1,4 @@
-"""Dispatches operations to handlers, whose modules are imported at the first request."""
+"""Dispatches the operations of a project to their handlers, whose modules are imported at the first request."""
 
 import errno
 from functools import partial
@@ -12,7 +12,7 @@ from codeloop.schema.api.project import ConsoleState, ExperimentalCapabilities
 from codeloop.schema.operation import AnyOperation, Gives, Operation, Takes
 from codeloop.store.database import StoreError
 
-MODULES: dict[str, tuple[AnyOperation, ...]] = {
+HANDLER_MODULES: dict[str, tuple[AnyOperation, ...]] = {
     "app.handlers.session.session": (
         operation.SESSION_CREATE,
         operation.SESSION_LIST,
@@ -26,13 +26,12 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.SESSION_SHARE,
         operation.SESSION_UNSHARE,
     ),
-    "app.handlers.session.search": (operation.SESSION_SEARCH,),
+    "app.handlers.session.search": (operation.SESSION_SEARCH, operation.SESSION_FIND),
     "app.handlers.reports.stats": (operation.SESSION_STATS,),
     "app.handlers.project.memory": (operation.MEMORY_LIST,),
-    "app.handlers.reports.stop_all": (operation.STOP_ALL,),
+    "app.handlers.session.stop_all": (operation.STOP_ALL,),
     "app.handlers.reports.overview": (operation.SESSION_OVERVIEW,),
     "app.handlers.session.import_": (operation.SESSION_IMPORT,),
-    "app.handlers.session.find": (operation.SESSION_FIND,),
     "app.handlers.reports.cost": (operation.SESSION_COST,),
     "app.handlers.reports.context": (operation.SESSION_CONTEXT,),
     "app.handlers.reports.shareable": (operation.SESSION_SHAREABLE,),
@@ -175,58 +174,61 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.TOOL_REPORT,
     ),
 }
-"""The modules of handlers, each with the operations that its functions are marked with."""
-_MODULE_OF = {op.id: module for module, operations in MODULES.items() for op in operations}
+"""The modules with handlers, each with the operations that it handles."""
+_MODULES_BY_OPERATION = {op.id: module for module, operations in HANDLER_MODULES.items() for op in operations}
 
-ANSWERS: dict[str, Any] = {
+CONSTANT_ANSWERS: dict[str, Any] = {
     operation.WORKSPACE_LIST.id: [],
     operation.WORKSPACE_STATUS.id: [],
     operation.CAPABILITIES.id: ExperimentalCapabilities(background_subagents=False),
     operation.CONSOLE.id: ConsoleState(console_managed_providers=[], switchable_org_count=0),
 }
-"""Operations with a constant answer."""
+"""The answers of operations without a handler, by operation id."""
 
-DISK_ERRORS = {
+_DISK_ERRORS = {
     errno.ENOSPC: "There is no space on the disk",
     errno.EDQUOT: "There is no space left for you on the disk",
     errno.EIO: "The disk failed",
     errno.EROFS: "The disk can only be read",
 }
-"""Errors of the disk -> their explanation."""
+"""Explanations of disk errors, by `errno`."""
 
 
 def serve_extensions(project: Project) -> None:
-    """Start serving the operations that a project's extensions request."""
+    """Start serving the operations that a project's extensions request.
+
+    Not done when they are started: the handlers import `app.project`, which imports what starts them.
+    """
     hosts = project.services.extensions.hosts
     if hosts is not None and not hosts.operations.done():
         hosts.operations.set_result(partial(_serve_extension, project))
 
 
 async def _serve_extension(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
-    with project.serving():
+    with project.track_request():
         return await handle(project, op, args)
 
 
 def _find_server_module(op: AnyOperation) -> str:
-    """Return the module of an operation that only clients of a server ask for."""
-    from codeloop.app.handlers.served import MODULE_OF
+    """Return the module of an operation that only clients of a server request."""
+    from codeloop.app.handlers.server_only import MODULES_BY_OPERATION
 
-    return MODULE_OF[op.id]
+    return MODULES_BY_OPERATION[op.id]
 
 
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
-    """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
-    if op.id in ANSWERS:
-        return ANSWERS[op.id]
+    """Carry out an operation of a project. Raises CodeloopError when it is refused, or the disk fails."""
+    if op.id in CONSTANT_ANSWERS:
+        return CONSTANT_ANSWERS[op.id]
     serve_extensions(project)
     try:
         if op.id not in HANDLERS:
-            import_module(_MODULE_OF.get(op.id) or _find_server_module(op))
+            import_module(_MODULES_BY_OPERATION.get(op.id) or _find_server_module(op))
         return await HANDLERS[op.id](project, args)
     except OSError as error:
-        what = DISK_ERRORS.get(error.errno or 0)
-        if what is None:
+        explanation = _DISK_ERRORS.get(error.errno or 0)
+        if explanation is None:
             raise
         where = f" at {error.filename}" if error.filename else ""
-        text = f"{what}{where} ({error.strerror}): {op.id} was not done. Mend that, then do it again."
+        text = f"{explanation}{where} ({error.strerror}): {op.id} was not done. Mend that, then do it again."
         raise StoreError(text) from error

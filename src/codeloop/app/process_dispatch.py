@@ -1,4 +1,4 @@
-"""Dispatches a process's requests: its own operations, and those of a project, which it finds first."""
+"""Dispatches requests to a process: operations of the process itself, and those of a project, which it finds first."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from codeloop.app.app import App
 from codeloop.app.dispatch import handle
-from codeloop.app.extended.settled import wait_settled, with_warnings
+from codeloop.app.extensions.open_with_extensions import carry_over_warnings, wait_for_config_changes
 from codeloop.kit.lazy import load_object
 from codeloop.schema import operation
 from codeloop.schema.operation import Gives, Operation, Takes
@@ -15,25 +15,27 @@ ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
 
 PROCESS_HANDLERS: dict[str, str] = {
     operation.HEALTH.id: "app.handlers.project.server:get_health",
-    operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:dispose",
-    operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:dispose_all",
+    operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:reload_directory",
+    operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:reload_all_directories",
 }
-"""Where the handler of an operation is: an async function of the app, the directory and the operation's arguments."""
-_TURNS = frozenset((operation.PROMPT.id, operation.PROMPT_ASYNC.id, operation.COMMAND.id))
-"""Operations that wait until extensions have said what they change in the configuration."""
+"""The module and name of the handler of each operation, by operation id."""
+_TURN_OPERATIONS = frozenset((operation.PROMPT.id, operation.PROMPT_ASYNC.id, operation.COMMAND.id))
+"""Operations that start a turn. They wait for the extensions' changes to the configuration."""
 
 
 async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, directory: Path) -> Gives:
-    """Answer an operation on behalf of a directory. Raises CodeloopError when it is refused.
+    """Carry out an operation for a directory. Raises CodeloopError when it is refused.
 
-    What is asked of a session goes to the project that works on it, whatever directory the client named.
+    An operation on a session goes to the project of the session's own directory.
     """
     if op.scope == "process":
-        answer: ProcessHandler = load_object(PROCESS_HANDLERS[op.id])
-        return await answer(app, directory, args)
+        handler: ProcessHandler = load_object(PROCESS_HANDLERS[op.id])
+        return await handler(app, directory, args)
     session_id: str | None = getattr(args, "session_id", None)
-    project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
-    if op.id in _TURNS and session_id is not None and await wait_settled(project):
-        project = with_warnings(await app.project_of(session_id, directory), project)
-    with project.serving():
+    project = await (
+        app.get_project(directory) if session_id is None else app.find_session_project(session_id, directory)
+    )
+    if op.id in _TURN_OPERATIONS and session_id is not None and await wait_for_config_changes(project):
+        project = carry_over_warnings(await app.find_session_project(session_id, directory), project)
+    with project.track_request():
         return await handle(project, op, args)

@@ -1,4 +1,4 @@
-"""An open project: the configuration, store, tools and turns of one directory."""
+"""An open project: the configuration, store, engine and turns of one directory. Everything else works on it."""
 
 import asyncio
 import logging
@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits
-from codeloop.app.models.open_models import Source, source_of
+from codeloop.app.language.detect_server import has_language_server
+from codeloop.app.models.open_models import ModelSource, open_model_source
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services
-from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, newest_model, providers_of
-from codeloop.app.toolbox import has_language_server, search_tools, toolbox_of
+from codeloop.app.settings import (
+    ProjectSettings,
+    SettingsWatch,
+    Startup,
+    find_newest_model,
+    find_settings,
+    make_providers,
+)
+from codeloop.app.toolbox import find_search_tools, make_toolbox
 from codeloop.config.instructions import list_instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
@@ -37,55 +45,59 @@ from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
 
 _LOG = logging.getLogger("codeloop.app")
-Renew = Callable[[], Awaitable[None]]
+Reload = Callable[[], Awaitable[None]]
+"""Has the project opened again at the next request, with its new configuration."""
 
 
 async def open_project(
-    what: Startup | ProjectSettings,
-    models: Source | None = None,
+    startup_or_settings: Startup | ProjectSettings,
+    models: ModelSource | None = None,
     *,
     stores: SharedStores | None = None,
-    renew: Renew | None = None,
+    reload: Reload | None = None,
 ) -> "Project":
-    """Open a directory's project, from its settings if they were read before.
+    """Open the project of a directory; with ProjectSettings, the configuration is not read again.
 
-    `models` replaces the provider table. `stores`: those of the process, when it opens more than one project.
-    `renew` has the project opened again when its configuration changes.
-    Raises CodeloopError: bad configuration, a data directory that can't be written.
+    `models` replaces the provider table. `stores`: the stores of the process, if it opens several projects.
+    `reload` is called to have the project opened again after its configuration was changed.
+    Raises CodeloopError: bad configuration, or a data directory that can't be written.
     """
-    settings = find_settings(what) if isinstance(what, Startup) else what
-    providers = providers_of(settings)
-    models = models or source_of(settings, providers)
+    settings = startup_or_settings
+    if isinstance(settings, Startup):
+        settings = find_settings(settings)
+    providers = make_providers(settings)
+    models = models or open_model_source(settings, providers)
     stores = stores or SharedStores()
     store = stores.open(settings.home / "codeloop.db")
     with ExitStack() as on_failure:
         on_failure.callback(stores.release, store)
         record_root(settings.home, settings.project_root)
-        project = Project(settings, store, providers, models, renew, lambda: stores.release(store))
+        project = Project(settings, store, providers, models, reload, lambda: stores.release(store))
         on_failure.pop_all()
-    for notes in (project.workspace.notes, project.snapshots.undo_folder):
-        remove_leftovers(notes)
-    project.in_background(_prune_scratch(project.workspace.scratch))
+    # Processes note their temporary files there; those of killed ones are removed.
+    for folder in (project.workspace.notes, project.snapshots.undo_folder):
+        remove_leftovers(folder)
+    project.run_in_background(_prune_scratch(project.workspace.scratch))
     if settings.extensions:
-        from codeloop.app.extended.extensions import begin
+        from codeloop.app.extensions.start_extensions import start_extensions
 
-        begin(project)
+        start_extensions(project)
     if (hooks := project.engine.hooks.runner) is not None and hooks.has_handler("notification"):
         from codeloop.extend.hooks.follow import notify
 
-        project.in_background(notify(hooks, project.store, settings.project_root.directory))
+        project.run_in_background(notify(hooks, project.store, settings.project_root.directory))
     return project
 
 
-async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
-    """Run a subagent; the modules for that are imported with the first."""
+async def _run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+    """Run a subagent. The modules for that are imported with the first one."""
     from codeloop.agent.subagent.spawn import run_subagent
 
     return await run_subagent(engine, call, task, report)
 
 
 async def _prune_scratch(scratch: Path) -> None:
-    """Remove old outputs, and files of sandboxed commands that are old or large, some time after the start."""
+    """Remove old tool outputs, and old or large files of sandboxed commands, once the start is over."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
     from codeloop.workspace.files.saved_outputs import prune_outputs_later
     from codeloop.workspace.sandbox.private_folders import prune_private
@@ -95,30 +107,34 @@ async def _prune_scratch(scratch: Path) -> None:
 
 
 class Project:
-    """An open project; see `open_project`. Close it: that stops its turns and child processes."""
+    """An open project; see `open_project`. Closing it stops its turns and child processes.
+
+    `release`: gives the store back when everything that uses it has ended.
+    """
 
     def __init__(
         self,
         settings: ProjectSettings,
         store: Store,
         providers: Providers,
-        models: Source,
-        renew: Renew | None = None,
+        models: ModelSource,
+        reload: Reload | None = None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
         project_root, paths = settings.project_root, settings.paths
         self.settings = settings
         self.providers = providers
         self.models = models
-        self.renew = renew
+        self.reload = reload
         self.snapshots = Snapshots(
             project_root.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
         )
         self.engine = self._make_engine(store)
         self._head = Head(project_root.root)
-        self.runs = Runs(self.engine, self.look_at_branch)
-        self._watch = SettingsWatch(settings)
+        self.runs = Runs(self.engine, self.report_branch_change)
+        self._settings_watch = SettingsWatch(settings)
         self._requests = 0
+        # The stack closes the last entry first: turns end before what they use, and the store last of all.
         self._closing = AsyncExitStack()
         self._closing.callback(release)
         for close in (
@@ -133,6 +149,7 @@ class Project:
     def _make_engine(self, store: Store) -> Engine:
         settings, project_root = self.settings, self.settings.project_root
         scratch = project_root.get_scratch_folder(settings.home)
+        # Programs that the agent runs get no key of a provider or of a search service.
         environment = {
             name: value
             for name, value in self.providers.make_child_environment().items()
@@ -141,8 +158,8 @@ class Project:
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
         rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
-        agents = rulebook.agents(partial(newest_model, settings, self.providers))
-        cut = settings.config.tool_output
+        agents = rulebook.agents(partial(find_newest_model, settings, self.providers))
+        output = settings.config.tool_output
         workspace = Workspace(
             project_root.root,
             project_root.directory,
@@ -152,55 +169,57 @@ class Project:
             settings.paths.private_folders,
         )
         self.services = Services(self, workspace, agents)
-        more, servers = _list_own_tools(settings), None
+        more_tools, servers = _list_configured_tools(settings), None
         if settings.config.mcp:
-            from codeloop.app.extended.mcp import find_server_tools
+            from codeloop.app.extensions.mcp import make_server_tools
 
-            servers = self.services.offered.servers = find_server_tools(settings, self.services.open_mcp())
-            more = (*more, *servers.tools)
+            servers = self.services.offered.servers = make_server_tools(settings, self.services.open_mcp_table())
+            more_tools = (*more_tools, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
-            from codeloop.app.extended.hooks import make_hooks
+            from codeloop.app.extensions.hooks import make_hooks
 
             hooks = make_hooks(self, store, workspace)
         return Engine(
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=toolbox_of(more, agents, servers, _find_useless_tools(settings)),
+            toolbox=make_toolbox(more_tools, agents, servers, _list_unusable_tools(settings)),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
             instructions=partial(_read_instructions, settings),
-            spawn=_spawn,
+            spawn=_run_subagent,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
             hooks=hooks,
             services=self.services,
             subagents=settings.config.subagents,
             stop_file=settings.paths.stop_file,
-            output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
+            output=OutputLimits(
+                output.max_lines or TOOL_OUTPUT_LINES.value, output.max_bytes or TOOL_OUTPUT_BYTES.value
+            ),
         )
 
-    def offer(self, servers: ServerTools) -> None:
-        """Offer these tools of servers, in place of those before, from the next request on."""
+    def offer_server_tools(self, servers: ServerTools) -> None:
+        """Replace the tools of MCP servers by these, from the next request on."""
         self.services.offered.servers = servers
-        self._renew_toolbox()
+        self._rebuild_toolbox()
 
-    def extend(self, tools: tuple[Tool, ...]) -> None:
-        """Offer these tools of extensions, in place of those before, from the next request on."""
+    def offer_extension_tools(self, tools: tuple[Tool, ...]) -> None:
+        """Replace the tools of extensions by these, from the next request on."""
         self.services.offered.extensions = tools
-        self._renew_toolbox()
+        self._rebuild_toolbox()
 
-    def _renew_toolbox(self) -> None:
+    def _rebuild_toolbox(self) -> None:
         offered_tools = self.services.offered
-        tools = (*_list_own_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
-        toolbox = toolbox_of(tools, self.engine.agents, offered_tools.servers, _find_useless_tools(self.settings))
+        tools = (*_list_configured_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
+        toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, _list_unusable_tools(self.settings))
         self.engine.toolbox.replace_with(toolbox)
 
     @property
     def store(self) -> Store:
-        """Where its sessions are."""
+        """The store with its sessions."""
         return self.engine.store
 
     @property
@@ -208,18 +227,19 @@ class Project:
         """Its files, and the programs that run on them."""
         return self.engine.workspace
 
-    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run background work, at most until the project is closed."""
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in the background; it is cancelled when the project is closed."""
         task = asyncio.create_task(work)
 
-        async def end() -> None:
+        async def stop() -> None:
             task.cancel()
+            # Its `finally` blocks may still use the store, which is closed after this.
             await asyncio.wait([task])
 
-        self._closing.push_async_callback(end)
+        self._closing.push_async_callback(stop)
 
     def refresh_catalog(self) -> None:
-        """Bring the catalog of models up to date in the background, when the process lives long enough for that."""
+        """Update the catalog of models in the background, if the process still runs after CATALOG_DELAY."""
 
         async def refresh() -> None:
             await asyncio.sleep(CATALOG_DELAY.seconds)
@@ -227,68 +247,72 @@ class Project:
 
             await refresh_catalog_if_due(self.settings.paths.cache, self.settings.environment, Catalog())
 
-        self.in_background(refresh())
+        self.run_in_background(refresh())
 
     @property
     def is_busy(self) -> bool:
-        """Whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
+        """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.is_any_running
         return bool(self._requests or turns or self.workspace.is_busy or self.services.is_busy)
 
     def refresh(self) -> bool:
-        """Check for a changed configuration; return whether this project must be reopened.
+        """Check for a changed configuration; return whether the project must be opened again.
 
-        Rules count at once, also for a turn that runs; everything else when the project is opened again. With a file
-        that can't be used, everything stays as it is, and followers are told what is wrong with it.
+        Changed permission rules apply at once, even to a running turn; everything else when the project is opened
+        again. If a file can't be used, everything stays as it is, and followers get an error message.
         """
         try:
-            project_settings = self._watch.look()
+            project_settings = self._settings_watch.read_changes()
         except CodeloopError as error:
             self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
-            return self._watch.is_outdated
+            return self._settings_watch.is_outdated
         if project_settings is not None:
             self.engine.rulebook.take(project_settings.loaded)
+            # The engine and the services share this dictionary, so only its content is replaced.
             self.engine.agents.clear()
-            newest = partial(newest_model, self.settings, self.providers)
-            self.engine.agents.update(self.engine.rulebook.agents(newest))
+            find_model = partial(find_newest_model, self.settings, self.providers)
+            self.engine.agents.update(self.engine.rulebook.agents(find_model))
             self._notify(_describe_change(project_settings))
-        return self._watch.is_outdated
+        return self._settings_watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
-        """Write a message to the log, and show it to everybody who follows."""
+        """Write a message to the log, and show it to all followers."""
         level = logging.ERROR if variant == "error" else logging.INFO
         _LOG.log(level, "%s: %s", self.settings.project_root.directory, message)
         self.publish_live(ToastShown(properties=Toast(message=message, variant=variant)))
 
     def warn(self, message: str) -> None:
-        """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
+        """Write a warning to the log, and show it to all followers.
+
+        Until the first prompt it is held back, since nobody follows the project before.
+        """
         # As information: a warning would be printed on stderr as well.
         _LOG.info("%s: %s", self.settings.project_root.directory, message)
         held_warnings = self.services.warnings
         if message not in held_warnings.messages:
             held_warnings.messages.append(message)
-        if held_warnings.is_over:
+        if held_warnings.is_released:
             self.show_warnings()
 
     def show_warnings(self) -> None:
-        """Show the warnings that were held back, and those to come at once."""
+        """Show the warnings that were held back; later ones are shown at once."""
         held_warnings = self.services.warnings
-        held_warnings.is_over = True
+        held_warnings.is_released = True
         while held_warnings.messages:
             self.publish_live(ToastShown(properties=Toast(message=held_warnings.messages.pop(0), variant="warning")))
 
     def watch(self, *, on: bool) -> None:
-        """Start or stop reporting changes in the work tree to followers."""
+        """Start or stop reporting changed files of the work tree to followers."""
         self.services.watch.switch(on=on)
 
-    def look_at_branch(self) -> None:
-        """Report to followers if a different branch is checked out than at the last look."""
+    def report_branch_change(self) -> None:
+        """Report to followers if another branch is checked out than at the last call."""
         if self._head.refresh():
             self.publish_live(BranchUpdated(properties=Branch(branch=self._head.branch)))
 
     @contextmanager
-    def serving(self) -> Generator[None]:
-        """Count as busy while a request is answered."""
+    def track_request(self) -> Generator[None]:
+        """Count the project as busy while a request is answered."""
         self._requests += 1
         try:
             yield
@@ -296,7 +320,7 @@ class Project:
             self._requests -= 1
 
     def publish_live(self, event: LiveEvent) -> None:
-        """Show followers a live event of this directory."""
+        """Publish a live event of this directory to followers; it is not stored."""
         self.store.publish_live(event, str(self.settings.project_root.directory))
 
     async def close(self) -> None:
@@ -311,16 +335,16 @@ def _describe_change(project_settings: ProjectSettings) -> str:
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
 
 
-def _find_useless_tools(settings: ProjectSettings) -> frozenset[str]:
-    """Return the names of built-in tools that are of no use here: `lsp` where no language server runs."""
+def _list_unusable_tools(settings: ProjectSettings) -> frozenset[str]:
+    """Return the names of built-in tools that can't work here: `lsp` without a language server."""
     return frozenset() if has_language_server(settings) else frozenset({"lsp"})
 
 
-def _list_own_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
-    """Return the tools that depend on the configuration: skills, when there are any, and searches."""
+def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
+    """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
     skills = settings.skills
-    searches = search_tools(settings.config.search, settings.environment)
-    return (*((skill_tool(skills),) if skills.found else ()), *searches)
+    search_tools = find_search_tools(settings.config.search, settings.environment)
+    return (*((skill_tool(skills),) if skills.found else ()), *search_tools)
 
 
 def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:

@@ -1,4 +1,4 @@
-"""The running turns of this process: at most one task for each session."""
+"""The running turns of a project: at most one task for each session. Handlers start, await and abort them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -25,15 +25,18 @@ from codeloop.store.stop_request import get_session_stop_file, request_stop, wai
 from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")
-First = Callable[[], Awaitable[None]]
-"""What a turn does before its loop."""
+Preparation = Callable[[], Awaitable[None]]
+"""Work that a turn does before the model is asked, such as the user's shell command."""
 
 
 class Rounds(Protocol):
-    """Sends the model on until a goal is reached: `agent.goal.goal_rounds.GoalRounds`, which few turns need."""
+    """Keeps a turn going until its goal is reached.
+
+    `agent.goal.goal_rounds.GoalRounds` implements it; it is imported only for turns with a goal.
+    """
 
     async def begin(self, engine: Engine, session_id: str) -> None:
-        """Look at what there is before the work begins."""
+        """Record the state before the work begins."""
         ...
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
@@ -41,71 +44,72 @@ class Rounds(Protocol):
         ...
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        """Return how the turn ends; None: it goes on."""
+        """Return the end of the turn; None if it goes on with another round."""
         ...
 
 
 class SessionRun(Struct, weakref=True):
     """The activity of one session in this process.
 
-    `idle`, `running` once a prompt has woken it, `stopping` from an abort until what there was is stored, `restoring`
-    while undo puts its files back. Apart from that, prompts are prepared before they are stored, and titles are made.
+    `state`: `running` from the prompt that woke it, `stopping` from an abort until the results so far are stored,
+    `restoring` while undo restores its files, else `idle`. In any state, prompts may be prepared and titles made.
     """
 
     state: Literal["idle", "running", "stopping", "restoring"] = "idle"
     turn: asyncio.Task[Stop] | None = None
     """The task of a session that is running or stopping."""
-    preparing: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
-    naming: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
+    preparations: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
+    title_tasks: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
     late_title: asyncio.Task[None] | None = None
-    """Makes a title between turns."""
-    is_named: bool = False
-    """Whether a model has given a title."""
+    """The task that makes a title between turns."""
+    has_title: bool = False
+    """Whether a model has made a title."""
 
 
 class Runs:
-    """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile.
+    """Starts, joins and aborts turns. `on_end` is called after each turn.
 
-    `on_end` is called after each turn.
+    There is no queue besides the store: a running turn finds the prompts that were stored meanwhile.
     """
 
     def __init__(self, engine: Engine, on_end: Callable[[], None] = lambda: None) -> None:
         self._engine = engine
         self._on_end = on_end
-        self.toolbox_of: Callable[[str], Toolbox] = lambda _: engine.toolbox
-        """The tools that a turn of a session begins with."""
+        self.choose_toolbox: Callable[[str], Toolbox] = lambda _: engine.toolbox
+        """Returns the tools for a turn of the session with this id."""
         self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
-        """By session; what goes on in one holds it."""
+        """By session id. Only tasks hold a run, so that runs of idle sessions go away by themselves."""
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Turns and titles: what they wait for may hold nothing, and then the loop would lose them."""
+        """All turns and titles: the event loop holds tasks only weakly, and could lose one that just waits."""
 
-    def _run(self, session_id: str) -> SessionRun:
+    def _get_run(self, session_id: str) -> SessionRun:
         run = self._runs.get(session_id)
         if run is None:
             run = self._runs[session_id] = SessionRun()
         return run
 
     def wake(
-        self, session_id: str, policy: Policy, first: First | None = None, rounds: Rounds | None = None
+        self, session_id: str, policy: Policy, preparation: Preparation | None = None, rounds: Rounds | None = None
     ) -> asyncio.Task[Stop]:
-        """Return the session's running turn, or start one, which does `first` before anything else.
+        """Return the session's running turn, or start one, which runs `preparation` first.
 
-        `rounds`: the goal that it works for, if it has one. Where a subagent works on the session, the turn begins
-        after it. Raises OperationError when another process works on the session, or its files are put back.
+        `rounds`: the rounds of the turn's goal, if it has one. If a subagent works on the session, the turn begins
+        after it. Raises OperationError when another process works on the session, or its files are being restored.
         """
-        run = self._run(session_id)
+        run = self._get_run(session_id)
         if run.turn is None:
             self.check_free(session_id)
             self._engine.store.leases.acquire(session_id)
-            if run.late_title is not None:  # a model on this machine answers one request at a time
+            # A model on this machine answers one request at a time, and the turn must not wait for a title.
+            if run.late_title is not None:
                 run.late_title.cancel()
-            engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
-            run.turn = self._begin(self._drive(run, session_id, engine, first, rounds))
+            engine = replace(self._engine, policy=policy, toolbox=self.choose_toolbox(session_id))
+            run.turn = self._start_task(self._drive(run, session_id, engine, preparation, rounds))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
         return run.turn
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def _start_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -113,43 +117,44 @@ class Runs:
 
     @property
     def any_running(self) -> bool:
-        """Whether a turn runs or is about to, or a title is made during one; one made between turns can wait."""
+        """Whether a turn runs or is prepared, or a title is made during one. A title between turns can be cancelled."""
         return any(
-            run.turn is not None or run.preparing or run.naming - {run.late_title} for run in self._runs.values()
+            run.turn is not None or run.preparations or run.title_tasks - {run.late_title}
+            for run in self._runs.values()
         )
 
     def is_running(self, session_id: str) -> bool:
         """Return whether a turn of the session runs in this process."""
-        return self._run(session_id).turn is not None
+        return self._get_run(session_id).turn is not None
 
-    def works_on(self, session_id: str) -> bool:
-        """Return whether a turn of the session runs or will, a subagent works on it, or its files are put back."""
-        run = self._run(session_id)
-        return run.state != "idle" or bool(run.preparing) or self._engine.tasks.find_task(session_id) is not None
+    def is_working_on(self, session_id: str) -> bool:
+        """Return whether the session has a running or prepared turn, a working subagent, or files that are restored."""
+        run = self._get_run(session_id)
+        return run.state != "idle" or bool(run.preparations) or self._engine.tasks.find_task(session_id) is not None
 
     def check_free(self, session_id: str) -> None:
-        """Raise OperationError (SessionBusyError) when a session was moved away, or its files are put back."""
+        """Raise OperationError (SessionBusyError) if a session was moved away, or its files are being restored."""
         if moved := describe_move(self._engine.store.get_session(session_id)):
             raise OperationError("SessionBusyError", moved)
-        if self._run(session_id).state == "restoring":
+        if self._get_run(session_id).state == "restoring":
             raise OperationError(
                 "SessionBusyError", f"Session {session_id} is busy: its files are put back. Try again in a moment."
             )
 
     @asynccontextmanager
-    async def lock(self, session_id: str, *, forgets: bool = False) -> AsyncGenerator[None]:
-        """Keep turns from a session, here and in other processes, while its files are put back.
+    async def lock(self, session_id: str, *, is_conversation_undone: bool = False) -> AsyncGenerator[None]:
+        """Keep turns from a session, here and in other processes, while its files are restored.
 
-        `forgets`: its conversation is undone with them, so its model needs no note of them.
-        Raises OperationError (SessionBusyError) when something works on it.
+        `is_conversation_undone`: the conversation is undone with the files, so the model needs no note of their change.
+        Raises OperationError (SessionBusyError) when something works on the session.
         """
         self.check_free(session_id)
-        if self.works_on(session_id):
+        if self.is_working_on(session_id):
             raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
-        run = self._run(session_id)
+        run = self._get_run(session_id)
         with self._hold_lease(session_id):
             run.state, log = "restoring", self._engine.workspace.read_log
-            if forgets:
+            if is_conversation_undone:
                 log.begin_own_change(session_id)
             try:
                 yield
@@ -159,29 +164,30 @@ class Runs:
 
     @contextmanager
     def _hold_lease(self, session_id: str) -> Generator[None]:
-        """Keep other processes from a session. Raises OperationError when one of them works on it."""
+        """Keep other processes from a session. Raises OperationError if one of them works on it."""
         leases = self._engine.store.leases
         leases.acquire(session_id)
-        renewing = asyncio.create_task(leases.keep_renewing(session_id))
+        keeping_lease = asyncio.create_task(leases.keep_renewing(session_id))
         try:
             yield
         finally:
-            renewing.cancel()
-            # Whoever waits for this work may begin a turn, which keeps the lease: so it is released a moment later.
-            asyncio.get_running_loop().call_soon(self._release, session_id)
+            keeping_lease.cancel()
+            # The caller may start a turn next, which goes on with this lease. So it is released a moment later.
+            asyncio.get_running_loop().call_soon(self._drop_lease_if_idle, session_id)
 
-    def _release(self, session_id: str) -> None:
-        if not self.works_on(session_id):
+    def _drop_lease_if_idle(self, session_id: str) -> None:
+        if not self.is_working_on(session_id):
+            # A lease that can't be dropped, for example on a full disk, expires.
             with suppress(CodeloopError):
                 self._engine.store.leases.release(session_id)
 
-    async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
-        """Run the work that comes before a prompt is stored; it ends with its caller.
+    async def run_before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
+        """Await work that must be done before a prompt is stored; it is cancelled with its caller.
 
-        Raises OperationError when it is aborted, or another process works on the session.
+        Raises OperationError if it is aborted, or another process works on the session.
         """
-        run = self._run(session_id)
-        run.preparing.add(work)
+        run = self._get_run(session_id)
+        run.preparations.add(work)
         try:
             with self._hold_lease(session_id):
                 await asyncio.wait([work])
@@ -189,30 +195,33 @@ class Runs:
                 raise OperationError("BadRequest", "Aborted before anything was sent.")
             return work.result()
         finally:
-            run.preparing.discard(work)
+            run.preparations.discard(work)
             work.cancel()
 
     async def abort(self, session_id: str) -> None:
-        """Stop the session's turn, its preparation and its title, and wait until what there was is stored."""
-        run = self._run(session_id)
+        """Stop the session's turn, preparations and titles, and wait until the results so far are stored."""
+        run = self._get_run(session_id)
         await _cancel_preparation(run)
         await self._engine.tasks.cancel(session_id)
         turn = run.turn
         if turn is None:
             return
-        await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
-        if run.turn is turn and run.state == "running":  # a task that is cancelled twice would store nothing
+        # A task that is cancelled before its first step never reaches its `finally`.
+        await asyncio.sleep(0)
+        # A second cancellation would interrupt the turn while it stores its results.
+        if run.turn is turn and run.state == "running":
             run.state = "stopping"
             turn.cancel()
         await asyncio.wait([turn])
         await _cancel_preparation(run)
 
     async def abort_anywhere(self, session_id: str) -> bool:
-        """Stop the session's turn in this process, or in another one of this machine; return whether none runs now."""
+        """Stop the session's turn in this or another process of this machine; return whether none runs any more."""
         await self.abort(session_id)
         leases = self._engine.store.leases
         if leases.find_other_holder(session_id) is None:
             return True
+        # The other process watches for this file while the turn runs.
         file = get_session_stop_file(self._engine.stop_file, session_id)
         try:
             request_stop(file)
@@ -232,21 +241,21 @@ class Runs:
             await self.abort(session_id)
 
     async def _drive(
-        self, run: SessionRun, session_id: str, engine: Engine, first: First | None, rounds: Rounds | None
+        self, run: SessionRun, session_id: str, engine: Engine, preparation: Preparation | None, rounds: Rounds | None
     ) -> Stop:
-        """Run a turn from its first to its last event: whatever goes wrong ends it with an error that is shown."""
-        renewing = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
-        stopping = self._begin(self._watch_stop_file(session_id))
+        """Run a turn from its first to its last event. Whatever goes wrong ends it with an error that users see."""
+        keeping_lease = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
+        watching_stop_file = self._start_task(self._watch_stop_file(session_id))
         try:
-            await self._after_subagent(session_id)
-            self._title(run, engine, session_id)
-            if first is not None:
-                await first()
+            await self._wait_for_subagent(session_id)
+            self._start_naming(run, engine, session_id)
+            if preparation is not None:
+                await preparation()
             if rounds is not None:
                 await rounds.begin(engine, session_id)
-            stop = await _turn(engine, session_id, rounds)
+            stop = await _run_turn(engine, session_id, rounds)
             if stop.reason not in {"aborted", "error"}:
-                self._title(run, engine, session_id, is_turn_over=True)
+                self._start_naming(run, engine, session_id, is_turn_over=True)
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
@@ -257,8 +266,8 @@ class Runs:
             return stop
         finally:
             run.state, run.turn = "idle", None
-            renewing.cancel()
-            stopping.cancel()
+            keeping_lease.cancel()
+            watching_stop_file.cancel()
             with suppress(CodeloopError):
                 self._engine.store.leases.release(session_id)
             show_status(self._engine, session_id, Idle())
@@ -270,8 +279,8 @@ class Runs:
         await wait_for_stop(stop_file, get_session_stop_file(stop_file, session_id))
         await self.abort(session_id)
 
-    async def _after_subagent(self, session_id: str) -> None:
-        """Wait for a subagent that works on the session; what it does not take up is left to the turn."""
+    async def _wait_for_subagent(self, session_id: str) -> None:
+        """Wait for a subagent that works on the session. Prompts that it has not answered are left to the turn."""
         subagent_task = self._engine.tasks.find_task(session_id)
         if subagent_task is not None:
             await asyncio.wait([subagent_task])
@@ -282,8 +291,8 @@ class Runs:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _title(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
-        """Name the session by its first prompt, and ask for a better title; no turn waits for that."""
+    def _start_naming(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
+        """Name the session by its first prompt, and ask a model for a better title in the background."""
         view = self._engine.store.read_context(session_id)
         untitled = find_missing_title(view.entries, view.session.title)
         if untitled is None or not (is_turn_over or is_untitled(view.session.title)):
@@ -291,34 +300,37 @@ class Runs:
         prompt, message = untitled
         store_first_line(self._engine, session_id, prompt)
         ask = partial(make_title, engine, session_id, prompt, model_ref(message.model), is_turn_over=is_turn_over)
-        task = self._begin(_name(run, ask, set(run.naming)))
-        run.naming.add(task)
+        task = self._start_task(_make_title_once(run, ask, set(run.title_tasks)))
+        run.title_tasks.add(task)
         run.late_title = task if is_turn_over else None
-        task.add_done_callback(lambda task: run.naming.discard(task))
+        task.add_done_callback(lambda task: run.title_tasks.discard(task))
 
 
-async def _name(run: SessionRun, ask: Callable[[], Awaitable[bool]], earlier: set[asyncio.Task[None]]) -> None:
-    """Ask for a title, unless one that was asked for earlier has come."""
+async def _make_title_once(
+    run: SessionRun, ask: Callable[[], Awaitable[bool]], earlier: set[asyncio.Task[None]]
+) -> None:
+    """Ask for a title, unless an earlier request brings one."""
     if earlier:
         await asyncio.wait(earlier)
-    run.is_named = run.is_named or await ask()
+    run.has_title = run.has_title or await ask()
 
 
 async def _cancel_preparation(run: SessionRun) -> None:
-    """Stop the preparation of prompts, and the making of titles."""
-    for work in (*run.preparing, *run.naming):
+    """Cancel the preparations of prompts and the making of titles, and wait for their end."""
+    for work in (*run.preparations, *run.title_tasks):
         work.cancel()
         await asyncio.wait([work])
 
 
-async def _turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
-    """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
+async def _run_turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
+    """Run a turn to its end, with prompts that arrive meanwhile; store its file changes even if it is cancelled."""
     try:
         while True:
             limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
             stop = await engine.hooks.run_turn(run, limited_engine, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
+            # A prompt may have been stored after the loop looked for the last time.
             if not isinstance(next_move(engine.store.read_context(session_id), limited_engine.policy), Stop):
                 continue
             if rounds is None:

@@ -1,4 +1,4 @@
-"""The services of an open project: all but its store, its work tree and its turns."""
+"""The services of an open project, made when first needed: language servers, MCP servers, sign-ins and others."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.app.models.open_models import Source
+from codeloop.app.models.open_models import ModelSource
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.providers import Providers
@@ -22,9 +22,9 @@ from codeloop.workspace.workspace import RunningService, Workspace
 if TYPE_CHECKING:
     from codeloop.agent.goal.goal_rounds import GoalRounds
     from codeloop.agent.request.shared_budget import SharedBudget
-    from codeloop.app.models.own_sign_in import OwnSignIns
+    from codeloop.app.models.builtin_sign_in import BuiltinSignIns
+    from codeloop.app.models.plugin_sign_in import PluginSignIns
     from codeloop.app.models.provider_list import ProviderList
-    from codeloop.app.models.sign_in import PluginSignIns
     from codeloop.extend.client_tools import ClientTools
     from codeloop.extend.hooks.hooks import Handler
     from codeloop.extend.host.hosts import ExtensionHosts
@@ -33,15 +33,18 @@ if TYPE_CHECKING:
     from codeloop.tool.edit_finisher import EditFinisher
     from codeloop.workspace.watch.project_watch import ProjectWatch
 
-R = TypeVar("R", bound=RunningService)
+ServiceT = TypeVar("ServiceT", bound=RunningService)
 
 
 class OpenProject(Protocol):
-    """The part of `app.project.Project`, which imports this module, that its services and extensions use."""
+    """The part of `app.project.Project` that its services and extensions use.
+
+    They can't import the class itself, since its module imports them.
+    """
 
     @property
     def settings(self) -> ProjectSettings:
-        """What it was opened with."""
+        """The settings that it was opened with."""
         ...
 
     @property
@@ -50,18 +53,18 @@ class OpenProject(Protocol):
         ...
 
     @property
-    def models(self) -> Source:
-        """Where its models come from."""
+    def models(self) -> ModelSource:
+        """The source of its models."""
         ...
 
     @property
-    def renew(self) -> Callable[[], Awaitable[None]] | None:
-        """Has it opened again; None: nobody would."""
+    def reload(self) -> Callable[[], Awaitable[None]] | None:
+        """Has the project opened again; None: the process opened it by itself, and only once."""
         ...
 
     @property
     def engine(self) -> Engine:
-        """What its turns run on."""
+        """The engine of its turns."""
         ...
 
     @property
@@ -75,49 +78,50 @@ class OpenProject(Protocol):
         ...
 
     def publish_live(self, event: LiveEvent) -> None:
-        """Show followers a live event."""
+        """Publish a live event to followers."""
         ...
 
     def warn(self, message: str) -> None:
-        """Show a warning."""
+        """Show a warning to followers, and write it to the log."""
         ...
 
-    def look_at_branch(self) -> None:
-        """Report to followers if a different branch is checked out."""
+    def report_branch_change(self) -> None:
+        """Report to followers if another branch is checked out."""
         ...
 
-    def offer(self, servers: ServerTools) -> None:
-        """Offer these tools of servers."""
+    def offer_server_tools(self, servers: ServerTools) -> None:
+        """Replace the tools of MCP servers."""
         ...
 
-    def extend(self, tools: tuple[Tool, ...]) -> None:
-        """Offer these tools of extensions."""
+    def offer_extension_tools(self, tools: tuple[Tool, ...]) -> None:
+        """Replace the tools of extensions."""
         ...
 
-    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run background work, at most until it is closed."""
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in the background, at most until the project is closed."""
         ...
 
 
 class OfferedTools(Struct):
-    """What a project's servers and extensions offer now."""
+    """The tools that MCP servers and extensions of a project offer now."""
 
     servers: ServerTools = ServerTools()
     extensions: tuple[Tool, ...] = ()
 
 
 class HeldWarnings(Struct):
-    """Warnings of a project that was just opened, so that nobody follows it yet."""
+    """Warnings that are held back, since nobody follows a project that was just opened."""
 
     messages: list[str] = []
-    is_over: bool = False
+    is_released: bool = False
+    """Whether warnings are shown at once from now on."""
 
 
 class ExtensionState(Struct):
     """The extensions of a project. `hosts`: the processes that run them, None where there are no extensions.
 
     `rows`: the handlers of the configuration's `hooks`. `replaced_tools`: the built-in tools that extensions replace.
-    `asks_config`: whether extensions are still to be asked for their changes to the configuration.
+    `asks_config`: whether the extensions have not been asked yet for their changes to the configuration.
     """
 
     hosts: "ExtensionHosts | None" = None
@@ -130,18 +134,19 @@ class Services(ToolServices):
     """The services of an open project. A costly one is imported and made at its first use; `close` ends them all.
 
     `goals`: each session's latest goal in this process, by session. `tree_budgets`: the budget of a session with its
-    subagents, by the topmost session. `begun_sessions`: the sessions that had a turn; None: nobody has asked yet.
+    subagents, by the topmost session. `begun_sessions`: the sessions that had a turn, as keys, the oldest turn first;
+    None: hooks have not needed them yet.
     """
 
     def __init__(self, project: OpenProject, workspace: Workspace, agents: Mapping[str, Agent]) -> None:
         config = project.settings.config.subagents
 
-        def model_of(name: str) -> str | None:
-            agent = agents.get(name)
+        def find_model(agent_name: str) -> str | None:
+            agent = agents.get(agent_name)
             return model_ref(agent.model) if agent is not None and agent.model is not None else config.model
 
         startup = project.settings.startup
-        super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, model_of))
+        super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model))
         self.offered = OfferedTools()
         self.warnings = HeldWarnings()
         self.extensions = ExtensionState()
@@ -152,35 +157,40 @@ class Services(ToolServices):
         self.begun_sessions: dict[str, None] | None = None
         self._project = project
         self._workspace = workspace
-        self._running: list[RunningService] = []
+        self._closables: list[RunningService] = []
 
     @cached_property
     def languages(self) -> "ServerPool | None":
-        """The language servers of the project; none is started by that."""
+        """The language servers of the project. Each is started when a file needs it."""
         from codeloop.app.language.servers import make_languages
 
-        return self.keep(make_languages(self._project.settings, self._workspace, self._project.publish_live))
+        return self.close_with_project(
+            make_languages(self._project.settings, self._workspace, self._project.publish_live)
+        )
 
     @property
     def running_languages(self) -> "ServerPool | None":
-        """The language servers, once something has needed them."""
+        """The language servers; None if nothing has needed them yet."""
+        # A cached property is stored in the instance at its first use; asking for it would make the servers.
         return self.languages if "languages" in vars(self) else None
 
     @cached_property
     def edit_finisher(self) -> "EditFinisher | None":
-        """What follows edits in the project."""
-        from codeloop.app.language.after_edit import make_edit_finisher
+        """The formatters and diagnostics that run after each edit."""
+        from codeloop.app.language.edit_finisher import make_edit_finisher
 
         return make_edit_finisher(self._project.settings, self._workspace, self)
 
     @cached_property
     def watch(self) -> "ProjectWatch":
-        """What reports changed files to followers; off at first."""
+        """The watch that reports changed files to followers; it is off at first."""
         from codeloop.workspace.watch.project_watch import ProjectWatch
 
         project = self._project
         ignored = project.settings.config.watcher.ignore
-        return self.keep(ProjectWatch(self._workspace, ignored, project.publish_live, project.look_at_branch))
+        return self.close_with_project(
+            ProjectWatch(self._workspace, ignored, project.publish_live, project.report_branch_change)
+        )
 
     @cached_property
     def client_tools(self) -> "ClientTools":
@@ -191,50 +201,52 @@ class Services(ToolServices):
         tools = ClientTools(
             store.publish_live, lambda session, message: store.read_context(session).find_agent(message)
         )
-        self._project.runs.toolbox_of = lambda session_id: tools.toolbox_of(session_id, engine.toolbox)
-        return self.keep(tools)
+        self._project.runs.choose_toolbox = lambda session_id: tools.toolbox_of(session_id, engine.toolbox)
+        return self.close_with_project(tools)
 
     @cached_property
     def provider_list(self) -> "ProviderList":
-        """The providers and models for clients."""
+        """The list of providers and models that clients get."""
         from codeloop.app.models.provider_list import ProviderList
 
         return ProviderList(self._project.providers, self._project.models)
 
     @cached_property
     def plugin_sign_ins(self) -> "PluginSignIns":
-        """The sign-ins of plugins, as far as those have been loaded."""
-        from codeloop.app.models.sign_in import PluginSignIns
+        """The sign-ins of those plugins that have been loaded."""
+        from codeloop.app.models.plugin_sign_in import PluginSignIns
 
         return PluginSignIns(self._project.providers, self._project.models)
 
     @cached_property
-    def own_sign_ins(self) -> "OwnSignIns":
-        """The sign-ins without a plugin."""
-        from codeloop.app.models.own_sign_in import OwnSignIns
+    def builtin_sign_ins(self) -> "BuiltinSignIns":
+        """The sign-ins that need no plugin."""
+        from codeloop.app.models.builtin_sign_in import BuiltinSignIns
 
-        return OwnSignIns(self._project.providers, self._project.settings, self._project.renew)
+        return BuiltinSignIns(self._project.providers, self._project.settings, self._project.reload)
 
-    def open_mcp(self) -> "McpTable":
-        """Return the table of MCP servers, which is made where there was none."""
+    def open_mcp_table(self) -> "McpTable":
+        """Return the table of MCP servers; make one if there is none."""
         if self.mcp is None:
-            from codeloop.app.extended.mcp import make_table
+            from codeloop.app.extensions.mcp import make_mcp_table
 
             project = self._project
-            self.mcp = self.keep(make_table(project.settings, self._workspace, project.publish_live, project.offer))
+            self.mcp = self.close_with_project(
+                make_mcp_table(project.settings, self._workspace, project.publish_live, project.offer_server_tools)
+            )
         return self.mcp
 
-    def keep(self, service: R) -> R:
-        """End a service with the project."""
-        self._running.append(service)
+    def close_with_project(self, service: ServiceT) -> ServiceT:
+        """Have a service closed when the project is closed; return the service."""
+        self._closables.append(service)
         return service
 
     @property
     def is_busy(self) -> bool:
-        """Whether something other than a turn runs here."""
-        return any(service.is_busy for service in self._running)
+        """Whether one of the services is at work."""
+        return any(service.is_busy for service in self._closables)
 
     async def close(self) -> None:
-        """End what runs here."""
-        for service in self._running:
+        """Close the services that were made."""
+        for service in self._closables:
             await service.close()

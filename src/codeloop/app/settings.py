@@ -1,10 +1,13 @@
-"""The settings of a project: the process's start parameters, and the merged configuration."""
+"""The settings of a project: the start parameters of the process, and the configuration that is read for a directory.
+
+`app.project` opens projects from them; commands that need no open project read them alone.
+"""
 
 import os
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -31,7 +34,7 @@ from codeloop.tool.services import SaveBuffer
 
 
 class Startup(Struct, frozen=True, kw_only=True):
-    """The start parameters of a process. `trust`: treat the directory as trusted this once."""
+    """The start parameters of a process. `trust`: treat the directory as trusted in this run."""
 
     directory: Path
     environment: Mapping[str, str] = struct_field(default_factory=lambda: dict(os.environ))
@@ -42,33 +45,36 @@ class Startup(Struct, frozen=True, kw_only=True):
     record: Path | None = None
     replay: Path | None = None
     pace: float = 0.0
-    """How fast a recording is played: 1 as it was recorded, 0 without pauses."""
+    """The speed at which a recording is played: 1 as it was recorded, 0 without pauses."""
     budgets: SharedBudgets = struct_field(default_factory=SharedBudgets)
     """The budgets that sessions of this process share."""
     save_buffer: SaveBuffer | None = None
-    """Has an editor save what it holds of a file; None: no editor is connected."""
+    """Has an editor save its changes of a file; None: no editor is connected."""
     run_in_editor: RunInEditor | None = None
-    """Runs commands that leave the sandbox in an editor's terminal; None: they run as all others."""
+    """Runs commands that leave the sandbox in an editor's terminal; None: they run like all others."""
 
 
 class FileStates(Struct, frozen=True):
-    """Files and folders, each with the state that it was in when it was looked at."""
+    """The states of files and folders (time, size, or missing) at one moment."""
 
     states: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
 
     def find_changes(self) -> "FileStates | None":
-        """Return the files as they are now; None when each is as it was."""
-        now = file_states(self.states)
+        """Return the present states of the files; None if no file has changed."""
+        now = read_file_states(self.states)
         return None if now == self else now
 
 
-def file_states(paths: Iterable[Path]) -> FileStates:
-    """Look at the files as they are now."""
+def read_file_states(paths: Iterable[Path]) -> FileStates:
+    """Read the present states of files and folders. Blocks."""
     return FileStates({path: read_file_state(path) for path in paths})
 
 
 class ProjectSettings(Struct, frozen=True):
-    """Where a project is and how it is configured, before anything is opened. `files`: what was read for that."""
+    """The place and configuration of a project, before anything is opened.
+
+    `files`: the files that were read, and those that would count if they existed.
+    """
 
     startup: Startup
     paths: Paths
@@ -78,11 +84,11 @@ class ProjectSettings(Struct, frozen=True):
     skills: Skills = struct_field(default_factory=Skills)
     files: FileStates = struct_field(default_factory=FileStates)
     distrust: str | None = None
-    """Why a project that was trusted is trusted no longer; None: that is not so."""
+    """The reason why a project that was trusted is not trusted any more; None: there is no such change."""
     extensions: tuple[Any, ...] = ()
-    """The `extend.host.extension.Extension`s; what they need is loaded where there are any."""
-    answer: Path | None = None
-    """The file with the changes that these make to the configuration; None: there are no extensions."""
+    """The `extend.host.extension.Extension`s; their modules are imported only if there are some."""
+    config_changes_file: Path | None = None
+    """The file for the changes that extensions make to the configuration; None: there are no extensions."""
 
     @property
     def config(self) -> Config:
@@ -100,27 +106,28 @@ class ProjectSettings(Struct, frozen=True):
         return self.paths.get_project_folder(self.project_root.project_id)
 
     def is_same(self, other: "ProjectSettings") -> bool:
-        """Return whether nothing that counts differs."""
-        mine, theirs = ((each.config, each.trusted, each.skills, each.extensions) for each in (self, other))
-        return mine == theirs
+        """Return whether a project opened with the other settings would work the same."""
+        own = (self.config, self.trusted, self.skills, self.extensions)
+        return own == (other.config, other.trusted, other.skills, other.extensions)
 
 
 class SettingsWatch:
-    """Notices when the configuration of an open project changes."""
+    """Notices changes of an open project's configuration. Nothing runs in the background: `read_changes` compares."""
 
     def __init__(self, settings: ProjectSettings) -> None:
         self.is_outdated = False
-        """Whether it has changed since the project was opened."""
+        """Whether the configuration has changed since the project was opened."""
         self._newest = settings
 
-    def look(self) -> ProjectSettings | None:
-        """Return the settings of now when they differ from those of the last look.
+    def read_changes(self) -> ProjectSettings | None:
+        """Return the present settings if they differ from those of the last call; else None.
 
-        Raises CodeloopError when a file that has changed can't be used; it is read again when it changes again.
+        Raises CodeloopError when a changed file can't be used; it is read again when it has changed again.
         """
         files = self._newest.files.find_changes()
         if files is None:
             return None
+        # Noted before the files are read: a file that can't be used is not read, and reported, at each call.
         before = self._newest = replace(self._newest, files=files)
         self._newest = find_settings(before.startup)
         if self._newest.is_same(before):
@@ -129,46 +136,47 @@ class SettingsWatch:
         return self._newest
 
 
-def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSettings:
-    """Read the configuration for a directory, with `more` layers as if they were files of it. Blocks.
+def find_settings(startup: Startup, extra_layers: tuple[Layer, ...] = ()) -> ProjectSettings:
+    """Read the configuration for a directory, with `extra_layers` as if they were files of it. Blocks.
 
-    The changes that its extensions are known to make are a layer, too. Raises CodeloopError, which names file, line
-    and column.
+    The stored changes of its extensions are one more layer. Raises CodeloopError, which names file, line and column.
     """
-    settings = _find_settings(startup, more)
+    settings = _read_settings(startup, extra_layers)
     if not settings.extensions:
         return settings
     from codeloop.extend.hooks.config_changes import load_answer
 
     names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_digest_surroundings(settings)]
-    # What extensions change is remembered for the files alone: a flag of the command line is for one run.
-    saved_settings = _find_settings(replace(startup, settings={}), more) if startup.settings else settings
+    # The changes are stored for the configuration of the files alone: flags of the command line are for one run.
+    saved_settings = _read_settings(replace(startup, settings={}), extra_layers) if startup.settings else settings
     file, layer = load_answer(
         settings.paths.state / "extensions" / "config", saved_settings.loaded, names, settings.project_root.root
     )
     if layer is not None:
         try:
-            settings = _find_settings(startup, (*more, layer))
+            settings = _read_settings(startup, (*extra_layers, layer))
         except CodeloopError as error:
             warning = f"The extensions' changes to the configuration can't be used: {error}"
             warnings = (*settings.loaded.warnings, warning)
             settings = replace(settings, loaded=replace(settings.loaded, warnings=warnings))
-    return replace(settings, files=FileStates(settings.files.states | file_states((file,)).states), answer=file)
+    return replace(
+        settings, files=FileStates(settings.files.states | read_file_states((file,)).states), config_changes_file=file
+    )
 
 
-def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings:
+def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> ProjectSettings:
     paths = find_paths(startup.environment)
     project_root = find_project_root(startup.directory, paths, startup.environment)
     homes = find_homes(project_root, paths)
     sources = list_config_paths(project_root, paths, config_file=startup.config_file, environment=startup.environment)
     entries = (path for home in homes for path in entries_of(home))
-    # Before the files are read: what changes while they are read counts as a change, and they are read again.
-    files = file_states((*sources, paths.trust_file, *entries))
+    # Taken before the files are read: a file that changes meanwhile counts as changed, and is read again.
+    files = read_file_states((*sources, paths.trust_file, *entries))
     root, directory = project_root.root, project_root.directory
     state = TrustState(trusted=True) if startup.trust else find_trust_state(paths, root, directory)
     trusted = state.trusted
 
-    def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> LoadedConfig:
+    def load_with(homes: tuple[Home, ...], package_layers: tuple[Layer, ...]) -> LoadedConfig:
         extra = find_pages(project_root, homes, trusted=trusted)
         extended_homes = tuple(home for home in homes if home.has_extensions)
         if extended_homes and not trusted:
@@ -183,62 +191,81 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
             environment=startup.environment,
             command_line=startup.settings,
             trusted=trusted,
-            extra=replace(extra, layers=(*layers, *extra.layers, *more), distrust=state.why),
+            extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=state.why),
         )
 
     loaded = load_with(homes, ())
-    states = file_states(state.files).states | files.states
+    states = read_file_states(state.files).states | files.states
     package_warnings: tuple[str, ...] = ()
-    if loaded.config.plugin:  # packages among them are homes of their own
+    # Packages are named in the configuration and bring configuration, so it is loaded a second time with them.
+    if loaded.config.plugin:
         from codeloop.extend.packages.search import find_packages
 
         packages = find_packages(loaded, project_root.root, paths)
         package_warnings, package_homes = packages.warnings, packages.homes
-        states |= file_states((*packages.files, *(path for home in package_homes for path in entries_of(home)))).states
+        states |= read_file_states(
+            (*packages.files, *(path for home in package_homes for path in entries_of(home)))
+        ).states
         if package_homes:
             homes = (*package_homes, *homes)
             loaded = load_with(homes, packages.layers)
-    extended_homes = tuple(home for home in homes if home.has_extensions)
     skills = find_skills(project_root, loaded.config, paths, homes, trusted=trusted)
     states |= loaded.files
-    notes = (state.note,) if state.note else ()
-    extensions: tuple[Any, ...] = ()
-    warnings: tuple[str, ...] = ()
-    installed_plugins = find_installed_plugins(paths)
-    if extended_homes or loaded.config.plugin or installed_plugins:
-        from codeloop.extend.host.discovery import find_extensions
-
-        extensions, watched_paths, warnings = find_extensions(
-            extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted
-        )
-        states |= file_states(watched_paths).states
-    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *package_warnings, *warnings))
+    trust_notes = (state.note,) if state.note else ()
+    found = _find_extensions(homes, loaded, project_root, paths, trusted=trusted)
+    states |= read_file_states(found.watched_paths).states
+    loaded = replace(
+        loaded, warnings=(*trust_notes, *loaded.warnings, *skills.warnings, *package_warnings, *found.warnings)
+    )
     return ProjectSettings(
-        startup, paths, project_root, loaded, trusted, skills, FileStates(states), state.why, extensions
+        startup, paths, project_root, loaded, trusted, skills, FileStates(states), state.why, found.extensions
     )
 
 
-def providers_of(settings: ProjectSettings) -> Providers:
-    """Return the provider table of a project."""
+class _FoundExtensions(NamedTuple):
+    """The extensions of a project. A change of `watched_paths` may be a change of them."""
+
+    extensions: tuple[Any, ...] = ()
+    watched_paths: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _find_extensions(
+    homes: tuple[Home, ...], loaded: LoadedConfig, project_root: ProjectRoot, paths: Paths, *, trusted: bool
+) -> _FoundExtensions:
+    extended_homes = tuple(home for home in homes if home.has_extensions)
+    installed_plugins = find_installed_plugins(paths)
+    if not (extended_homes or loaded.config.plugin or installed_plugins):
+        return _FoundExtensions()
+    # Imported late, since most projects have no extensions.
+    from codeloop.extend.host.discovery import find_extensions
+
+    return _FoundExtensions(
+        *find_extensions(extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted)
+    )
+
+
+def make_providers(settings: ProjectSettings) -> Providers:
+    """Make the provider table of a project."""
     return Providers(
         settings.config,
         Catalog(settings.paths.cache),
         Credentials(settings.paths.credentials_file),
         settings.environment,
         config_files=settings.loaded.describe_origin,
-        signs_in=cache(partial(_signs_in, settings)),
+        signs_in=cache(partial(_find_signing_providers, settings)),
     )
 
 
-def newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
-    """Return the newest usable model that a name without a provider (`sonnet`) means; None: there is none."""
+def find_newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
+    """Return the newest usable model for a name without a provider, such as `sonnet`; None if there is none."""
     from codeloop.model import usable_models
 
     return usable_models.find_newest_model(providers, name, settings.config.model or "")
 
 
-def _signs_in(settings: ProjectSettings) -> frozenset[str]:
-    """Return the providers whose requests plugins of the user send or sign; those of a project never do."""
+def _find_signing_providers(settings: ProjectSettings) -> frozenset[str]:
+    """Return the providers whose requests the user's plugins send or sign. A project's plugins get no credentials."""
     if not settings.extensions:
         return frozenset()
     from codeloop.extend.host.offer_cache import find_sign_ins

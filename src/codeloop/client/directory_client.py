@@ -30,7 +30,7 @@ class DirectoryClient:
         """
         stores = self.app.stores
         # Held open for as long as this follows: a project that is reopened would close it, and events would be missed.
-        store = stores.open((await self.app.project(self.directory)).store.path)
+        store = stores.open((await self.app.get_project(self.directory)).store.path)
         try:
             async for event in store.follow(after, root=root):
                 yield event

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
-from codeloop.app.extended.settled import open_settled
-from codeloop.app.prompt_parts import file_here
+from codeloop.app.extensions.open_with_extensions import open_with_extensions
+from codeloop.app.prompt.prompt_parts import make_local_file_part
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target
@@ -28,7 +28,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
     record = options.get("record")
     with open_recording(Path(record), replace=False) if record is not None else nullcontext() as record_file:
         startup = _make_startup(folder, options, record_file.path if record_file is not None else None)
-        project = await open_settled(startup)
+        project = await open_with_extensions(startup)
         try:
             project.refresh_catalog()
             client = LocalClient(project)
@@ -36,7 +36,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
                 client,
                 str(project.settings.project_root.directory),
                 lambda _: client,
-                file_here,
+                make_local_file_part,
                 tuple(project.settings.loaded.warnings),
                 problems=project.models.problems,
             )

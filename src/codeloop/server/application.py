@@ -105,7 +105,7 @@ def make_operation_routes(app: App) -> list[BaseRoute]:
 def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:
     async def run_operation(request: Request) -> Any:
         args = await read_arguments(operation, request)
-        result = await carry_out(app, operation, args, app.directory(get_directory(request)))
+        result = await carry_out(app, operation, args, app.resolve_directory(get_directory(request)))
         if operation.id in TURN_OPERATIONS:
             await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
         if operation.id in MEDIA_TYPES:
@@ -125,7 +125,9 @@ def _make_messages_endpoint(app: App) -> Endpoint:
     async def answer_page(request: Request) -> Response:
         args: Any = await read_arguments(SESSION_MESSAGES, request)
         list_messages: ListMessages = args
-        project = await app.project_of(list_messages.session_id, app.directory(get_directory(request)))
+        project = await app.find_session_project(
+            list_messages.session_id, app.resolve_directory(get_directory(request))
+        )
         messages, cursor = read_page(project, list_messages)
         response = make_response(messages)
         if cursor is not None:

@@ -78,9 +78,9 @@ async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
     A client that has only a ticket must not make us open a project, so the ticket counts only in open projects.
     """
     pty_id: str = socket.path_params["ptyID"]
-    directory = app.directory(get_directory(socket))
+    directory = app.resolve_directory(get_directory(socket))
     if "ticket" not in socket.query_params and TICKET_ONLY_KEY not in socket.scope.get("state", {}):
-        return find_terminal(await app.project(directory), pty_id)
+        return find_terminal(await app.get_project(directory), pty_id)
     ticket = socket.query_params.get("ticket", "")
     # The client may name the project by another path to it.
     real = os.path.realpath(directory)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from codeloop.agent.request.request_cache import TOOLS_NOT_FOR_SMALL_MODELS
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import make_toolbox
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ModelRequest
@@ -44,7 +44,7 @@ def test_the_configuration_decides() -> None:
 
 
 def test_what_small_models_do_without_are_tools_that_there_are() -> None:
-    assert toolbox_of().tools_by_name.keys() >= TOOLS_NOT_FOR_SMALL_MODELS
+    assert make_toolbox().tools_by_name.keys() >= TOOLS_NOT_FOR_SMALL_MODELS
 
 
 async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:

@@ -9,8 +9,8 @@ import pytest
 
 from codeloop.agent.subagent.ceilings import CEILINGS_KEY, Ceiling, set_ceilings
 from codeloop.agent.subagent.spawn import run_subagent
-from codeloop.app.handlers.session.fork import fork
-from codeloop.app.handlers.session.session import update
+from codeloop.app.handlers.session.fork import fork_session
+from codeloop.app.handlers.session.session import update_session
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.rules import judge_need
 from codeloop.schema.api.session_requests import ForkSession, UpdateSession
@@ -84,9 +84,9 @@ async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, se
         line: list[Session] = []
         for _ in range(4):
             line.append(made(it, chance, line[-1] if line else None))
-        copy = await fork(it.project, ForkSession(session_id=line[-1].id))
-        again = await fork(it.project, ForkSession(session_id=copy.id))
-        await update(it.project, UpdateSession(session_id=again.id, metadata={"mine": True}))
+        copy = await fork_session(it.project, ForkSession(session_id=line[-1].id))
+        again = await fork_session(it.project, ForkSession(session_id=copy.id))
+        await update_session(it.project, UpdateSession(session_id=again.id, metadata={"mine": True}))
         other = replace(
             it.project.store.get_session(again.id), agent=chance.choice(AGENTS)
         )  # the person changes the agent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.toolbox import builtin_tools
+from codeloop.app.toolbox import list_builtin_tools
 from codeloop.model.chat import ToolSpec
 from codeloop.model.wire.response import read_tier
 from tests.support.answers import Answer
@@ -71,9 +71,9 @@ OTHERS: dict[str, Schema] = {
 """Parameters as servers of tools write them."""
 TOOLS = (
     *(ToolSpec(name, "Does it.", schema) for name, schema in OTHERS.items()),
-    *(tool.spec for tool in builtin_tools()),
+    *(tool.spec for tool in list_builtin_tools()),
 )
-EMPTY = ["nothing", *(tool.name for tool in builtin_tools() if not tool.parameters.get("properties"))]
+EMPTY = ["nothing", *(tool.name for tool in list_builtin_tools() if not tool.parameters.get("properties"))]
 KIMI = AdapterRow(row_info("openai-chat", "moonshotai", "@ai-sdk/moonshotai", "kimi-k2.6"), "", "", signs=False)
 
 

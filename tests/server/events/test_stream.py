@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
@@ -135,7 +135,7 @@ async def test_projects_opened_later_come_on_the_stream_of_all_directories(tmp_p
 
 async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) -> None:
     async with served(tmp_path) as it, following(it) as stream:
-        project = await open_project(startup(tmp_path / "home", it.work), OneModel(ScriptedModel([DONE])))
+        project = await open_project(startup(tmp_path / "home", it.work), SingleModel(ScriptedModel([DONE])))
         try:
             client = LocalClient(project)
             session = await client.call(SESSION_CREATE, CreateSession())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
@@ -112,7 +112,7 @@ async def test_a_client_that_sleeps_catches_up_with_what_other_processes_did_too
 
 async def elsewhere(tmp_path: Path, work: Path) -> None:
     """Say something in another process's store; make a session and delete it."""
-    project = await open_project(startup(tmp_path / "home", work), OneModel(ScriptedModel([DONE])))
+    project = await open_project(startup(tmp_path / "home", work), SingleModel(ScriptedModel([DONE])))
     try:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession())

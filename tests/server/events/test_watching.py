@@ -75,7 +75,7 @@ async def test_a_project_that_is_opened_later_and_one_that_comes_back_are_watche
     async with served(tmp_path) as it, following(it, "/global/event") as stream:
         other = tmp_path / "other"
         other.mkdir()
-        await it.app.project(other)
+        await it.app.get_project(other)
         await told(stream, lambda n: (other / f"new{n}").write_text("x"), ("add", "new"))
         shutil.rmtree(other)
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from codeloop.app.app import App
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer
@@ -42,7 +42,7 @@ class Served:
 
     async def project(self) -> Project:
         """Return the project of the server's own directory."""
-        return await self.app.project(self.work)
+        return await self.app.get_project(self.work)
 
     async def get(self, path: str, status: int = 200, **query: Any) -> Any:
         """GET a route and return its JSON; fails when the status is another."""
@@ -77,7 +77,7 @@ async def served(
     work = tmp_path / "work"
     await asyncio.to_thread(work.mkdir, exist_ok=True)
     model = RequestRecorder(ScriptedModel(answers) if isinstance(answers, Sequence) else answers)
-    app = App(startup(tmp_path / "home", work, **settings), OneModel(model))
+    app = App(startup(tmp_path / "home", work, **settings), SingleModel(model))
     server = Server(app, listening or ListenOptions(password=PASSWORD))
     await server.start()
     one = Served(server, model, work)

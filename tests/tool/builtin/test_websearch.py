@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from codeloop.app.toolbox import search_tools
+from codeloop.app.toolbox import find_search_tools
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
@@ -25,7 +25,7 @@ Name = Literal["exa", "tavily", "brave", "searxng"]
 
 
 def tools(provider: Name, url: str, key: str | None = KEY, environment: Mapping[str, str] | None = None) -> list[Tool]:
-    return list(search_tools(SearchConfig(provider=provider, base_url=url, api_key=key), environment or {}))
+    return list(find_search_tools(SearchConfig(provider=provider, base_url=url, api_key=key), environment or {}))
 
 
 async def call(tool: Tool, ctx: TestContext, **arguments: Any) -> ToolResult:
@@ -171,7 +171,7 @@ async def test_searxng_is_asked_for_json_below_its_address(tmp_path: Path) -> No
         {"title": "", "url": "https://two.test", "content": ""},
     ]
     async with serving({"/s/search": json_answer({"results": results})}) as server:
-        (search,) = search_tools(None, {"SEARXNG_URL": f"{server.url}/s/"})
+        (search,) = find_search_tools(None, {"SEARXNG_URL": f"{server.url}/s/"})
         found = await call(search, make_context(tmp_path), query="q")
     assert found.output == HITS
     assert "format=json" in server.requests[0].target
@@ -231,9 +231,9 @@ async def test_no_results_are_said(tmp_path: Path) -> None:
 
 
 def test_without_a_choice_there_are_no_tools() -> None:
-    assert search_tools(None, {}) == ()
-    assert search_tools(None, {"TAVILY_API_KEY": "", "PATH": "/bin"}) == ()
-    assert search_tools(SearchConfig(provider="none"), {"TAVILY_API_KEY": KEY}) == ()
+    assert find_search_tools(None, {}) == ()
+    assert find_search_tools(None, {"TAVILY_API_KEY": "", "PATH": "/bin"}) == ()
+    assert find_search_tools(SearchConfig(provider="none"), {"TAVILY_API_KEY": KEY}) == ()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_without_a_choice_there_are_no_tools() -> None:
 def test_a_service_is_chosen_by_settings_or_key(
     settings: SearchConfig | None, environment: dict[str, str], names: list[str]
 ) -> None:
-    assert [tool.name for tool in search_tools(settings, environment)] == names
+    assert [tool.name for tool in find_search_tools(settings, environment)] == names
 
 
 def test_settings_are_read_from_configuration_by_their_names() -> None:
@@ -261,7 +261,7 @@ def test_settings_are_read_from_configuration_by_their_names() -> None:
 async def test_a_service_that_lacks_its_key_or_address_says_so_when_called(
     tmp_path: Path, provider: Name, named: str
 ) -> None:
-    (tool,) = search_tools(SearchConfig(provider=provider), {})
+    (tool,) = find_search_tools(SearchConfig(provider=provider), {})
     with pytest.raises(ToolFailure, match=named):
         await call(tool, make_context(tmp_path), query="q")
 
@@ -293,7 +293,7 @@ def test_a_service_is_shown_without_its_key() -> None:
     [("{}", "query"), ('{"query": ""}', "query"), ('{"query": "x", "numResults": 21}', "numResults")],
 )
 def test_a_bad_argument_is_named(arguments: str, named: str) -> None:
-    invalid = Toolbox(search_tools(SearchConfig(provider="exa"), {})).prepare("websearch", arguments)
+    invalid = Toolbox(find_search_tools(SearchConfig(provider="exa"), {})).prepare("websearch", arguments)
     assert isinstance(invalid, InvalidToolCall)
     assert f"$.{named}" in invalid.reason or f"field `{named}`" in invalid.reason
 
@@ -307,5 +307,5 @@ async def test_a_blank_or_endless_query_is_refused_before_anybody_is_asked(tmp_p
 
 
 def test_the_descriptions_are_short() -> None:
-    for tool in search_tools(SearchConfig(provider="exa"), {}):
+    for tool in find_search_tools(SearchConfig(provider="exa"), {}):
         assert len(tool.description) <= 350

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.chat import ModelInfo
 from codeloop.model.testing.scripted_model import ScriptedModel
@@ -170,7 +170,7 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "codeloop.json").write_text('{\n  "username": "ada"\n}\n')
     start = msgspec.structs.replace(startup(tmp_path / "home", tmp_path / "work"), trust=True)
-    async with over_http(start, OneModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
+    async with over_http(start, SingleModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
         app.open(SettingsPicker(DialogContext(client, app.colours, app.ask)))
         await app.sees("codeloop.json:2")
         await pilot.press(*"username", "enter")

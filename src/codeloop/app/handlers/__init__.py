@@ -1,4 +1,7 @@
-"""Handlers of operations: async functions of the project and the operation's arguments, marked with their operation."""
+"""Handlers of operations: async functions that take the project and the operation's arguments.
+
+Each is marked with `@handles`; the modules are listed in `app.dispatch` and `app.handlers.server_only`.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -7,7 +10,7 @@ from codeloop.app.project import Project
 from codeloop.schema.operation import Gives, Operation, Takes
 
 HANDLERS: dict[str, Callable[[Project, Any], Awaitable[Any]]] = {}
-"""By operation id: the handlers of the modules that have been imported."""
+"""The handlers of the modules that have been imported, by operation id."""
 
 
 def handles(

@@ -1,4 +1,4 @@
-"""Test-starts each found language server, since an installed program may not run."""
+"""Starts each language server that was found, as a test: an installed program may fail. For `codeloop lsp list`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,15 +17,16 @@ from codeloop.workspace.process.running_program import RunningProgram
 from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.workspace import Workspace
 
-_MAX_PARALLEL = 4
+_MAX_PARALLEL_STARTS = 4
 _STDERR_BYTES = 4_000
+"""The end of a server's output that is searched for the cause of its failure."""
 _MAX_PROBLEM_CHARS = 200
 
 
 class StartCheck(Struct, frozen=True):
     """The result of a test start.
 
-    `problem`: the reason why the server can't start, or "". `is_sandboxed`: the server runs in a sandbox.
+    `problem`: the reason why the server can't start, or "". `is_sandboxed`: whether the server runs in a sandbox.
     """
 
     problem: str
@@ -43,7 +44,7 @@ async def check_servers(settings: ProjectSettings, servers: Sequence[ServerChoic
         settings.config.sandbox,
         settings.paths.private_folders,
     )
-    semaphore = asyncio.Semaphore(_MAX_PARALLEL)
+    semaphore = asyncio.Semaphore(_MAX_PARALLEL_STARTS)
 
     async def check(chosen_server: ServerChoice) -> StartCheck:
         async with semaphore:

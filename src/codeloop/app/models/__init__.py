@@ -1,1 +1,1 @@
-"""The models of a project: opened, listed, and reached through plugins that sign in."""
+"""The models of a project: opening and listing them, and signing in at their providers."""

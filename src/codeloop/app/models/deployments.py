@@ -1,6 +1,6 @@
-"""Puts the models that are deployed at a user's Azure resource into the configuration.
+"""Reads the deployments of a user's Azure resource, and adds them to the configuration as models.
 
-The catalog can't know them: each resource has its own, under names of its own.
+The catalog can't have them: users deploy models under names of their own. `builtin_sign_in` uses this.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import Provider, make_endpoint, resolve_base_url, resolve_settings, resolve_url
 from codeloop.schema.errors import OperationError
 
-_NAMES = 8
-"""Deployments that a message names."""
+_MAX_NAMES = 8
+"""The deployments that a message names."""
 
 
 class ResourceDeployments:
-    """The deployments of a resource. `key`: the key that was typed; "": the stored one is used."""
+    """The deployments of a resource. `key`: the key that the user typed; "": the stored one is used."""
 
     def __init__(self, provider: Provider, credentials: Credentials, environment: Mapping[str, str], key: str) -> None:
         self._provider = provider
@@ -28,10 +28,13 @@ class ResourceDeployments:
         self._environment = environment
         self._key = key
         self._deployments: list[Deployment] = []
-        self._why = ""
+        self._read_problem = ""
 
     async def read(self) -> None:
-        """Ask the resource. Raises OperationError: it refuses the key that was typed."""
+        """Ask the resource for its deployments. Raises OperationError if it refuses the typed key.
+
+        Other problems are part of the message of `write`: a user may name a deployment that can't be listed.
+        """
         try:
             url = self._find_url()
             self._deployments = await list_deployments(url, await self._make_headers(url))
@@ -39,14 +42,14 @@ class ResourceDeployments:
             if self._key:
                 problem = f"{self._provider.id} refuses this key ({error}). Nothing was stored."
                 raise OperationError("BadRequest", f"{problem} Is it a key of this resource?") from error
-            self._why = str(error)
+            self._read_problem = str(error)
         except ModelUnavailable as error:
-            self._why = str(error)
+            self._read_problem = str(error)
 
     async def write(self, file: Path, name: str) -> str:
-        """Add the deployment of a name to a file of the configuration, for "" all that were found.
+        """Add the deployment `name`, or all if it is "", to a configuration file; return a message for the user.
 
-        Return a message for the user. Models that the configuration has already stay as they are.
+        Without a name, models that the configuration has already are not changed.
         """
         matching = [each for each in self._deployments if each.name == name] if name else self._deployments
         names = [each.name for each in self._deployments]
@@ -60,8 +63,8 @@ class ResourceDeployments:
         if entries:
             return f"Deployed there: {_join_names([each.name for each in matching] or [name])}."
         command = f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"
-        if self._why:
-            return f"The resource does not list its deployments ({self._why}). Name the one to use: {command}."
+        if self._read_problem:
+            return f"The resource does not list its deployments ({self._read_problem}). Name the one to use: {command}."
         return f"No model to talk to is deployed there. Deploy one, then name it: {command}."
 
     def _find_url(self) -> str:
@@ -86,5 +89,5 @@ class ResourceDeployments:
 
 
 def _join_names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMES} others" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + more
+    more = f" and {len(names) - _MAX_NAMES} others" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more

@@ -1,4 +1,7 @@
-"""Opens models for the loop, each once, so that adapters keep their per-session caches."""
+"""Opens the models that turns ask: those of the provider table, a recording, or one that a test passes in.
+
+Each model is opened once, so that adapters keep their caches of each session.
+"""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,19 +10,19 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers, list_choices
 
-SMALL = "experimental.provider.small_model"
-"""The hook by which extensions choose a small model; see `app.models.small`."""
+SMALL_MODEL_HOOK = "experimental.provider.small_model"
+"""The hook with which extensions choose a small model; see `app.models.choose_small_model`."""
 
 
 class Recorder(Protocol):
-    """Writes down what models answer."""
+    """Records the answers of models."""
 
     def wrap(self, model: ChatModel) -> ChatModel:
-        """Return the model whose answers are written down."""
+        """Return a model whose answers are recorded."""
         ...
 
     def list_problems(self) -> list[str]:
-        """Return why the recording is not complete."""
+        """Return the reasons why the recording is incomplete, one a line."""
         ...
 
 
@@ -28,38 +31,39 @@ def _find_no_model(ref: str) -> None:
 
 
 class OpenModels:
-    """The models of the provider table; `recorder` writes down what they answer."""
+    """The models of the provider table; a `recorder` records their answers."""
 
     def __init__(self, providers: Providers, recorder: Recorder | None = None) -> None:
         self._providers = providers
         self._recorder = recorder
-        self._open: dict[str, ChatModel] = {}
-        self._signed_in: Callable[[str], ChatModel | None] = _find_no_model
-        self.smaller: dict[str, str] = {}
-        """The small models that extensions chose, by provider; "": they were asked."""
-        self._keys = providers.credentials.read_stamp()
+        self._models: dict[str, ChatModel] = {}
+        self._open_signed_in: Callable[[str], ChatModel | None] = _find_no_model
+        self.small_models: dict[str, str] = {}
+        """The small models that extensions chose, by provider; "": none was chosen."""
+        self._credentials_stamp = providers.credentials.read_stamp()
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, the same object each time until the stored keys change."""
-        keys = self._providers.credentials.read_stamp()
-        if keys != self._keys:
-            self._keys = keys
-            self._open.clear()
-        model = self._open.get(ref)
+        # Signing in, also in another process, changes the keys that open models hold.
+        stamp = self._providers.credentials.read_stamp()
+        if stamp != self._credentials_stamp:
+            self._credentials_stamp = stamp
+            self._models.clear()
+        model = self._models.get(ref)
         if model is None:
-            model = self._signed_in(ref) or self._providers.open_model(ref)
+            model = self._open_signed_in(ref) or self._providers.open_model(ref)
             if self._recorder is not None:
                 model = self._recorder.wrap(model)
-            self._open[ref] = model
+            self._models[ref] = model
         return model
 
-    def sign_in(self, open_model: Callable[[str], ChatModel | None]) -> None:
-        """Have those models opened by `open_model` from now on that it returns: a plugin signs in for them."""
-        self._signed_in = open_model
-        self._open.clear()
+    def use_sign_ins(self, open_signed_in: Callable[[str], ChatModel | None]) -> None:
+        """Open models with `open_signed_in` from now on, unless it returns None: no plugin signs in for that model."""
+        self._open_signed_in = open_signed_in
+        self._models.clear()
 
     def problems(self) -> list[str]:
-        """Return why the recording is not complete."""
+        """Return the reasons why the recording is incomplete, one a line."""
         return self._recorder.list_problems() if self._recorder is not None else []
 
     def check(self, ref: str) -> None:
@@ -67,16 +71,15 @@ class OpenModels:
         self._providers.find_model(ref)
 
     def variant(self, ref: str, name: str) -> str | None:
-        """Return the variant to store for the one that was chosen; None: none. Raises UnknownModel."""
+        """Return the full name of a variant of a model, None for the default one. Raises UnknownModel."""
         from codeloop.model.catalog.variants import resolve_variant
 
         return resolve_variant(self._providers.find_model(ref), name)
 
     def small_model(self, ref: str) -> str | None:
-        """Return the small model that goes with `ref`: the one that extensions chose, if they did."""
-        if smaller := self.smaller.get(ref.partition("/")[0]):
-            return smaller
-        return self._providers.choose_small_model(ref)
+        """Return the small model for the provider of `ref`: an extension's choice, else the provider table's."""
+        chosen = self.small_models.get(ref.partition("/")[0])
+        return chosen or self._providers.choose_small_model(ref)
 
     def cheapest(self, ref: str) -> str | None:
         """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
@@ -88,21 +91,21 @@ class OpenModels:
         return choose_cheapest_model(own, list_choices(self._providers, own.provider_id).values()).ref
 
     async def default(self, model: str | None) -> str:
-        """Return the `provider/model` to use; see `Providers.default`."""
+        """Return the `provider/model` to use if none is named; see `Providers.default`."""
         return await self._providers.choose_default(model)
 
 
-class OneModel:
+class SingleModel:
     """One model under every name: a recording, a script, or one that a test or a program passes in."""
 
     def __init__(self, model: ChatModel, problems: Callable[[], list[str]] = list) -> None:
-        """`problems` says what of a recording did not fit."""
+        """`problems`: returns where a recording did not match the requests."""
         self._model = model
         self._problems = problems
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The data of the model: names, limits, prices."""
         return self._model.info
 
     def open(self, ref: str) -> ChatModel:
@@ -119,16 +122,16 @@ class OneModel:
         del ref
 
     def variant(self, ref: str, name: str) -> str | None:
-        """Accept every variant: what the model says does not depend on it."""
+        """Accept every variant, which the answers don't depend on."""
         del ref
         return name
 
     def small_model(self, ref: str) -> str | None:
-        """Return none: a recording holds no titles that were not asked for."""
+        """Return None: a recording has no answers to requests for titles."""
         del ref
 
     def cheapest(self, ref: str) -> str | None:
-        """Return none, as `small_model`."""
+        """Return None, as `small_model` does."""
         del ref
 
     async def default(self, model: str | None) -> str:
@@ -137,25 +140,26 @@ class OneModel:
         return self._model.info.ref
 
 
-Source = OpenModels | OneModel
+ModelSource = OpenModels | SingleModel
 
 
-def source_of(settings: ProjectSettings, providers: Providers) -> Source:
-    """Return the models of a project: those of the provider table, or a recording.
+def open_model_source(settings: ProjectSettings, providers: Providers) -> ModelSource:
+    """Open the source of a project's models: the provider table, or a recording.
 
     Raises CodeloopError when the recording can't be read or written.
     """
     startup, project_root = settings.startup, settings.project_root
     if startup.replay is None and startup.record is None:
-        return OpenModels(providers)  # what plays and makes recordings is not loaded
+        return OpenModels(providers)
+    # Imported late: recordings are for tests.
     from codeloop.model.testing.answer_recorder import AnswerRecorder
     from codeloop.model.testing.replay import ReplayModel
     from codeloop.model.testing.script import ProjectPaths
 
-    places = ProjectPaths(str(project_root.directory), str(project_root.root))
+    paths = ProjectPaths(str(project_root.directory), str(project_root.root))
     if startup.replay is not None:
-        model = ReplayModel(startup.replay, places, speed=startup.pace)
-        return OneModel(model, model.list_problems)
+        model = ReplayModel(startup.replay, paths, speed=startup.pace)
+        return SingleModel(model, model.list_problems)
     if startup.record is not None:
-        return OpenModels(providers, AnswerRecorder(startup.record, places))
+        return OpenModels(providers, AnswerRecorder(startup.record, paths))
     return OpenModels(providers)

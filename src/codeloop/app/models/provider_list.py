@@ -1,11 +1,11 @@
-"""Providers and their models as clients list them, without any key."""
+"""Lists providers and their models in the form of the API, without keys. For the handlers of providers."""
 
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 
-from codeloop.app.models.open_models import OneModel, Source
+from codeloop.app.models.open_models import ModelSource, SingleModel
 from codeloop.config.redact import redact_address, redact_options, redact_settings
 from codeloop.model.catalog.default_model import choose_default_model, choose_local_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
@@ -38,35 +38,35 @@ _SOURCES: dict[str, ProviderSource] = {
     "environment": "env",
     "credentials": "api",
 }
-_STATUS: dict[str, ModelStatus] = {"alpha": "alpha", "beta": "beta", "deprecated": "deprecated"}
-_TEXT = Modalities(text=True, audio=False, image=False, video=False, pdf=False)
+_STATUSES: dict[str, ModelStatus] = {"alpha": "alpha", "beta": "beta", "deprecated": "deprecated"}
+_TEXT_ONLY = Modalities(text=True, audio=False, image=False, video=False, pdf=False)
 
 
 class ProviderList:
-    """The providers of a project as clients see them; a provider's models are listed once.
+    """The providers of a project in the form of the API. The descriptions of models are cached by provider.
 
-    `source` is where the project's models come from: a model that replaces all others is listed first.
+    `source`: the source of the project's models; a single model that replaces all others is listed first.
     """
 
-    def __init__(self, providers: Providers, source: Source) -> None:
+    def __init__(self, providers: Providers, source: ModelSource) -> None:
         self.providers = providers
         self.source = source
         self._models: dict[str, dict[str, Model]] = {}
         self._default: dict[str, str] = {}
-        self._building = asyncio.Lock()
+        self._describing = asyncio.Lock()
 
-    async def usable(self) -> UsableProviders:
+    async def list_usable(self) -> UsableProviders:
         """Return the providers that can be used now: with a key, without need of one, or answering on this machine.
 
-        Of each the models that we can speak to; first the provider of the model that is used when none is named.
+        Each has only the models whose protocol is supported. The provider of the default model is the first.
         """
-        first, preferred_model = await self._find_first()
+        first, preferred_model = await self._find_default_model()
         sources = self._list_sources()
         providers = [
-            self._leave_out_foreign(self._describe_provider(self.providers.get_provider(name), source))
+            self._keep_supported_models(self._describe_provider(self.providers.get_provider(name), source))
             for name, source in sources.items()
         ]
-        providers = [*self._list_stand_ins(), *_add_local(providers, await self._list_answering())]
+        providers = [*self._list_replacement(), *_add_local(providers, await self._list_answering())]
         providers = sorted((each for each in providers if each.models), key=lambda each: each.id != first)
         default = self._choose_defaults(providers)
         if preferred_model in {model for each in providers if each.id == first for model in each.models}:
@@ -74,9 +74,10 @@ class ProviderList:
         return UsableProviders(providers=providers, default=default)
 
     async def list_known(self) -> KnownProviders:
-        """Return every provider there is, also those that no key is set for."""
-        usable = await self.usable()
-        async with self._building:  # the first time thousands of models are read
+        """Return all known providers, also those without a key."""
+        usable = await self.list_usable()
+        # The first call reads thousands of models; calls at the same time wait for its result.
+        async with self._describing:
             providers = await asyncio.to_thread(self._list_all)
         providers_by_id = {
             each.id: each
@@ -90,12 +91,12 @@ class ProviderList:
             keyring=await has_keyring(),
         )
 
-    def details(self, provider_id: str) -> ProviderDetails:
-        """Return one provider with its models. Raises UnknownModel."""
+    def describe(self, provider_id: str) -> ProviderDetails:
+        """Describe one provider with its models. Raises UnknownModel if there is no such provider."""
         return self._describe_provider(self.providers.get_provider(provider_id), "custom")
 
-    async def _find_first(self) -> tuple[str, str]:
-        """Return provider and model that are used when none is named; empty when there is none."""
+    async def _find_default_model(self) -> tuple[str, str]:
+        """Return the ids of the default model's provider and of the model itself; both "" if there is none."""
         with suppress(ModelUnavailable):
             provider_id, _, model_id = (await self.source.default(None)).partition("/")
             return provider_id, model_id
@@ -110,11 +111,12 @@ class ProviderList:
         return [self._describe_provider(each, sources.get(each.id, "custom")) for each in self.providers.list_enabled()]
 
     def _list_sources(self) -> dict[str, ProviderSource]:
-        """Return the ids of the providers that have a key or need none, and where it is from."""
+        """Return the sources of keys, by the ids of the providers that have a key or need none."""
         return {each.provider.id: _SOURCES[each.key_source] for each in self.providers.list_usable()}
 
-    def _list_stand_ins(self) -> list[ProviderDetails]:
-        if not isinstance(self.source, OneModel):
+    def _list_replacement(self) -> list[ProviderDetails]:
+        """Return the provider of the model that replaces all others; empty if there is no such model."""
+        if not isinstance(self.source, SingleModel):
             return []
         info = self.source.info
         return [
@@ -140,19 +142,19 @@ class ProviderList:
             preferred_key=make_hints(self.providers, provider).describe_preferred_key(),
         )
 
-    def _leave_out_foreign(self, provider: ProviderDetails) -> ProviderDetails:
-        """Leave out models whose protocol we do not speak."""
+    def _keep_supported_models(self, provider: ProviderDetails) -> ProviderDetails:
+        """Return a provider without the models whose protocol is not supported."""
         infos = self.providers.list_models(provider.id)
         models = {name: model for name, model in provider.models.items() if find_service(infos[name]) is not None}
         return replace(provider, models=models)
 
     def _choose_defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
-        """Return the model to begin with of each provider that has one."""
+        """Return the default model of each provider that has models."""
         defaults = {each.id: self._default.get(each.id) or next(iter(each.models), None) for each in providers}
         return {name: model for name, model in defaults.items() if model is not None}
 
     async def _list_answering(self) -> list[ProviderDetails]:
-        """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
+        """Return the model servers on this machine that answer, each with its most suitable model first."""
         return [
             self._describe_local(discovered_server)
             for discovered_server in await self.providers.discover_local_servers()
@@ -162,7 +164,7 @@ class ProviderList:
         best = choose_local_model(discovered_server.models)
         models: dict[str, Model] = {}
         for name in sorted(discovered_server.models, key=lambda name: name != best):
-            with suppress(UnknownModel):  # the configuration may leave it out
+            with suppress(UnknownModel):  # the configuration may exclude a model
                 models[name] = _describe_model(
                     self.providers.find_model(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
                 )
@@ -170,12 +172,12 @@ class ProviderList:
 
 
 def _describe_keyless(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
-    """Return a provider that needs no key."""
+    """Describe a provider that needs no key."""
     return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
 
 
 def _add_local(providers: list[ProviderDetails], local_providers: list[ProviderDetails]) -> list[ProviderDetails]:
-    """Add the servers that answer; where one is also configured, the models that are listed there count."""
+    """Add the local servers; for one that is configured, the models of the configuration are listed."""
     providers_by_id = {each.id: each for each in providers if each.models}
     return [*providers_by_id.values(), *(each for each in local_providers if each.id not in providers_by_id)]
 
@@ -205,14 +207,14 @@ def _describe_model(info: ModelInfo, url: str) -> Model:
             attachment=info.attachment,
             toolcall=info.tool_call,
             input=_make_modalities(info.input),
-            output=_TEXT,
+            output=_TEXT_ONLY,
             interleaved={"field": info.reasoning_field} if info.reasoning_field else False,
         ),
         cost=ModelCost(
             input=prices.input, output=prices.output, cache=CachePrice(read=prices.cache_read, write=prices.cache_write)
         ),
         limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),
-        status=_STATUS.get(info.status, "active"),
+        status=_STATUSES.get(info.status, "active"),
         options=redact_settings(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,

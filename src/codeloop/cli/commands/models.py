@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
+from codeloop.app.settings import ProjectSettings, Startup, find_settings, make_providers
 from codeloop.cli.output.style import align_columns
 from codeloop.cli.target.project import load_providers
 from codeloop.client.formatting import format_count
@@ -83,7 +83,7 @@ def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) ->
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
     with suppress(CodeloopError):
-        providers = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
+        providers = make_providers(find_settings(Startup(directory=Path.cwd(), trust=True)))
         return [
             model
             for each in providers.list_all()

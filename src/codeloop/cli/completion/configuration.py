@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.shell_completion import CompletionItem
 
-from codeloop.app.settings import Startup, find_settings, providers_of
+from codeloop.app.settings import Startup, find_settings, make_providers
 from codeloop.cli.completion.sessions import CompletionChoice, complete_from
 from codeloop.extend.commands import commands_of
 from codeloop.extend.rulebook import Rulebook
@@ -46,7 +46,7 @@ def _list_commands(prefix: str) -> Iterator[CompletionChoice]:
 
 def _list_models(prefix: str) -> Iterator[CompletionChoice]:
     """Yield the models of each provider that has a key and may be meant."""
-    providers = providers_of(find_settings(Startup(directory=Path.cwd())))
+    providers = make_providers(find_settings(Startup(directory=Path.cwd())))
     for usable in providers.list_usable():
         start = f"{usable.provider.id}/"
         if start.startswith(prefix) or prefix.startswith(start):

@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 
 from codeloop.app.app import App
-from codeloop.app.extended.settled import wait_settled, with_warnings
+from codeloop.app.extensions.open_with_extensions import carry_over_warnings, wait_for_config_changes
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
 from codeloop.cli.target.log import open_log
@@ -32,10 +32,10 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
         # An idle project would be closed, and forget which files the model has read.
         app = App(startup, idle=inf)
         try:
-            directory = app.directory(None)
-            project = await app.project(directory)
-            if await wait_settled(project):
-                project = with_warnings(await app.project(directory), project)
+            directory = app.resolve_directory(None)
+            project = await app.get_project(directory)
+            if await wait_for_config_changes(project):
+                project = carry_over_warnings(await app.get_project(directory), project)
             yield make_local_target(
                 DirectoryClient(app, directory),
                 project,

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from codeloop.app.app import App
-from codeloop.app.extended.settled import wait_settled, with_warnings
+from codeloop.app.extensions.open_with_extensions import carry_over_warnings, wait_for_config_changes
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
@@ -24,9 +24,9 @@ class EditorProjects:
 
     async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:
         """Return the client of an absolute directory, and notes for the user. Raises CodeloopError."""
-        project = await self._app.project(Path(directory))
-        if await wait_settled(project):
-            project = with_warnings(await self._app.project(Path(directory)), project)
+        project = await self._app.get_project(Path(directory))
+        if await wait_for_config_changes(project):
+            project = carry_over_warnings(await self._app.get_project(Path(directory)), project)
         project.refresh_catalog()
         return DirectoryClient(self._app, Path(directory)), tuple(project.settings.loaded.warnings)
 

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext,
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codeloop.app.extended.settled import open_settled
+from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from codeloop.app.project import Project
-from codeloop.app.prompt_parts import file_here
+from codeloop.app.prompt.prompt_parts import make_local_file_part
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
 from codeloop.cli.target.log import apply_configured_level, open_log
@@ -34,7 +34,9 @@ async def open_local(options: Options, ask_trust: AskTrust | None = None) -> Asy
 @asynccontextmanager
 async def _open(options: Options, ask_trust: AskTrust | None, record: "RecordingFile | None") -> AsyncGenerator[Target]:
     startup = make_startup(options, record.path if record is not None else None)
-    project = await open_settled(await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup)
+    project = await open_with_extensions(
+        await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
+    )
     try:
         yield make_local_target(LocalClient(project), project, options)
     finally:
@@ -70,7 +72,7 @@ def make_local_target(
         client,
         str(project_root.directory),
         get_session_client,
-        file_here,
+        make_local_file_part,
         notes,
         problems=project.models.problems,
         get_directory_client=get_directory_client or refuse_directory,

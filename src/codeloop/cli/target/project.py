@@ -8,7 +8,7 @@ from typing import TypeVar
 import click
 
 from codeloop.app.project import open_project
-from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
+from codeloop.app.settings import ProjectSettings, Startup, find_settings, make_providers
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.providers import Providers
@@ -27,7 +27,7 @@ def load_settings() -> ProjectSettings:
 def load_providers() -> tuple[ProjectSettings, Providers]:
     """Return the settings with their providers and keys. Raises CodeloopError."""
     settings = load_settings()
-    return settings, providers_of(settings)
+    return settings, make_providers(settings)
 
 
 def run_with_local_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:

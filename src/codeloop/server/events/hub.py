@@ -96,7 +96,7 @@ class Hub:
         self._disposal_id = ""
         self._is_closed = False
         app.stores.subscribe(self._on_open)
-        app.keep_open_while(self.is_watched)
+        app.add_follower_check(self.is_watched)
 
     @property
     def is_full(self) -> bool:
@@ -128,13 +128,13 @@ class Hub:
             # Else `chunks` first replays what the reader has missed.
             reader.is_live = ahead is None
             on_failure.pop_all()
-        self._app.look_at_followers()
+        self._app.update_file_watches()
 
     def remove(self, reader: StreamReader) -> None:
         """End a reader's stream and forget it."""
         self._readers.discard(reader)
         reader.end()
-        self._app.look_at_followers()
+        self._app.update_file_watches()
         if not self._readers:
             self._sources.clear()
             for task in self._tasks:

@@ -109,7 +109,7 @@ def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:
     """Return the routes of the streams."""
 
     async def directory(request: Request) -> Response:
-        project = await app.project(app.directory(get_directory(request)))
+        project = await app.get_project(app.resolve_directory(get_directory(request)))
         root = project.settings.project_root
         return _open_stream(request, hub, str(root.directory), root.project_id)
 

@@ -30,8 +30,8 @@ class PreviewRequest(Struct, frozen=True):
     async def project(self, session_id: str | None = None) -> Project:
         """Return the project of the directory, or of a session. Raises CodeloopError."""
         if session_id is None:
-            return await self.app.project(self.directory)
-        return await self.app.project_of(session_id, self.directory)
+            return await self.app.get_project(self.directory)
+        return await self.app.find_session_project(session_id, self.directory)
 
 
 class PreviewRefused(CodeloopError):

@@ -47,7 +47,7 @@ def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[
         if row.id == _TICKET_OPERATION and request.headers.get("x-opencode-ticket") != "1":
             raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
         args = await read_arguments(row, request)
-        preview_request = PreviewRequest(app, app.directory(get_directory(request)))
+        preview_request = PreviewRequest(app, app.resolve_directory(get_directory(request)))
         result = await load_handlers()[row.id](preview_request, args)
         return result if isinstance(result, Response) else await _wrap_result(preview_request, wrap, result)
 

@@ -9,8 +9,8 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import (
     AgentPartInput,
@@ -89,7 +89,7 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
 async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
     """Create a session in the given location."""
     if args.location is not None:
-        preview = PreviewRequest(preview.app, preview.app.directory(args.location.directory))
+        preview = PreviewRequest(preview.app, preview.app.resolve_directory(args.location.directory))
     session = await preview.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
     return show_session(session)
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
@@ -80,7 +80,7 @@ async def opened(
         (home / "config" / "codeloop.json").write_text(json.dumps(own))
     plain = startup(home, work)
     begin = Startup(directory=work, environment={**plain.environment, "USER": "ann", **variables}, trust=trust)
-    project = await open_project(begin, OneModel(ScriptedModel([])))
+    project = await open_project(begin, SingleModel(ScriptedModel([])))
     try:
         yield Opened(project)
     finally:

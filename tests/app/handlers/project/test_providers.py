@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.app.models.open_models import OneModel, OpenModels
+from codeloop.app.models.open_models import OpenModels, SingleModel
 from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
@@ -59,7 +59,7 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, models: OneModel | None = None, **settings: Any) -> AsyncGenerator[Opened]:
+async def opened(tmp_path: Path, models: SingleModel | None = None, **settings: Any) -> AsyncGenerator[Opened]:
     """Open a project; names in capitals are variables of its environment, the others are configured."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
@@ -145,7 +145,7 @@ async def test_the_provider_of_the_model_that_is_used_by_default_comes_first(tmp
 
 @pytest.mark.slow
 async def test_a_model_that_stands_in_for_all_is_listed_first(tmp_path: Path) -> None:
-    async with opened(tmp_path, OneModel(ScriptedModel([])), OPENAI_API_KEY=KEY) as it:
+    async with opened(tmp_path, SingleModel(ScriptedModel([])), OPENAI_API_KEY=KEY) as it:
         usable = await it.usable()
         assert [provider.id for provider in usable.providers] == ["scripted", "openai"]
         assert usable.default["scripted"] == "script"
@@ -171,7 +171,7 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
         local = [LocalServer("here", "Here", f"{url}/v1"), LocalServer("gone", "Gone", "http://127.0.0.1:1/v1")]
         table = Providers(Config(), Catalog(), Credentials(tmp_path / "auth.json"), {}, local)
         listing = ProviderList(table, OpenModels(table))
-        usable, known = await listing.usable(), await listing.list_known()
+        usable, known = await listing.list_usable(), await listing.list_known()
     assert [(provider.id, list(provider.models)) for provider in usable.providers] == [
         ("here", ["qwen3-coder:30b", "nomic-embed"])
     ]

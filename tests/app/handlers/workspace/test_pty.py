@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.models.open_models import SingleModel
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtySize, UpdatePty
@@ -89,9 +89,9 @@ async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: 
     secret = "sk-ant-0123456789abcdef"
     one = startup(tmp_path / "home", tmp_path)
     environment = {**one.environment, "ANTHROPIC_API_KEY": secret, "MINE": "kept", "SHELL": "/bin/sh"}
-    app = App(type(one)(directory=tmp_path, environment=environment), OneModel(ScriptedModel([])))
+    app = App(type(one)(directory=tmp_path, environment=environment), SingleModel(ScriptedModel([])))
     try:
-        project = await app.project(tmp_path)
+        project = await app.get_project(tmp_path)
         made = await LocalClient(project).call(PTY_CREATE, CreatePty())
         assert (made.command, made.args, made.cwd) == ("/bin/sh", ["-l"], str(tmp_path))
         terminal = project.workspace.terminals.get(made.id)
@@ -117,13 +117,13 @@ async def test_a_terminal_keeps_its_project_open(tmp_path: Path) -> None:
 
 
 async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Path) -> None:
-    app = App(startup(tmp_path / "home", tmp_path), OneModel(ScriptedModel([])))
+    app = App(startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
     try:
-        first = await app.project(tmp_path)
+        first = await app.get_project(tmp_path)
         made = await LocalClient(first).call(PTY_CREATE, CreatePty(command="cat"))
         for _ in range(3):
-            await app.renew(tmp_path)
-            project = await app.project(tmp_path)
+            await app.reload(tmp_path)
+            project = await app.get_project(tmp_path)
             assert project is not first
             assert [each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())] == [made.id]
             assert not first.is_busy
@@ -133,15 +133,15 @@ async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Pat
 
 
 async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_ones_still_work(tmp_path: Path) -> None:
-    app = App(startup(tmp_path / "home", tmp_path), OneModel(ScriptedModel([])))
+    app = App(startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
     try:
-        project = await app.project(tmp_path)
+        project = await app.get_project(tmp_path)
         made = await LocalClient(project).call(PTY_CREATE, CreatePty(command="cat"))
         with ExitStack() as working:
             for _ in range(3):
-                working.enter_context(project.serving())
-                await app.renew(tmp_path)
-                project = await app.project(tmp_path)
+                working.enter_context(project.track_request())
+                await app.reload(tmp_path)
+                project = await app.get_project(tmp_path)
                 assert [each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())] == [made.id]
     finally:
         await app.close()

@@ -116,7 +116,7 @@ async def test_a_work_tree_in_which_a_session_works_stays(tmp_path: Path) -> Non
         folder = await make(it, name="busy")
         session = (await it.http.post("/session", json={}, headers={"x-opencode-directory": str(folder)})).json()["id"]
         turn = asyncio.create_task(it.prompt(session))
-        project = await it.app.project(folder)
+        project = await it.app.get_project(folder)
         await until(lambda: project.runs.is_running(session))
         assert (await remove(it, folder))["_tag"] == "SessionBusyError"
         (folder / "go").touch()

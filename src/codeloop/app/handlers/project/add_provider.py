@@ -15,8 +15,8 @@ from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerMode
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
-_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_MAX_NAME_CHARACTERS = 200
+_PROVIDER_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_MAX_MODEL_NAME_CHARS = 200
 
 
 @handles(operation.PROVIDER_MODELS)
@@ -41,29 +41,31 @@ async def add_provider(project: Project, args: AddProvider) -> bool:
         raise OperationError("BadRequest", f"There is a provider `{args.provider_id}` already. Choose another name.")
     file = choose_entry_file(project.settings.paths, None)
     try:
+        # The key first: if it can't be stored, the configuration is not changed.
         if args.key:
             await asyncio.to_thread(project.providers.credentials.store_key, args.provider_id, args.key, args.base_url)
         await asyncio.to_thread(write_entry, file, "provider", args.provider_id, entry)
     except CodeloopError as error:
         raise OperationError("BadRequest", str(error)) from error
-    if project.renew is not None:
-        await project.renew()
+    if project.reload is not None:
+        await project.reload()
     return True
 
 
 def _make_entry(args: AddProvider) -> JSON:
     """Return the entry for the configuration. Raises OperationError for invalid values."""
     _check_key(args.key)
-    if not _ID.fullmatch(args.provider_id):
+    if not _PROVIDER_ID.fullmatch(args.provider_id):
         raise OperationError("BadRequest", "A provider is called by small letters, digits, dots and hyphens.")
     if not args.models or any(
-        not each.isprintable() or not 0 < len(each) <= _MAX_NAME_CHARACTERS for each in args.models
+        not each.isprintable() or not 0 < len(each) <= _MAX_MODEL_NAME_CHARS for each in args.models
     ):
         raise OperationError("BadRequest", "Name at least one model, on one line each.")
     try:
-        parse_origin(args.base_url)
+        parse_origin(args.base_url)  # only to check it
     except ModelUnavailable as error:
         raise OperationError("BadRequest", str(error)) from error
+    # A password in the address would be readable in the configuration file.
     address = redact_url(args.base_url).rstrip("/")
     return {"name": args.name, "options": {"baseURL": address}, "models": {model: {} for model in args.models}}
 

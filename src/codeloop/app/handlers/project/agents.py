@@ -15,13 +15,13 @@ from codeloop.schema.wire import replace
 
 @handles(operation.AGENT_LIST)
 async def list_agents(project: Project, _args: NoArguments) -> list[Agent]:
-    """Return the agents by name, with hidden ones, but without the one for sampling requests of MCP servers."""
+    """Return the agents sorted by name, also hidden ones, except the internal one for sampling by MCP servers."""
     return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING]
 
 
 @handles(operation.SKILL_LIST)
 async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
-    """Return the skills by name; unreadable ones are left out."""
+    """Return the skills sorted by name, without unreadable ones."""
     loaded: list[Skill] = []
     for skill_file in project.settings.skills.found.values():
         try:
@@ -33,22 +33,22 @@ async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
 
 @handles(operation.COMMAND_LIST)
 async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
-    """Return the commands by name, without built-in ones that are no prompts; a skill's template is its text."""
+    """Return the commands sorted by name, except `compact`, which is no prompt. The template of a skill is its text."""
     found = find_commands(project)
-    return [_add_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
+    return [_add_skill_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
 
 
 def find_commands(project: Project) -> dict[str, Command]:
     """Return the commands by name; those of the user and the project take precedence over prompts of MCP servers."""
     prompts: dict[str, Command] = {}
     if (table := project.services.mcp) is not None:
-        from codeloop.extend.mcp.tools.prompts import prompts_of  # only needed when there are servers
+        from codeloop.extend.mcp.tools.prompts import prompts_of
 
         prompts = prompts_of(table)
     return {**prompts, **commands_of(project.settings.config, project.settings.skills)}
 
 
-def _add_text(project: Project, command: Command) -> Command:
+def _add_skill_text(project: Project, command: Command) -> Command:
     if command.source != "skill":
         return command
     try:

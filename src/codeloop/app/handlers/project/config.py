@@ -1,4 +1,4 @@
-"""Handlers of the configuration in force, and of changes to the project's configuration file."""
+"""Handlers of the merged configuration of a project, and of changes to the project's own configuration file."""
 
 import asyncio
 import json
@@ -30,52 +30,53 @@ from codeloop.workspace.files.safe_open import read_file_if_exists
 
 
 @handles(operation.CONFIG_GET)
-async def get(project: Project, _args: NoArguments) -> JSON:
+async def get_config(project: Project, _args: NoArguments) -> JSON:
     """Return the merged configuration in the form of a file, without secrets."""
     return _redact(project, project.settings)
 
 
 @handles(operation.CONFIG_SETTINGS)
-async def get_full(project: Project, _args: NoArguments) -> JSON:
-    """Return the configuration as `get` does, with the settings that only codeloop knows."""
+async def get_full_config(project: Project, _args: NoArguments) -> JSON:
+    """Return the configuration as `get_config` does, with settings that OpenCode's format does not have."""
     return _redact_full(project, project.settings)
 
 
 @handles(operation.CONFIG_ORIGINS)
 async def list_origins(project: Project, _args: NoArguments) -> dict[str, str]:
-    """Return which file and line set each value that is set, by its dotted path."""
+    """Return the file and line of each configured value, by its dotted path."""
     return {path: str(origin) for path, origin in project.settings.loaded.provenance.items()}
 
 
 @handles(operation.CONFIG_WARNINGS)
 async def list_warnings(project: Project, _args: NoArguments) -> list[str]:
-    """Return the warnings on the configuration, one a line: errors, unsupported keys, keys that need trust."""
+    """Return the warnings about the configuration, one line each: errors, unsupported keys, keys that need trust."""
     return list(project.settings.loaded.warnings)
 
 
 @handles(operation.CONFIG_UPDATE)
-async def update(project: Project, args: UpdateConfig) -> JSON:
+async def update_config(project: Project, args: UpdateConfig) -> JSON:
     """Merge settings into the project's configuration file, and return the new configuration; null removes a setting.
 
-    Settings that have this value already are not written. Raises CodeloopError, and changes nothing, for an unknown
-    setting, for one that an untrusted directory can't have, and for an invalid file.
+    Settings that have the given value already are not written. Raises CodeloopError, and changes nothing, for an
+    unknown setting, one that is ignored without trust, and an invalid file.
     """
     check_settings(args.config)
     file = _choose_file(project.settings.project_root.root)
+    # The model's tools take the same lock, so none of them edits the file meanwhile.
     async with project.workspace.read_log.get_lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
         change = find_changed_settings(args.config, _redact_full(project, before))
         if not change:
             return _redact(project, before)
-        await asyncio.to_thread(_write, before, project.settings.startup, file, change)
+        await asyncio.to_thread(_write_changes, before, project.settings.startup, file, change)
     settings = await asyncio.to_thread(find_settings, project.settings.startup)
-    if project.renew is not None:
-        await project.renew()
+    if project.reload is not None:
+        await project.reload()
     return _redact(project, settings)
 
 
 def check_settings(config: JSON) -> None:
-    """Raise OperationError when settings are too large, or one of them is unknown."""
+    """Raise OperationError if the settings are too large or too deeply nested, or if one of them is unknown."""
     _check_size(config)
     unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
@@ -95,25 +96,25 @@ def _check_size(config: JSON) -> None:
 
 
 def _redact(project: Project, settings: ProjectSettings) -> JSON:
-    return redact_config(settings.loaded, _find_user(project))
+    return redact_config(settings.loaded, _get_user_name(project))
 
 
 def _redact_full(project: Project, settings: ProjectSettings) -> JSON:
-    return redact_full_config(settings.loaded, _find_user(project))
+    return redact_full_config(settings.loaded, _get_user_name(project))
 
 
-def _find_user(project: Project) -> str:
+def _get_user_name(project: Project) -> str:
     return project.settings.environment.get("USER") or "unknown"
 
 
 def _choose_file(root: Path) -> Path:
-    """Return the project's file that overrides its other files, or the path of a new file."""
+    """Return the project's file that overrides its other ones; without a file, the path for a new one."""
     files = [root / name for name in PROJECT_FILES if os.path.lexists(root / name)]
     return files[-1] if files else root / "codeloop.json"
 
 
-def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON) -> None:
-    """Change a file, if the configuration is valid with the change. Blocks. Raises CodeloopError."""
+def _write_changes(settings: ProjectSettings, startup: Startup, file: Path, change: JSON) -> None:
+    """Change a file if the whole configuration stays valid. Blocks. Raises CodeloopError."""
     if not settings.trusted:
         _check_effect(settings, file, change)
     try:
@@ -121,10 +122,12 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
+        # The new content is checked as one more layer before the file is written: no reader ever sees an invalid file.
         layer = Layer("project", str(file), file.parent, parse_jsonc(text, depth=CONFIG_DEPTH.value), is_project=True)
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
-        if settings.trusted:  # the user made the change, so the changed file stays trusted
+        # Trust holds for a file's content; the user has just made this change, so it is added.
+        if settings.trusted:
             trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     except NotEditable as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
@@ -139,13 +142,14 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
 
 
 def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
-    """Raise OperationError when the change would have no effect because the directory is not trusted."""
+    """Raise OperationError if the change would be ignored because the directory is not trusted."""
     changes = {key: value for key, value in change.items() if value is not None}
     layer = Layer("project", str(file), file.parent, Document("", changes), is_project=True)
     loaded = settings.loaded
     file_paths = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
-    tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in file_paths}
-    others = {key: value for key, value in redact_config(loaded, "").items() if key not in tops}
+    # Settings of this file itself are left out: the change is to be compared with the other files.
+    own_keys = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in file_paths}
+    others = {key: value for key, value in redact_config(loaded, "").items() if key not in own_keys}
     _, ignored = filter_layer(normalise_layer(layer, changes), others)
     if ignored:
         raise OperationError(

@@ -1,6 +1,6 @@
 """Handlers of MCP servers: their states, adding, connecting and disconnecting them, and their resources."""
 
-from codeloop.app.extended.mcp import find_server_tools
+from codeloop.app.extensions.mcp import make_server_tools
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.mcp.cache.definition import definition_of
@@ -21,6 +21,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 
+# OpenCode's API has fewer states: `state` names ours where `status` can't.
 _STATUSES: dict[State, MCPStatus] = {
     "configured": MCPStatus(status="disabled", state="configured"),
     "known": MCPStatus(status="connected", state="known"),
@@ -31,19 +32,19 @@ _STATUSES: dict[State, MCPStatus] = {
 }
 
 
-def servers_in(project: Project) -> McpServers:
-    """Return the MCP servers of a project, to which more can be added."""
-    return project.services.open_mcp().running
+def open_mcp_servers(project: Project) -> McpServers:
+    """Return the MCP servers of a project, even if none is configured; more can be added to them."""
+    return project.services.open_mcp_table().running
 
 
 @handles(operation.MCP_STATUS)
 async def get_statuses(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
     """Return the state of each MCP server, by name."""
-    return _describe_statuses(servers_in(project)) if project.services.mcp is not None else {}
+    return _describe_statuses(open_mcp_servers(project)) if project.services.mcp is not None else {}
 
 
 @handles(operation.MCP_ADD)
-async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
+async def add_server(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     """Add a server for as long as the project is open, and connect to it; return the states of all servers.
 
     Its tools are offered from the next request on. Raises OperationError when the definition is invalid.
@@ -51,16 +52,16 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     definition = definition_of(args.name, args.config)
     if definition.problem:
         raise OperationError("BadRequest", f"{definition.problem}.")
-    servers = servers_in(project)
+    servers = open_mcp_servers(project)
     server = await servers.add(definition)
     if definition.is_enabled:
         await _try_connect(server)
-    project.offer(find_server_tools(project.settings, servers.table))
+    project.offer_server_tools(make_server_tools(project.settings, servers.table))
     return _describe_statuses(servers)
 
 
 @handles(operation.MCP_CONNECT)
-async def connect(project: Project, args: McpName) -> bool:
+async def connect_server(project: Project, args: McpName) -> bool:
     """Enable a server and connect to it; return whether that worked. Raises OperationError: no such server."""
     server = find_server(project, args.name)
     server.is_off = False
@@ -68,7 +69,7 @@ async def connect(project: Project, args: McpName) -> bool:
 
 
 @handles(operation.MCP_DISCONNECT)
-async def disconnect(project: Project, args: McpName) -> bool:
+async def disconnect_server(project: Project, args: McpName) -> bool:
     """Stop a server and disable it. Raises OperationError: no such server."""
     server = find_server(project, args.name)
     server.is_off = True
@@ -78,7 +79,7 @@ async def disconnect(project: Project, args: McpName) -> bool:
 
 @handles(operation.RESOURCE_LIST)
 async def list_resources(project: Project, _args: NoArguments) -> dict[str, McpResource]:
-    """Return the resources of the servers that are known."""
+    """Return the known resources of the servers, by `server:uri`; no server is started."""
     table = project.services.mcp
     return {
         f"{name}:{each.uri}": McpResource(
@@ -95,8 +96,8 @@ async def list_resources(project: Project, _args: NoArguments) -> dict[str, McpR
 
 
 @handles(operation.MCP_COMPLETE)
-async def complete(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
-    """Complete an argument of a server's prompt; empty if the server offers nothing, or answers too late."""
+async def complete_prompt_argument(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
+    """Return completions for an argument of a server's prompt; empty if the server has none, or answers too late."""
     table = project.services.mcp
     return await argument_values(table, args) if table is not None else McpPromptCompletion()
 
@@ -111,21 +112,22 @@ async def _try_connect(server: McpServer) -> bool:
 
 def find_server(project: Project, name: str) -> McpServer:
     """Return a server by name. Raises OperationError: no such server."""
-    mcp_server = servers_in(project).by_name.get(name)
+    mcp_server = open_mcp_servers(project).by_name.get(name)
     if mcp_server is None:
         raise OperationError("McpServerNotFoundError", f"MCP server not found: {name}")
     return mcp_server
 
 
 def _describe_statuses(servers: McpServers) -> dict[str, MCPStatus]:
-    return {name: status_of(server) for name, server in servers.by_name.items()}
+    return {name: describe_status(server) for name, server in servers.by_name.items()}
 
 
-def status_of(server: McpServer) -> MCPStatus:
+def describe_status(server: McpServer) -> MCPStatus:
     """Return a server's state in the form of the API."""
-    now = server.status
+    status = server.status
     sandbox = False if is_sandboxed(server) is False else None
-    if now.state in {"failed", "needs_client_registration"}:
-        state = "failed" if now.state == "failed" else "needs_client_registration"
-        return MCPStatus(status=state, error=now.reason, sandbox=sandbox)
-    return replace(_STATUSES[now.state], sandbox=sandbox)
+    if status.state in {"failed", "needs_client_registration"}:
+        # Written out for the type checker, which does not narrow a literal type by `in`.
+        state = "failed" if status.state == "failed" else "needs_client_registration"
+        return MCPStatus(status=state, error=status.reason, sandbox=sandbox)
+    return replace(_STATUSES[status.state], sandbox=sandbox)

@@ -1,4 +1,4 @@
-"""The project's memory: lists its notes, finds stale ones, and chooses those that are added to a prompt."""
+"""The notes in a project's memory: lists them, finds stale ones, and adds relevant ones to prompts."""
 
 import asyncio
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from codeloop.workspace.git.repository import Git, GitFailed
 
 @handles(operation.MEMORY_LIST)
 async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
-    """Return the notes of the project by name, with what has changed in their files since they were written."""
+    """Return the notes of the project by name; `stale` describes the changes of a note's files since it was written."""
     notes = await asyncio.to_thread(read_notes, project.workspace.root)
     stale = await find_stale(project, notes)
     return [
@@ -36,39 +36,41 @@ async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
     ]
 
 
-async def find_notes(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
-    """Return a part with the notes that fit a prompt and that the session has not been given yet; None: no notes."""
+async def make_notes_part(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
+    """Return a part with the relevant notes for a prompt that the session does not have yet; None if there are none."""
     if not (project.workspace.root / FOLDER).is_dir():
         return None
     texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
     texts += [part.filename or part.url for part in part_inputs if isinstance(part, FilePartInput)]
     notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
+    # By note. The mark changes with the content, so that a changed note is added again.
     sent_marks: dict[str, str] = {}
-    used = 0
+    used_bytes = 0
     for entry in project.store.read_context(session_id).entries:
         for part in entry.parts:
             if isinstance(part, TextPart) and MEMORY_KEY in (part.metadata or {}):
                 sent_marks |= (part.metadata or {})[MEMORY_KEY]
-                used += len(part.text.encode())
+                used_bytes += len(part.text.encode())
     new = [note for note in notes if sent_marks.get(note.name) != note.mark][: MEMORY_NOTES_PER_PROMPT.value]
-    offered_notes = offer_notes(new, await find_stale(project, new), used) if new else None
+    offered_notes = offer_notes(new, await find_stale(project, new), used_bytes) if new else None
     if offered_notes is None:
         return None
     return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY_KEY: offered_notes.marks})
 
 
 async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
-    """Return the stale notes, by name, with what has changed in their files since the note's commit."""
+    """Return descriptions of the changes of files since a note's commit, by the names of the stale notes."""
     git = Git(project.workspace.root, project.workspace.environment)
     stale: dict[str, str] = {}
     for note in notes:
-        if note.about and note.commit and (reason := await _find_change(git, note)):
-            stale[note.name] = reason
+        change = await _describe_change(git, note) if note.about and note.commit else ""
+        if change:
+            stale[note.name] = change
     return stale
 
 
-async def _find_change(git: Git, note: Note) -> str:
-    """Return the changes of a note's files since its commit, as text; "" when there are none."""
+async def _describe_change(git: Git, note: Note) -> str:
+    """Return the changes of a note's files since its commit, as text; "" if there are none."""
     try:
         commit = await git.resolve_commit(note.commit)
         if commit is None:

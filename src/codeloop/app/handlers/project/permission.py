@@ -1,4 +1,4 @@
-"""Handlers of permission questions, rules and grants."""
+"""Handlers of permissions: open questions, rules in force, and "always" grants."""
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
@@ -13,20 +13,26 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRequest, is_named
 
 _MAX_DECISIONS = 50
-"""How many of the latest decisions an answer has."""
+"""The latest decisions that `list_rules` returns."""
 
 
 @handles(operation.PERMISSION_LIST)
-async def list_pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
-    """Return the open permission questions, without those of processes that have ended."""
+async def list_pending_requests(project: Project, _args: NoArguments) -> list[PermissionRequest]:
+    """Return the open permission questions of running processes."""
+    # A process that was killed left its questions open; nobody waits for their answers any more.
     is_held = project.store.leases.is_held
     return [request for request in project.store.list_pending_permissions() if is_held(request.session_id)]
 
 
 @handles(operation.PERMISSION_REPLY)
-async def reply(project: Project, args: AnswerPermission) -> bool:
-    """Answer a question. An edited "always" that allows more than was offered is refused unless `wider` is set."""
-    waiting = [request for request in await list_pending(project, NoArguments()) if request.id == args.request_id]
+async def answer_request(project: Project, args: AnswerPermission) -> bool:
+    """Answer a question. An edited "always" that allows more than the question offered needs `wider`.
+
+    Raises OperationError.
+    """
+    waiting = [
+        request for request in await list_pending_requests(project, NoArguments()) if request.id == args.request_id
+    ]
     if not waiting:
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     answer = PermissionAnswer(
@@ -39,9 +45,9 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
 
 
 @handles(operation.PERMISSION_RESPOND)
-async def respond(project: Project, args: RespondPermission) -> bool:
+async def answer_request_by_old_route(project: Project, args: RespondPermission) -> bool:
     """Answer a question, by the older route of the API."""
-    return await reply(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
+    return await answer_request(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
 
 
 @handles(operation.PERMISSION_RULES)
@@ -51,8 +57,8 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
     session = store.find_session(args.session_id) if args.session_id is not None else None
     if args.session_id is not None and session is None:
         raise SessionNotFound(args.session_id)
-    own = session.agent if session is not None else None
-    agent = engine.get_agent(args.agent or own or project.settings.config.default_agent or "build")
+    session_agent = session.agent if session is not None else None
+    agent = engine.get_agent(args.agent or session_agent or project.settings.config.default_agent or "build")
     if session is None:
         lists: list[RuleLayers] = [engine.rulebook.layers(agent.name, engine.rulebook.profile)]
     else:
@@ -63,9 +69,9 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
             pattern=rule.pattern,
             action=rule.action,
             origin=layer.find_origin(index),
-            list=at,
+            list=number,
         )
-        for at, layers in enumerate(lists)
+        for number, layers in enumerate(lists)
         for layer in layers
         for index, rule in enumerate(layer.rules)
     ]
@@ -79,7 +85,7 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
 
 
 @handles(operation.PERMISSION_REVOKE)
-async def revoke(project: Project, args: RevokeGrant) -> bool:
+async def revoke_grant(project: Project, args: RevokeGrant) -> bool:
     """Revoke an "always" grant. Raises OperationError when no grant has this id."""
     if all(grant.id != args.grant_id for grant in project.store.permissions.list_all_grants()):
         raise OperationError("NotFoundError", f"Nothing is always allowed under {args.grant_id}.")
@@ -88,7 +94,7 @@ async def revoke(project: Project, args: RevokeGrant) -> bool:
 
 
 def _find_edited_patterns(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
-    """Return the patterns to allow always that the user has edited; empty when those offered are to be used."""
+    """Return the edited patterns to always allow; empty if the user has not edited the offered ones."""
     if args.always is None:
         return ()
     if not request.always:

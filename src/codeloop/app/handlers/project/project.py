@@ -1,13 +1,14 @@
-"""Handlers of projects: the current one, and all known ones."""
+"""Handlers of projects: the current one, and all that were opened on this machine."""
 
 import asyncio
 from contextlib import closing, suppress
 from pathlib import Path
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.project.details import list_worktrees, read_details
+from codeloop.app.handlers.project.details import read_details
 from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.handlers.workspace.vcs import list_work_trees
+from codeloop.app.handlers.worktrees.folder import list_worktrees
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, read_root
 from codeloop.schema import operation
@@ -44,27 +45,27 @@ async def get_paths(project: Project, _args: NoArguments) -> PathInfo:
 async def list_projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return all projects that were opened on this machine, newest change first; unreadable ones are left out."""
 
-    def read() -> list[ProjectInfo]:
-        databases = ((file, read_or_guess_directories(file)) for file in find_databases(project))
-        databases_used = ((file, used_directories) for file, used_directories in databases if used_directories)
-        return sorted(
-            (describe_project(project, file.parent, used_directories) for file, used_directories in databases_used),
-            key=lambda each: -each.time.updated,
-        )
+    def read_projects() -> list[ProjectInfo]:
+        infos: list[ProjectInfo] = []
+        for file in find_databases(project):
+            used_directories = read_or_guess_directories(file)
+            if used_directories:
+                infos.append(describe_project(project, file.parent, used_directories))
+        return sorted(infos, key=lambda each: -each.time.updated)
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_projects)
 
 
 @handles(operation.PROJECT_CURRENT)
-async def get_current(project: Project, _args: NoArguments) -> ProjectInfo:
+async def get_current_project(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its data folder."""
-    place = project.settings.project_root
+    project_root = project.settings.project_root
     file = project.store.path
     used_directories = await asyncio.to_thread(_read_directories, file)
-    used_directories = used_directories or [_describe_empty_project(file, str(place.root))]
-    is_global = place.project_id == GLOBAL_PROJECT_ID
+    used_directories = used_directories or [_describe_empty_project(file, str(project_root.root))]
+    is_global = project_root.project_id == GLOBAL_PROJECT_ID
     info = await asyncio.to_thread(describe_project, project, file.parent, used_directories)
-    return replace(info, worktree="/" if is_global else str(place.root))
+    return replace(info, worktree="/" if is_global else str(project_root.root))
 
 
 @handles(operation.PROJECT_DIRECTORIES)
@@ -79,29 +80,36 @@ async def list_directories(project: Project, args: ProjectId) -> list[ProjectDir
     ]
     if args.project_id != project.settings.project_root.project_id:
         return project_directories
-    copies = {each.directory: each for each in await list_work_trees(project)}
-    return [*copies.values(), *(each for each in project_directories if each.directory not in copies)]
+    # Those of git first, since they have a `strategy`; a directory with sessions may be one of them.
+    work_trees = {each.directory: each for each in await list_work_trees(project)}
+    return [*work_trees.values(), *(each for each in project_directories if each.directory not in work_trees)]
 
 
 @handles(operation.LOCATION_GET)
 async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return the directory, and the project that it belongs to."""
-    place = project.settings.project_root
-    top = "/" if place.project_id == GLOBAL_PROJECT_ID else str(place.root)
-    return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
+    project_root = project.settings.project_root
+    top = "/" if project_root.project_id == GLOBAL_PROJECT_ID else str(project_root.root)
+    return LocationInfo(
+        directory=str(project_root.directory), project=LocatedProject(id=project_root.project_id, directory=top)
+    )
 
 
 def _read_directories(file: Path) -> list[UsedDirectory] | None:
-    """Return the directories of the sessions in a database; None if it can't be read. Blocks."""
+    """Return the directories of the sessions in a database, last used first; None if it can't be read. Blocks."""
     with suppress(StoreError), closing(open_queries(file)) as queries:
         return queries.list_directories()
     return None
 
 
 def read_or_guess_directories(file: Path) -> list[UsedDirectory] | None:
-    """Return the directories of a project's sessions; without sessions, the folder it was opened in. Blocks."""
+    """Return the directories of a project's sessions; without sessions, the root it was opened with. Blocks.
+
+    None if the database can't be read.
+    """
     used_directories, root = _read_directories(file), read_root(file.parent)
-    return [_describe_empty_project(file, root)] if used_directories == [] and root is not None else used_directories
+    is_empty = used_directories == []
+    return [_describe_empty_project(file, root)] if is_empty and root is not None else used_directories
 
 
 def _describe_empty_project(file: Path, root: str) -> UsedDirectory:
@@ -111,12 +119,13 @@ def _describe_empty_project(file: Path, root: str) -> UsedDirectory:
 
 
 def describe_project(project: Project, folder: Path, used_directories: list[UsedDirectory]) -> ProjectInfo:
-    """Return the project with this data folder. Blocks."""
-    project_id, newest, about = folder.name, used_directories[0], read_details(folder)
+    """Describe the project with this data folder and these directories, last used first. Blocks."""
+    project_id, newest, details = folder.name, used_directories[0], read_details(folder)
     time = ProjectTime(created=min(each.created for each in used_directories), updated=newest.updated)
     if project_id == GLOBAL_PROJECT_ID:
         return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
     sandboxes = list_worktrees(project.settings.paths, project_id)
+    # The top folder follows from a directory in the main work tree, if there is one, not in a further one.
     used_directories = [each for each in used_directories if each.directory not in sandboxes] or used_directories
     newest = used_directories[0]
     top = newest.directory.removesuffix(newest.path).rstrip("/") if newest.path else newest.directory
@@ -126,7 +135,7 @@ def describe_project(project: Project, folder: Path, used_directories: list[Used
         vcs="git",
         time=time,
         sandboxes=sandboxes,
-        name=about.name,
-        icon=about.icon,
-        commands=about.commands,
+        name=details.name,
+        icon=details.icon,
+        commands=details.commands,
     )

@@ -1,4 +1,4 @@
-"""Handlers of providers: their models, ways to sign in, and stored keys."""
+"""Handlers of model providers: list them with their models, sign in at them, and store their keys."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.prompt import wait_for_extensions
+from codeloop.app.handlers.session.store_prompt import wait_for_extensions
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.credentials.system_keyring import has_keyring
@@ -29,13 +29,13 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.operation import NoArguments
 
 if TYPE_CHECKING:
-    from codeloop.app.models.sign_in import PluginSignIns
+    from codeloop.app.models.plugin_sign_in import PluginSignIns
 
 
 @handles(operation.CONFIG_PROVIDERS)
-async def list_usable(project: Project, _args: NoArguments) -> UsableProviders:
+async def list_usable_providers(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with their models."""
-    return await project.services.provider_list.usable()
+    return await project.services.provider_list.list_usable()
 
 
 @handles(operation.PROVIDER_LIST)
@@ -46,8 +46,8 @@ async def list_providers(project: Project, _args: NoArguments) -> KnownProviders
 
 @handles(operation.PROVIDER_AUTH)
 async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
-    """Return the ways to sign in at each provider: those of plugins, else a key if the provider's address is known."""
-    from codeloop.app.models.own_sign_in import list_methods  # not needed at start-up
+    """Return the ways to sign in at each provider: those of plugins, else those without a plugin."""
+    from codeloop.app.models.builtin_sign_in import list_methods
 
     environment, keyring = project.settings.environment, await has_keyring()
     stored = project.providers.credentials.read_entries()
@@ -59,7 +59,7 @@ async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict
         and (methods := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
     }
     sign_ins = await _get_plugin_sign_ins(project)
-    return by_key if sign_ins is None else by_key | sign_ins.methods()
+    return by_key if sign_ins is None else by_key | sign_ins.list_methods()
 
 
 def _find_provider(project: Project, provider_id: str) -> Provider:
@@ -70,7 +70,7 @@ def _find_provider(project: Project, provider_id: str) -> Provider:
 
 
 async def _get_plugin_sign_ins(project: Project) -> "PluginSignIns | None":
-    """Return the sign-ins that plugins offer, once the plugins have started; None: there are no extensions."""
+    """Wait until the plugins have started, and return their sign-ins; None if there are no extensions."""
     if not project.settings.extensions:
         return None
     await wait_for_extensions(project)
@@ -78,23 +78,23 @@ async def _get_plugin_sign_ins(project: Project) -> "PluginSignIns | None":
 
 
 @handles(operation.PROVIDER_AUTHORIZE)
-async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
-    """Begin a sign-in, by a plugin if one offers it. Raises OperationError, which says what is missing."""
+async def start_sign_in(project: Project, args: StartSignIn) -> StartedSignIn:
+    """Start a sign-in, with a plugin if one signs in at the provider. Raises OperationError."""
     sign_ins = await _get_plugin_sign_ins(project)
-    if sign_ins is None or args.provider_id not in sign_ins.methods():
+    if sign_ins is None or args.provider_id not in sign_ins.list_methods():
         provider = _find_provider(project, args.provider_id)
         if project.providers.is_unsupported(provider):
             raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
-        return await project.services.own_sign_ins.authorize(args)
+        return await project.services.builtin_sign_ins.authorize(args)
     return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
 
 
 @handles(operation.PROVIDER_CALLBACK)
-async def callback(project: Project, args: FinishSignIn) -> bool:
-    """Wait for a sign-in under way, or finish it with its code. Raises OperationError when it fails."""
+async def finish_sign_in(project: Project, args: FinishSignIn) -> bool:
+    """Wait for the end of a started sign-in, or finish it with its code. Raises OperationError if it fails."""
     sign_ins = await _get_plugin_sign_ins(project)
-    if sign_ins is None or args.provider_id not in sign_ins.methods():
-        await project.services.own_sign_ins.callback(args)
+    if sign_ins is None or args.provider_id not in sign_ins.list_methods():
+        await project.services.builtin_sign_ins.callback(args)
         return True
     await sign_ins.callback(args.provider_id, args.method, args.code or "")
     return True
@@ -104,11 +104,11 @@ async def callback(project: Project, args: FinishSignIn) -> bool:
 async def set_auth(project: Project, args: SetAuth) -> bool:
     """Store a key for a provider's address, as `codeloop auth login` does; it applies from the next request on.
 
-    Raises OperationError: no such provider, a provider without a known address, a text that is no key.
+    A key is sent to this address alone. Raises OperationError: no such provider, an unknown address, an invalid key.
     """
     if isinstance(args.auth, OAuth):
         sign_ins = await _get_plugin_sign_ins(project)
-        if sign_ins is None or args.provider_id not in sign_ins.methods():
+        if sign_ins is None or args.provider_id not in sign_ins.list_methods():
             raise OperationError("BadRequest", f"No plugin signs in at {args.provider_id}; only keys are stored.")
         entry = msgspec.to_builtins(args.auth)
         await asyncio.to_thread(project.providers.credentials.store_sign_in, args.provider_id, entry)
@@ -119,10 +119,10 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
     if project.providers.is_unsupported(provider):
         raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
     environment = project.settings.environment
-    url, why = resolve_base_url(provider, environment), explain_key_unstorable(provider, environment)
-    if url is None or why:
+    url, problem = resolve_base_url(provider, environment), explain_key_unstorable(provider, environment)
+    if url is None or problem:
         other = f"For another address, run `codeloop auth login {provider.id} --base-url URL`."
-        raise OperationError("BadRequest", f"{why} {other}")
+        raise OperationError("BadRequest", f"{problem} {other}")
     key = args.auth.key.strip()
     if not is_valid_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
@@ -139,8 +139,5 @@ async def remove_auth(project: Project, args: ProviderId) -> bool:
     """Remove the stored key of a provider, if there is one. Raises OperationError: no such provider."""
     if await asyncio.to_thread(project.providers.credentials.remove_entry, args.provider_id):
         return True
-    try:
-        project.providers.get_provider(args.provider_id)
-    except UnknownModel as error:
-        raise OperationError("NotFoundError", str(error)) from error
+    _find_provider(project, args.provider_id)  # an unknown provider is an error, an absent key is not
     return True

@@ -12,13 +12,13 @@ from codeloop.schema.question import QuestionRequest
 
 @handles(operation.QUESTION_LIST)
 async def list_pending_questions(project: Project, _args: NoArguments) -> list[QuestionRequest]:
-    """Return the open questions, without those of processes that have ended."""
+    """Return the open questions of running processes."""
     return _list_pending(project)
 
 
 @handles(operation.QUESTION_REPLY)
-async def reply(project: Project, args: AnswerQuestion) -> bool:
-    """Answer a question."""
+async def answer_question(project: Project, args: AnswerQuestion) -> bool:
+    """Answer a request with one answer for each of its questions. Raises OperationError."""
     request = _find_pending(project, args.request_id)
     if len(args.answers) != len(request.questions):
         raise OperationError("BadRequest", f"{len(request.questions)} answers are needed, not {len(args.answers)}.")
@@ -28,8 +28,8 @@ async def reply(project: Project, args: AnswerQuestion) -> bool:
 
 
 @handles(operation.QUESTION_REJECT)
-async def reject(project: Project, args: RejectQuestion) -> bool:
-    """Refuse to answer."""
+async def reject_question(project: Project, args: RejectQuestion) -> bool:
+    """Reject a request, with a message for the model if there is one. Raises OperationError."""
     request = _find_pending(project, args.request_id)
     refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=args.message)
     project.store.append(QuestionRejected(properties=refusal))
@@ -37,6 +37,7 @@ async def reject(project: Project, args: RejectQuestion) -> bool:
 
 
 def _list_pending(project: Project) -> list[QuestionRequest]:
+    # A process that was killed left its questions open; nobody waits for their answers any more.
     is_held = project.store.leases.is_held
     return [request for request in project.store.list_pending_questions() if is_held(request.session_id)]
 

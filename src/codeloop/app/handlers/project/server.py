@@ -1,4 +1,7 @@
-"""Handlers of the server process: its health, and reloading the configuration of directories."""
+"""Handlers of the process itself: its health, and reloading the configuration of directories.
+
+`app.process_dispatch` calls them with the `App`, since they are for no single project.
+"""
 
 from pathlib import Path
 
@@ -9,17 +12,17 @@ from codeloop.schema.operation import NoArguments
 
 
 async def get_health(_app: App, _directory: Path, _args: NoArguments) -> Health:
-    """Return that the server answers, and its version."""
+    """Return the version of the server, which is healthy if it answers."""
     return Health(healthy=True, version=__version__)
 
 
-async def dispose(app: App, directory: Path, _args: NoArguments) -> bool:
+async def reload_directory(app: App, directory: Path, _args: NoArguments) -> bool:
     """Reload the configuration of a directory."""
-    await app.renew(directory)
+    await app.reload(directory)
     return True
 
 
-async def dispose_all(app: App, _directory: Path, _args: NoArguments) -> bool:
+async def reload_all_directories(app: App, _directory: Path, _args: NoArguments) -> bool:
     """Reload the configuration of all directories."""
-    await app.renew_all()
+    await app.reload_all()
     return True

@@ -6,8 +6,8 @@ import logging
 import msgspec
 
 from codeloop.app.handlers import handles
-from codeloop.app.language.after_edit import formatters_of
-from codeloop.app.models.open_models import OneModel
+from codeloop.app.language.edit_finisher import make_formatters
+from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import ModelInfo
@@ -38,9 +38,11 @@ async def write_log(_project: Project, args: WriteLog) -> bool:
 
 @handles(operation.FORMATTER_STATUS)
 async def list_formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
-    """Return the formatters, each with whether it formats files of this directory after an edit."""
-    states = await asyncio.to_thread(formatters_of(project.settings, project.workspace).list_states)
-    return [FormatterStatus(name=s.name, extensions=list(s.extensions), enabled=s.is_enabled) for s in states]
+    """Return the formatters; `enabled`: whether one formats files of this directory after an edit."""
+    states = await asyncio.to_thread(make_formatters(project.settings, project.workspace).list_states)
+    return [
+        FormatterStatus(name=each.name, extensions=list(each.extensions), enabled=each.is_enabled) for each in states
+    ]
 
 
 @handles(operation.TOOL_IDS)
@@ -51,7 +53,7 @@ async def list_tool_ids(project: Project, _args: NoArguments) -> list[str]:
 
 @handles(operation.TOOL_LIST)
 async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem]:
-    """Return the tools that a model gets with the default agent. Raises CodeloopError: no such model."""
+    """Return the tools that the default agent offers to a model. Raises CodeloopError if there is no such model."""
     info = _find_model(project, args)
     if not info.tool_call:
         return []
@@ -59,17 +61,19 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     agent = engine.get_agent(project.settings.config.default_agent or "build")
     profile = engine.rulebook.profile
     layers = engine.rulebook.layers(agent.name, profile)
+    # As in a session: a tool is offered if the agent's rules, the guards and all ceilings leave some use of it.
     guards = (RuleLayer("", make_guard_rules(layers[1].rules)),)
     lists = [layers, guards, *engine.rulebook.ceilings(agent.name, profile)]
-    tool_specs, *within = [engine.toolbox.list_specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
+    tool_specs, *limits = [engine.toolbox.list_specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
+    allowed_names = [{spec.name for spec in specs} for specs in limits]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
         for spec in tool_specs
-        if all(spec.name in {each.name for each in specs} for specs in within)
+        if all(spec.name in names for names in allowed_names)
     ]
 
 
 def _find_model(project: Project, args: ToolListQuery) -> ModelInfo:
-    if isinstance(project.models, OneModel) and project.models.info.provider_id == args.provider:
+    if isinstance(project.models, SingleModel) and project.models.info.provider_id == args.provider:
         return project.models.info
     return project.providers.find_model(f"{args.provider}/{args.model}")

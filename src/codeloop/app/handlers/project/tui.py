@@ -1,4 +1,4 @@
-"""Handlers that control attached terminal UIs, by publishing events for them."""
+"""Handlers that control the terminal UIs of a project, by publishing events that these follow."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,7 +21,7 @@ from codeloop.schema.live_events import (
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 
-_OLD_NAMES = {
+_COMMANDS_BY_OLD_NAME = {
     "session_new": "session.new",
     "session_list": "session.list",
     "session_share": "session.share",
@@ -39,22 +39,25 @@ _OLD_NAMES = {
     "input_submit": "prompt.submit",
     "agent_cycle": "agent.cycle",
 }
-"""Commands of the terminal UI, by the names that OpenCode's older key bindings have for them."""
+"""The commands of the terminal UI, by their names in OpenCode's older key bindings."""
 
-_COMMANDS = {**_OLD_NAMES, **{name: name for name in (*_OLD_NAMES.values(), "help.show", "model.list", "theme.list")}}
+_COMMANDS_BY_NAME = {
+    **_COMMANDS_BY_OLD_NAME,
+    **{name: name for name in (*_COMMANDS_BY_OLD_NAME.values(), "help.show", "model.list", "theme.list")},
+}
 
 
 @handles(operation.TUI_APPEND_PROMPT)
 async def append_prompt(project: Project, args: AppendPrompt) -> bool:
-    """Append text to the prompt input."""
+    """Append text to the input of the prompt."""
     project.publish_live(PromptAppended(properties=PromptText(text=args.text)))
     return True
 
 
 @handles(operation.TUI_EXECUTE)
-async def execute(project: Project, args: ExecuteCommand) -> bool:
+async def execute_command(project: Project, args: ExecuteCommand) -> bool:
     """Run a command; for an unknown name the event has no command."""
-    project.publish_live(CommandSent(properties=TuiCommand(command=_COMMANDS.get(args.command))))
+    project.publish_live(CommandSent(properties=TuiCommand(command=_COMMANDS_BY_NAME.get(args.command))))
     return True
 
 
@@ -67,21 +70,21 @@ async def show_toast(project: Project, args: ShowToast) -> bool:
 
 
 @handles(operation.TUI_PUBLISH)
-async def publish(project: Project, args: PublishTui) -> bool:
-    """Publish one of these events as given, with a new id."""
+async def publish_event(project: Project, args: PublishTui) -> bool:
+    """Publish one of the events for terminal UIs as it is, with a new id."""
     project.publish_live(replace(args.event, id=new_id("evt")))
     return True
 
 
 @handles(operation.TUI_SELECT)
-async def select(project: Project, args: SessionId) -> bool:
+async def select_session(project: Project, args: SessionId) -> bool:
     """Show a session. Raises OperationError when no session has that id."""
     session = project.store.get_session(args.session_id)
     project.publish_live(SessionSelected(properties=SessionRef(session_id=session.id)))
     return True
 
 
-def _make_handler(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
+def _make_command_handler(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
     async def send(project: Project, _args: NoArguments) -> bool:
         project.publish_live(CommandSent(properties=TuiCommand(command=name)))
         return True
@@ -89,9 +92,10 @@ def _make_handler(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]
     return send
 
 
-handles(operation.TUI_SUBMIT_PROMPT)(_make_handler("prompt.submit"))
-handles(operation.TUI_CLEAR_PROMPT)(_make_handler("prompt.clear"))
-handles(operation.TUI_OPEN_HELP)(_make_handler("help.show"))
-handles(operation.TUI_OPEN_SESSIONS)(_make_handler("session.list"))
-handles(operation.TUI_OPEN_THEMES)(_make_handler("session.list"))  # as OpenCode's API does for this route
-handles(operation.TUI_OPEN_MODELS)(_make_handler("model.list"))
+handles(operation.TUI_SUBMIT_PROMPT)(_make_command_handler("prompt.submit"))
+handles(operation.TUI_CLEAR_PROMPT)(_make_command_handler("prompt.clear"))
+handles(operation.TUI_OPEN_HELP)(_make_command_handler("help.show"))
+handles(operation.TUI_OPEN_SESSIONS)(_make_command_handler("session.list"))
+# A quirk of OpenCode's API: this route opens the sessions.
+handles(operation.TUI_OPEN_THEMES)(_make_command_handler("session.list"))
+handles(operation.TUI_OPEN_MODELS)(_make_command_handler("model.list"))

@@ -1,7 +1,8 @@
-"""Handler that reports what fills a session's context window, by part."""
+"""Handler that reports how a session's context window is filled: the tokens of each part of the next request."""
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +13,7 @@ from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.request.window import Window, compute_room, make_window
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.app.toolbox import BUILTIN
+from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -32,13 +33,19 @@ from codeloop.schema.part import (
 )
 from codeloop.store.conversation import Conversation, Entry
 
-Size = tuple[ContextGroup, str, int]
-"""A part of a request: its group, its name, and its size in bytes."""
+
+class _PartSize(NamedTuple):
+    """The size of a part of a request."""
+
+    group: ContextGroup
+    name: str
+    size: int
+    """In bytes."""
 
 
 @handles(operation.SESSION_CONTEXT)
 async def measure_context(project: Project, args: SessionId) -> SessionContext:
-    """Return the parts of a session's next request, in tokens. Raises OperationError: no such session, or no model."""
+    """Return the parts of a session's next request, in tokens. Raises CodeloopError: no such session, no model."""
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
@@ -49,19 +56,19 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     )
     info = project.models.open(ref).info
     sizes: dict[tuple[ContextGroup, str], int] = {}
-    for group, name, size in (
+    for part in (
         *_measure_system(project, session, agent, info),
         *_measure_tools(project, session, agent, info),
+        *_measure_conversation(view),
     ):
-        sizes[group, name] = sizes.get((group, name), 0) + size
-    for name, size in _measure_conversation(view):
-        sizes["conversation", name] = sizes.get(("conversation", name), 0) + size
+        sizes[part.group, part.name] = sizes.get((part.group, part.name), 0) + part.size
     used, is_counted = _find_last_usage(view)
     total = sum(sizes.values()) / BYTES_PER_TOKEN
+    # The parts are estimated by their bytes; if the service counted the whole request, they are scaled to its count.
     scale = used / total if is_counted and total else 1.0
     parts = [
-        ContextPart(group=key[0], name=key[1], tokens=round(size * scale / BYTES_PER_TOKEN))
-        for key, size in sizes.items()
+        ContextPart(group=group, name=name, tokens=round(size * scale / BYTES_PER_TOKEN))
+        for (group, name), size in sizes.items()
     ]
     gain = sum(size for size, _ in list_old_outputs(view)) // BYTES_PER_TOKEN
     return SessionContext(
@@ -75,47 +82,49 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     )
 
 
-def _measure_system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
-    """Yield the system prompt, and each file of instructions in it."""
+def _measure_system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[_PartSize]:
+    """Yield the sizes of the system prompt, and of each file of instructions in it."""
     engine = project.engine
     total = _count_bytes(RequestCache().get_system_prompt(engine, session, agent, info))
     for path, text in engine.instructions():
         size = _count_bytes(text)
         total -= size
-        yield "instructions", str(path), size
-    yield "system prompt", f"agent {agent.name}", max(total, 0)
+        yield _PartSize("instructions", str(path), size)
+    yield _PartSize("system prompt", f"agent {agent.name}", max(total, 0))
 
 
-def _measure_tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
-    """Yield the sizes of the tools on offer: built in, of each MCP server, and others."""
+def _measure_tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[_PartSize]:
+    """Yield the sizes of the offered tools: built-in ones, those of each MCP server, and those of extensions."""
     engine: Engine = project.engine
     rulesets, *ceilings = engine.list_rulesets(session.id, agent)
     table = project.services.mcp
+    # The tools of a server begin with its name. Longer names first, since one name may be the start of another.
     servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
     for spec in RequestCache().get_tools(engine.toolbox, info, rulesets, tuple(ceilings)):
-        server = next((name for name in servers if spec.name.startswith(re.sub(r"[^A-Za-z0-9_-]", "_", name))), "")
-        if spec.name in BUILTIN:
-            yield "tools", "built-in", _measure_spec(spec)
+        prefixes = ((name, re.sub(r"[^A-Za-z0-9_-]", "_", name)) for name in servers)
+        server = next((name for name, prefix in prefixes if spec.name.startswith(prefix)), "")
+        if spec.name in BUILTIN_TOOLS:
+            yield _PartSize("tools", "built-in", _measure_spec(spec))
         elif server:
-            yield "MCP", server, _measure_spec(spec)
+            yield _PartSize("MCP", server, _measure_spec(spec))
         else:
-            yield "tools", "extensions", _measure_spec(spec)
+            yield _PartSize("tools", "extensions", _measure_spec(spec))
 
 
-def _measure_conversation(view: Conversation) -> Iterator[tuple[str, int]]:
-    """Yield the names and sizes of the conversation's parts that the model gets."""
+def _measure_conversation(view: Conversation) -> Iterator[_PartSize]:
+    """Yield the sizes of the conversation's parts in the request."""
     visible: Window = make_window(view.entries)
     for turn in visible.head:
-        yield (
-            "summary of what was before",
-            sum(_count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece)),
-        )
+        size = sum(_count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece))
+        yield _PartSize("conversation", "summary of what was before", size)
     for entry in visible.select(view.entries):
         for part in entry.parts:
-            yield from _list_part_texts(entry, part)
+            for name, size in _list_text_sizes(entry, part):
+                yield _PartSize("conversation", name, size)
 
 
-def _list_part_texts(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
+def _list_text_sizes(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
+    """Yield the name and size (bytes) of each text in a part."""
     match part:
         case TextPart(text=text) if not part.ignored:
             yield "prompts" if isinstance(entry.info, UserMessage) else "answers", _count_bytes(text)
@@ -136,8 +145,8 @@ def _list_part_texts(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
 
 
 def _measure_file(part: FilePart) -> int:
-    is_seen = part.mime.startswith("image/") or part.mime == "application/pdf"
-    return TOKENS_PER_IMAGE * BYTES_PER_TOKEN if is_seen else _count_bytes(part.url)
+    is_shown_as_image = part.mime.startswith("image/") or part.mime == "application/pdf"
+    return TOKENS_PER_IMAGE * BYTES_PER_TOKEN if is_shown_as_image else _count_bytes(part.url)
 
 
 def _find_last_usage(view: Conversation) -> tuple[int, bool]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -21,10 +22,10 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    family, steps = await asyncio.to_thread(_read_steps, project.store.path, session)
+    family, requests = await asyncio.to_thread(_read_requests, project.store.path, session)
     by_model: defaultdict[str, list[RequestUsage]] = defaultdict(list)
-    for step in steps:
-        by_model[step.model].append(step)
+    for request in requests:
+        by_model[request.model].append(request)
     models = [
         ModelUse(
             model=name,
@@ -47,28 +48,35 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
         if each.parent_id == session.id
     ]
     return SessionCost(
-        tokens=session.tokens or _sum_tokens(steps),
+        tokens=session.tokens or _sum_tokens(requests),
         cost=session.cost or 0.0,
         models=sorted(models, key=lambda each: (-each.cost, each.model)),
         subagents=sorted(subagents, key=lambda each: -each.cost),
     )
 
 
-def _read_steps(path: Path, session: Session) -> tuple[list[Session], list[RequestUsage]]:
+def _read_requests(path: Path, session: Session) -> tuple[list[Session], list[RequestUsage]]:
     """Return a session with all its subagents' sessions, and their requests to models. Blocks."""
     with closing(open_queries(path)) as queries:
         sessions = queries.find_sessions(SessionFilter(limit=NO_LIMIT))
         family = {session.id: session}
-        while more := {each.id: each for each in sessions if each.parent_id in family and each.id not in family}:
-            family |= more
-        steps = [step for step in queries.list_request_usages(session.time.created) if step.session_id in family]
-    return list(family.values()), steps
+        children = _find_children(sessions, family)
+        while children:
+            family |= children
+            children = _find_children(sessions, family)
+        requests = [each for each in queries.list_request_usages(session.time.created) if each.session_id in family]
+    return list(family.values()), requests
 
 
-def _sum_tokens(steps: list[RequestUsage]) -> Tokens:
+def _find_children(sessions: Iterable[Session], family: Mapping[str, Session]) -> dict[str, Session]:
+    """Return the subagents' sessions of a family that are not in it yet, by id."""
+    return {each.id: each for each in sessions if each.parent_id in family and each.id not in family}
+
+
+def _sum_tokens(requests: list[RequestUsage]) -> Tokens:
     total = NO_TOKENS
-    for step in steps:
-        total = total.plus(step.tokens)
+    for request in requests:
+        total = total.plus(request.tokens)
     return total
 
 

@@ -1,4 +1,4 @@
-"""Handler that reports the states of all sessions on this machine."""
+"""Handler that reports the states of the latest sessions of all projects on this machine."""
 
 import asyncio
 from contextlib import closing, suppress
@@ -11,11 +11,12 @@ from codeloop.schema.api.session_reports import SessionOverview, SessionOverview
 from codeloop.store.database import StoreError
 from codeloop.store.queries import open_queries
 
-_ORDER = {"waits": 0, "running": 1}
+_ORDER_BY_STATE = {"waits": 0, "running": 1}
+"""The order of the states that come first."""
 
 
 @handles(operation.SESSION_OVERVIEW)
-async def list_overview(project: Project, args: SessionOverviewQuery) -> list[SessionOverview]:
+async def list_session_states(project: Project, args: SessionOverviewQuery) -> list[SessionOverview]:
     """Return the sessions: first those that wait for the user, then running ones, then the others, newest first."""
 
     def read() -> list[SessionOverview]:
@@ -23,6 +24,6 @@ async def list_overview(project: Project, args: SessionOverviewQuery) -> list[Se
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
                 session_overviews += queries.list_session_overviews(args.limit)
-        return sorted(session_overviews, key=lambda each: (_ORDER.get(each.state, 2), -each.updated))
+        return sorted(session_overviews, key=lambda each: (_ORDER_BY_STATE.get(each.state, 2), -each.updated))
 
     return await asyncio.to_thread(read)

@@ -1,4 +1,4 @@
-"""Handler that prepares a session for sharing: the parts that a reader sees, without secrets."""
+"""Handler that prepares a session for sharing as a page: only the parts that its readers see, and no secrets."""
 
 import asyncio
 import re
@@ -38,13 +38,13 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.queries import NO_LIMIT
 
-_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
+_IMAGE_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$", re.IGNORECASE)
-"""The end of a variable's name that says that its value is a secret."""
+"""The end of the name of a variable whose value is a secret."""
 _SHOWN_METADATA = ("answers", "count", "diff", "exists", "exit", "filediff", "matches", "output", "sessionId")
-"""The keys of a call's metadata that the page needs; others, which may have notes or whole files, are not shared."""
-_SHOWN_DIFF = ("file", "patch", "additions", "deletions")
-_Shown = TypeVar("_Shown", bound=Wire)
+"""The keys of a call's metadata that the page shows; other metadata may have whole files, or notes for the model."""
+_SHOWN_DIFF_FIELDS = ("file", "patch", "additions", "deletions")
+_WireT = TypeVar("_WireT", bound=Wire)
 
 
 @handles(operation.SESSION_SHAREABLE)
@@ -54,22 +54,23 @@ async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
     if session is None:
         raise SessionNotFound(args.session_id)
     family = [session]
+    # The list grows while it is read, so that subagents of subagents are found.
     for each in family:
         family += project.store.list_sessions(parent=each.id, limit=NO_LIMIT)
     conversations = [(each, _list_visible(project, each)) for each in family]
-    cleaner = _Cleaner(SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", ""))
+    cleaner = _SessionCleaner(SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", ""))
     return await asyncio.to_thread(cleaner.clean, conversations)
 
 
 def _list_secrets(project: Project) -> set[str]:
-    """Return the stored keys, and the values of variables that have a provider's key or the name of a secret."""
+    """Return the known secrets: stored and configured keys, and the values of variables that are named like secrets."""
     environment, own_variables = project.settings.environment, project.providers.make_child_environment()
     secrets = {
         value
         for name, value in environment.items()
         if _SECRET_NAME.search(name) or (name not in own_variables and is_key_variable(name))
     }
-    with suppress(ModelUnavailable):  # the file of keys is unreadable
+    with suppress(ModelUnavailable):  # the file of keys may be unreadable
         secrets |= project.providers.credentials.list_secrets()
     return secrets | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
 
@@ -84,12 +85,13 @@ def _list_visible(project: Project, session: Session) -> list[MessageWithParts]:
     ]
 
 
-class _Cleaner:
-    """Removes private data from sessions. `home`: the home directory, "" for none."""
+class _SessionCleaner:
+    """Removes secrets and private paths from sessions. `home`: the home directory, "" for none."""
 
     def __init__(self, hider: SecretHider, home: str) -> None:
         self._hider = hider
-        self._home = re.compile(rf"{re.escape(home)}(?![\w.-])") if len(home) > 1 else None
+        # Also in texts: the home directory has the user's name. `/home/ann` must not match in `/home/anna`.
+        self._home_pattern = re.compile(rf"{re.escape(home)}(?![\w.-])") if len(home) > 1 else None
 
     def clean(self, sessions: list[tuple[Session, list[MessageWithParts]]]) -> ShareableSession:
         """Return the sessions without secrets. Blocks."""
@@ -102,23 +104,24 @@ class _Cleaner:
         return ShareableSession(sessions=shared, hidden=self._hider.count)
 
     def _clean_message(self, message: MessageWithParts) -> MessageWithParts:
+        # The data of an image is no text: the search for secrets could break it, so it is put back afterwards.
         parts = [
             self._hide(replace(part, url="")) if isinstance(part, FilePart) else self._hide(part)
             for part in _list_shareable_parts(message.parts)
         ]
-        pictures = {part.id: part.url for part in message.parts if isinstance(part, FilePart)}
+        urls = {part.id: part.url for part in message.parts if isinstance(part, FilePart)}
         shareable = [
-            replace(part, url=pictures[part.id])
-            if isinstance(part, FilePart) and _PICTURE.fullmatch(pictures[part.id])
+            replace(part, url=urls[part.id])
+            if isinstance(part, FilePart) and _IMAGE_DATA_URL.fullmatch(urls[part.id])
             else part
             for part in parts
         ]
         return MessageWithParts(info=self._hide(_strip_message(message.info)), parts=shareable)
 
-    def _hide(self, value: _Shown) -> _Shown:
+    def _hide(self, value: _WireT) -> _WireT:
         data = msgspec.to_builtins(value)
-        if self._home is not None:
-            data = msgspec.json.decode(self._home.sub("~", msgspec.json.encode(data).decode()))
+        if self._home_pattern is not None:
+            data = msgspec.json.decode(self._home_pattern.sub("~", msgspec.json.encode(data).decode()))
         return msgspec.convert(self._hider.hide_in_json(data), type(value))
 
 
@@ -136,7 +139,7 @@ def _strip_message(info: Message) -> Message:
 
 
 def _list_shareable_parts(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts that readers see, without fields that they don't see."""
+    """Yield the parts that readers see, without the fields that they don't see."""
     for part in parts:
         match part:
             case TextPart() if not (part.synthetic or part.ignored):
@@ -172,7 +175,7 @@ def _strip_metadata(metadata: JSON) -> JSON:
     if isinstance(output := details.get("output"), str):
         details["output"] = remove_model_notes(output, metadata)
     if isinstance(diff := details.get("filediff"), dict):
-        details["filediff"] = {name: diff[name] for name in _SHOWN_DIFF if name in diff}
+        details["filediff"] = {name: diff[name] for name in _SHOWN_DIFF_FIELDS if name in diff}
         if "patch" in diff:
             details.pop("diff", None)
     return details

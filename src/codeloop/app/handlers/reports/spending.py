@@ -1,15 +1,16 @@
-"""Reads how much of each configured budget was spent, and finds the one that limits a turn."""
+"""Reads how much of each configured budget was spent, and finds the budget that limits a turn."""
 
 import asyncio
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.app.handlers.reports.databases import find_databases, find_own_directory
+from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
 from codeloop.app.project import Project
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.api.session_requests import BudgetUse
@@ -19,7 +20,7 @@ from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
 async def read_budgets(project: Project) -> list[BudgetUse]:
-    """Return the dollars spent of each budget since its day or month began (local time); [] if none is configured."""
+    """Return the spent dollars of each configured budget since its day or month began (local time)."""
     budget = project.settings.config.budget
     project_budget = budget.project
     if budget == SpendingConfig():
@@ -27,21 +28,22 @@ async def read_budgets(project: Project) -> list[BudgetUse]:
     databases = find_databases(project) if budget.day is not None or budget.month is not None else []
     has_project_budget = project_budget.day is not None or project_budget.month is not None
     project_databases = [project.store.path] if has_project_budget else []
-    directory, path = find_own_directory(project), project.settings.paths.cache / "spending.json"
+    directory, path = find_directory_filter(project), project.settings.paths.cache / "spending.json"
 
-    def read() -> list[BudgetUse]:
+    def read_spent() -> list[BudgetUse]:
         sums = _SpendingSums(path)
-        of_all, of_project = sums.add_up(databases, None), sums.add_up(project_databases, directory)
+        all_spending = sums.add_up(databases, None)
+        project_spending = sums.add_up(project_databases, directory)
         sums.store()
         rows = (
-            ("day", budget.day, of_all[0]),
-            ("month", budget.month, of_all[1]),
-            ("project.day", project_budget.day, of_project[0]),
-            ("project.month", project_budget.month, of_project[1]),
+            ("day", budget.day, all_spending.today),
+            ("month", budget.month, all_spending.this_month),
+            ("project.day", project_budget.day, project_spending.today),
+            ("project.month", project_budget.month, project_spending.this_month),
         )
         return [BudgetUse(name=name, limit=limit, spent=cost) for name, limit, cost in rows if limit is not None]
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_spent)
 
 
 def find_tightest_budget(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
@@ -50,7 +52,7 @@ def find_tightest_budget(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
 
 
 class DailySums(Struct):
-    """The dollars of a database by day (ordinal) since the begin of a `month` (ms since the epoch).
+    """The dollars spent in a database by day (ordinal) since the start of a `month` (ms since the epoch).
 
     `state`: the times and sizes of the database's files when it was read.
     """
@@ -60,49 +62,60 @@ class DailySums(Struct):
     days: dict[int, float]
 
 
-_decode = msgspec.json.Decoder(dict[str, DailySums]).decode
+class _Spending(NamedTuple):
+    """Dollars spent."""
+
+    today: float
+    this_month: float
+
+
+_decode_sums = msgspec.json.Decoder(dict[str, DailySums]).decode
 
 
 class _SpendingSums:
-    """The sums of databases, cached in a file, so that for a prompt only changed databases are read again."""
+    """The sums of databases, cached in a file: budgets are checked for each prompt, and reading a database is slow."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-        self._today, self._month = today.date().toordinal(), int(today.replace(day=1).timestamp() * 1000)
+        self._today = today.date().toordinal()
+        self._month_start = int(today.replace(day=1).timestamp() * 1000)
         self._sums_by_day: dict[str, DailySums] = {}
         with suppress(OSError, msgspec.MsgspecError):
-            self._sums_by_day = _decode(file.read_bytes())
+            self._sums_by_day = _decode_sums(file.read_bytes())
         self._used: dict[str, DailySums] = {}
 
-    def add_up(self, paths: Iterable[Path], directory: str | None) -> tuple[float, float]:
-        """Return the dollars of today and of this month, of the sessions of a directory or of all."""
-        of_day = of_month = 0.0
+    def add_up(self, paths: Iterable[Path], directory: str | None) -> _Spending:
+        """Add up the spending in databases, for the sessions of a directory or for all."""
+        today = this_month = 0.0
         for path in paths:
             state = _read_state(path)
-            if state[0] // 1_000_000 < self._month and state[2] // 1_000_000 < self._month:
-                continue  # nothing was written since the month began
+            # Nothing was written since the month began. The times are in ns, the start of the month is in ms.
+            if state[0] // 1_000_000 < self._month_start and state[2] // 1_000_000 < self._month_start:
+                continue
             key = f"{path}\n{directory or ''}"
             sums = self._sums_by_day.get(key)
-            if sums is None or sums.state != state or sums.month != self._month:
-                sums = DailySums(state, self._month, self._read(path, directory))
+            if sums is None or sums.state != state or sums.month != self._month_start:
+                sums = DailySums(state, self._month_start, self._read_days(path, directory))
             self._used[key] = sums
-            of_month += sum(sums.days.values())
-            of_day += sums.days.get(self._today, 0.0)
-        return of_day, of_month
+            this_month += sum(sums.days.values())
+            today += sums.days.get(self._today, 0.0)
+        return _Spending(today, this_month)
 
     def store(self) -> None:
         """Write the sums to the file if they have changed."""
-        daily_sums = {key: sums for key, sums in self._sums_by_day.items() if sums.month == self._month} | self._used
+        daily_sums = {
+            key: sums for key, sums in self._sums_by_day.items() if sums.month == self._month_start
+        } | self._used
         if daily_sums != self._sums_by_day:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._file, msgspec.json.encode(daily_sums))
 
-    def _read(self, path: Path, directory: str | None) -> dict[int, float]:
+    def _read_days(self, path: Path, directory: str | None) -> dict[int, float]:
         days: dict[int, float] = {}
         with suppress(StoreError), closing(open_queries(path)) as queries:
-            costs = queries.list_request_costs(self._month)
+            costs = queries.list_request_costs(self._month_start)
             if costs and directory is not None:
                 ids = {each.id for each in queries.find_sessions(SessionFilter(directory=directory, limit=NO_LIMIT))}
                 costs = [each for each in costs if each[0] in ids]
@@ -120,6 +133,7 @@ def _read_state(path: Path) -> list[int]:
             status = each.stat()
         except OSError:
             values += [0, 0]
-        else:  # opening a database for reading creates an empty log, which is no change
+        else:
+            # Opening a database for reading creates an empty log, which is no change.
             values += [status.st_mtime_ns, status.st_size] if status.st_size else [0, 0]
     return values

@@ -1,4 +1,4 @@
-"""Handler of statistics: sums of the stored usage, by day, model and project."""
+"""Handler of usage statistics: the sums of steps, calls, tokens and costs by day, model and project."""
 
 import asyncio
 from collections import defaultdict
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_databases, find_own_directory
+from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
 from codeloop.app.handlers.reports.spending import read_budgets
 from codeloop.app.project import Project
 from codeloop.schema import operation
@@ -21,10 +21,10 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, RequestUsage, SessionFilter, open_queries
 
 MAX_DAYS = 36_500
-"""The longest period, in days, that a client may ask for."""
+"""The longest period in days that a client may request: a hundred years."""
 
 
-class _Sum(msgspec.Struct):
+class _UsageSum(msgspec.Struct):
     """A sum of usage, to which steps are added."""
 
     sessions: set[str] = msgspec.field(default_factory=set[str])
@@ -33,13 +33,13 @@ class _Sum(msgspec.Struct):
     cost: float = 0.0
     tokens: Tokens = NO_TOKENS
 
-    def add(self, root: str, counted: RequestUsage) -> None:
+    def add(self, root: str, request: RequestUsage) -> None:
         """Add a step. `root`: the id of its session, or of the topmost parent of that."""
         self.sessions.add(root)
-        self.steps += counted.is_step
-        self.calls += counted.tool_calls
-        self.cost += counted.cost
-        self.tokens = self.tokens.plus(counted.tokens)
+        self.steps += request.is_step
+        self.calls += request.tool_calls
+        self.cost += request.cost
+        self.tokens = self.tokens.plus(request.tokens)
 
     def to_figures(self) -> Figures:
         """Return the sum in the form of the API."""
@@ -51,28 +51,28 @@ class _Sum(msgspec.Struct):
 class _UsageSums(msgspec.Struct):
     """The sums of all steps, by day, by model and by project."""
 
-    total: _Sum = msgspec.field(default_factory=_Sum)
-    days: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
-    models: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
-    projects: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
+    total: _UsageSum = msgspec.field(default_factory=_UsageSum)
+    days: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
+    models: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
+    projects: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
 
 
 @handles(operation.SESSION_STATS)
 async def sum_stats(project: Project, args: StatsQuery) -> Stats:
-    """Return sums of the stored steps, of this project or of all. Copies that forks made are not counted twice.
+    """Return the sums of this project, or of all projects; steps that forks copied are counted once.
 
-    Raises OperationError when `days` is below 1 or beyond a hundred years.
+    Raises OperationError if `days` is below 1 or beyond MAX_DAYS.
     """
     if args.days is not None and not 1 <= args.days <= MAX_DAYS:
         raise OperationError("BadRequest", f"days is {args.days}; it must be from 1 to {MAX_DAYS}.")
     paths = find_databases(project) if args.everything else [project.store.path]
-    directory = None if args.everything else find_own_directory(project)
-    sums = await asyncio.to_thread(_read_stats, paths, _start_of_days(args.days), directory)
+    directory = None if args.everything else find_directory_filter(project)
+    sums = await asyncio.to_thread(_read_stats, paths, _find_period_start(args.days), directory)
     return replace(sums, budgets=await read_budgets(project))
 
 
-def _start_of_days(days: int | None) -> int:
-    """Return the start of the first of so many days, today being the last (ms since the epoch); None: 0."""
+def _find_period_start(days: int | None) -> int:
+    """Return the start of a period of `days` that ends today, in local time (ms since the epoch); 0 for None."""
     if days is None:
         return 0
     today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -99,19 +99,19 @@ def _read_stats(paths: list[Path], since: int, directory: str | None) -> Stats:
 
 def _add_database(sums: _UsageSums, path: Path, since: int, directory: str | None) -> None:
     with closing(open_queries(path)) as queries:
-        steps = queries.list_request_usages(since)
+        requests = queries.list_request_usages(since)
         session_filter = SessionFilter(directory=directory, limit=NO_LIMIT)
-        sessions = {each.id: each for each in queries.find_sessions(session_filter)} if steps else {}
-    for counted in steps:
-        session = sessions.get(counted.session_id)
+        sessions = {each.id: each for each in queries.find_sessions(session_filter)} if requests else {}
+    for request in requests:
+        session = sessions.get(request.session_id)
         if session is None:  # it was deleted meanwhile, or belongs to another directory
             continue
         root = session
         while root.parent_id in sessions:
             root = sessions[root.parent_id]
-        day = f"{datetime.fromtimestamp(counted.created / 1000).astimezone():%Y-%m-%d}"
-        for each in (sums.total, sums.days[day], sums.models[counted.model], sums.projects[_find_top(session)]):
-            each.add(root.id, counted)
+        day = f"{datetime.fromtimestamp(request.created / 1000).astimezone():%Y-%m-%d}"
+        for each in (sums.total, sums.days[day], sums.models[request.model], sums.projects[_find_top(session)]):
+            each.add(root.id, request)
 
 
 def _find_top(session: Session) -> str:
@@ -121,6 +121,6 @@ def _find_top(session: Session) -> str:
     return top or "/"
 
 
-def _sort_by_cost(sums: dict[str, _Sum]) -> list[NamedFigures]:
+def _sort_by_cost(sums: dict[str, _UsageSum]) -> list[NamedFigures]:
     ordered = sorted(sums.items(), key=lambda item: (-item[1].cost, -item[1].steps, item[0]))
     return [NamedFigures(name=name, figures=each.to_figures()) for name, each in ordered]

@@ -1,6 +1,6 @@
 """Handlers of slash commands: a command's template becomes a prompt.
 
-Arguments, the output of shell lines and mentioned files are filled in.
+The typed arguments and the output of shell lines are filled in, and files that the template mentions are attached.
 """
 
 import asyncio
@@ -11,19 +11,13 @@ from codeloop.agent.call_context import CallContext
 from codeloop.agent.engine import model_ref
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
-from codeloop.app.handlers.project.mcp import servers_in
-from codeloop.app.handlers.session.prompt import (
-    check_model,
-    choose_agent,
-    find_sent_prompt,
-    prompt,
-    summarize,
-    wait_for_answer,
-    wait_for_extensions,
-)
+from codeloop.app.handlers.project.mcp import open_mcp_servers
+from codeloop.app.handlers.session.prompt import find_sent_prompt, run_prompt, summarize_session, wait_for_answer
+from codeloop.app.handlers.session.store_prompt import wait_for_extensions
+from codeloop.app.handlers.session.turn_settings import check_model, choose_agent
 from codeloop.app.project import Project
-from codeloop.app.prompt_parts import guess_mime
-from codeloop.app.settings import newest_model
+from codeloop.app.prompt.prompt_parts import guess_mime
+from codeloop.app.settings import find_newest_model
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.commands import COMPACT
 from codeloop.extend.mcp.tools.prompts import prompt_text
@@ -60,29 +54,29 @@ from codeloop.tool.tool import ToolFailure
 
 
 @handles(operation.COMMAND)
-async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
+async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts:
     """Expand a command, send it as a prompt, run the turn and return its last answer.
 
     Raises OperationError, and stores nothing: no such command, a shell line that is denied or was aborted, a file that
     can't be read.
     """
-    command = find_commands(project).get(args.command)
+    commands = find_commands(project)
+    command = commands.get(args.command)
     if command is None:
-        names = sorted(find_commands(project))
-        there = f"{format_suggestion(find_similar(args.command, names))} Available: {', '.join(names)}"
-        raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
+        names = sorted(commands)
+        suggestion = f"{format_suggestion(find_similar(args.command, names))} Available: {', '.join(names)}"
+        raise OperationError("NotFoundError", f"Command not found: {args.command}.{suggestion}")
     session = project.store.get_session(args.session_id)
     project.store.leases.check_free(session.id)
-    if (
-        before := find_sent_prompt(project, args)
-    ) is not None:  # the command was sent before, and its shell lines have run
-        return await wait_for_answer(project, before, args)
+    # A command that is sent again after a lost connection must not run its shell lines twice.
+    sent_prompt = find_sent_prompt(project, args)
+    if sent_prompt is not None:
+        return await wait_for_answer(project, sent_prompt, args)
     if command == COMPACT:
         return await _compact_now(project, args, session)
-    if (
-        command.model and "/" not in command.model
-    ):  # commands written for Claude Code name a model by its family, such as `opus`
-        newest = newest_model(project.settings, project.providers, command.model)
+    # Commands that were written for Claude Code name a model by its family, such as `opus`.
+    if command.model and "/" not in command.model:
+        newest = find_newest_model(project.settings, project.providers, command.model)
         command = replace(command, model=model_ref(newest) if newest is not None else None)
     agent = choose_agent(project, session, command.agent or args.agent)
     message_id = args.message_id or new_id("msg")
@@ -93,12 +87,13 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
         from codeloop.app.handlers.session.hooked_prompt import run_command_hooks
 
         parts = await run_command_hooks(project, args, command, parts)
-    parts = _show_as_typed(args, parts)
+    parts = _add_typed_command(args, parts)
+    # The agent of a subtask is for the subagent; the session keeps its own.
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = command.model or args.model
     if command.model:
         check_model(project, parse_ref(command.model), ("command", command.name, "model"))
-    answer = await prompt(
+    answer = await run_prompt(
         project,
         Prompt(
             session_id=args.session_id,
@@ -118,8 +113,8 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     return answer
 
 
-def _show_as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput]:
-    """Return the parts with the typed command, which users see, and its expansion, which only the model gets."""
+def _add_typed_command(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput]:
+    """Return the parts: the typed command, which only users see, and its expansion, which only the model gets."""
     if not any(isinstance(part, TextPartInput) and not part.synthetic for part in parts):
         return list(parts)
     text_part = TextPartInput(text=f"/{args.command} {args.arguments}".strip(), ignored=True)
@@ -130,7 +125,9 @@ async def _compact_now(project: Project, args: InvokeCommand, session: Session) 
     """Summarise the conversation, with the model of the request, else of the session, else of the configuration."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.settings.config.model))
-    await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
+    await summarize_session(
+        project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id)
+    )
     entries = project.store.read_context(session.id).entries
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
@@ -143,22 +140,23 @@ async def _make_text(project: Project, args: InvokeCommand, command: Command, ag
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     if command.source == "mcp":
         context = _make_context(project, args, agent, message_id, "mcp")
-        asking = asyncio.create_task(_fetch_mcp_prompt(project, command.name, context, args.arguments))
-        return (await project.runs.before_turn(args.session_id, asking)).strip()
+        fetching = asyncio.create_task(_fetch_mcp_prompt(project, command.name, context, args.arguments))
+        return (await project.runs.run_before_turn(args.session_id, fetching)).strip()
     pieces = expand(command.template, args.arguments)
-    shells = sum(isinstance(piece, Shell) for piece in pieces)
-    if shells > COMMAND_SHELLS.value:
+    shell_count = sum(isinstance(piece, Shell) for piece in pieces)
+    if shell_count > COMMAND_SHELLS.value:
         raise OperationError(
-            "BadRequest", f"/{command.name} has {shells} shell lines, more than {COMMAND_SHELLS.value}."
+            "BadRequest", f"/{command.name} has {shell_count} shell lines, more than {COMMAND_SHELLS.value}."
         )
-    if not shells:
+    if not shell_count:
         return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
     context = _make_context(project, args, agent, message_id, "bash")
-    working = asyncio.create_task(_fill_template(project, command.name, context, pieces))
-    return (await project.runs.before_turn(args.session_id, working)).strip()
+    filling = asyncio.create_task(_fill_template(project, command.name, context, pieces))
+    return (await project.runs.run_before_turn(args.session_id, filling)).strip()
 
 
 def _make_context(project: Project, args: InvokeCommand, agent: Agent, message_id: str, tool: str) -> CallContext:
+    """Make the context of a tool call that does not exist, since questions for permission belong to calls."""
     part = ToolPart(
         id=new_id("prt"),
         session_id=args.session_id,
@@ -170,10 +168,10 @@ def _make_context(project: Project, args: InvokeCommand, agent: Agent, message_i
     return CallContext(project.engine, agent, part)
 
 
-async def _fetch_mcp_prompt(project: Project, name: str, context: CallContext, words: str) -> str:
-    """Return the text of an MCP server's prompt. `words`: the typed arguments."""
+async def _fetch_mcp_prompt(project: Project, name: str, context: CallContext, arguments: str) -> str:
+    """Return the text of an MCP server's prompt. `arguments`: as typed. Raises OperationError."""
     try:
-        return await prompt_text(servers_in(project).table, name, words, context)
+        return await prompt_text(open_mcp_servers(project).table, name, arguments, context)
     except (Denied, Rejected, ToolFailure, ServerFailed) as error:
         raise OperationError("BadRequest", f"/{name} was not sent: {error}") from error
 
@@ -205,13 +203,15 @@ async def _run_shell_line(project: Project, name: str, context: CallContext, lin
 def _make_parts(project: Project, args: InvokeCommand, command: Command, text: str, agent: Agent) -> list[PartInput]:
     """Return the parts of the prompt: a task for a subagent, or the text with the files and agents that it mentions.
 
-    Mentions count in the template and in the arguments only: the output of a shell line may be anybody's text.
+    Mentions are looked for in the template and the arguments alone: the output of a shell line is not the user's text.
     """
     if command.subtask or (agent.mode == "subagent" and command.subtask is not False):
         description = command.description or f"/{command.name}"
-        worker = agent.name if agent.mode != "primary" else "general"
+        subagent = agent.name if agent.mode != "primary" else "general"
         model = replace(parse_ref(command.model), variant=command.variant) if command.model else None
-        return [SubtaskPartInput(prompt=text, description=description, agent=worker, model=model, command=command.name)]
+        return [
+            SubtaskPartInput(prompt=text, description=description, agent=subagent, model=model, command=command.name)
+        ]
     if command.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]
     texts = (piece.text for piece in expand(command.template, args.arguments) if isinstance(piece, Text))
@@ -243,9 +243,9 @@ def _find_file(project: Project, name: str) -> Path | None:
 
 
 @handles(operation.SESSION_INIT)
-async def init(project: Project, args: InitSession) -> bool:
-    """Have the model write the project's AGENTS.md; return True when the turn has ended. Raises as `command` does."""
+async def init_project(project: Project, args: InitSession) -> bool:
+    """Have the model write the project's AGENTS.md; return True at the turn's end. Raises as `run_command` does."""
     model = f"{args.provider_id}/{args.model_id}"
     request = InvokeCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
-    await command(project, request)
+    await run_command(project, request)
     return True

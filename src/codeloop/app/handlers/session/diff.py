@@ -1,4 +1,4 @@
-"""Handler of a session's file changes."""
+"""Handler that returns the file changes of a session, as diffs."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 
 @handles(operation.SESSION_DIFF)
-async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
-    """Return the file changes of one turn, of all turns (`whole`), or those that are undone.
+async def diff_session(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
+    """Return the file changes of one turn, of all turns (`whole`), or of the present undo.
 
     `message_id`: the turn's prompt, or one of its answers. Changes of subagents are part of a turn.
     Raises OperationError: no such session or message, or contents that are not stored any more.
@@ -25,9 +25,8 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
     if args.whole:
         point = view.session.revert
         end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
-        return await _diff_turn(
-            project, [e for at, e in list_positioned_entries(project.store, view) if end is None or at < end]
-        )
+        positions = list_positioned_entries(project.store, view)
+        return await _diff_entries(project, [entry for index, entry in positions if end is None or index < end])
     if args.message_id is None:
         return list(await diff_undo(project, view))
     entry = view.find_entry(args.message_id)
@@ -35,17 +34,17 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     info = entry.info
     prompt = info.parent_id if isinstance(info, AssistantMessage) else info.id
-    answers = {
-        at
-        for at, e in enumerate(view.entries)
-        if e.info.id == prompt or (isinstance(e.info, AssistantMessage) and e.info.parent_id == prompt)
+    turn_indexes = {
+        index
+        for index, each in enumerate(view.entries)
+        if each.info.id == prompt or (isinstance(each.info, AssistantMessage) and each.info.parent_id == prompt)
     }
-    return await _diff_turn(
-        project, [entry for at, entry in list_positioned_entries(project.store, view) if at in answers]
-    )
+    # A position is the index of the answer that the changes, perhaps of a subagent, belong to.
+    positions = list_positioned_entries(project.store, view)
+    return await _diff_entries(project, [entry for index, entry in positions if index in turn_indexes])
 
 
-async def _diff_turn(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
+async def _diff_entries(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
     diffs = await compare_turn(project.snapshots, entries)
     if isinstance(diffs, JobFailure):
         raise OperationError("UnknownError", f"What was changed can't be told: {diffs.reason}.")

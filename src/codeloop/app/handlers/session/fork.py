@@ -1,4 +1,4 @@
-"""Handler that forks a session: copies its messages under new ids into a new session."""
+"""Handler that forks a session: its messages are copied, with new ids, to a new session."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,19 +25,20 @@ _NUMBERED_TITLE = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 
 
 @handles(operation.SESSION_FORK)
-async def fork(project: Project, args: ForkSession) -> Session:
-    """Copy a session up to a message, which is left out, in one transaction; messages keep their times.
+async def fork_session(project: Project, args: ForkSession) -> Session:
+    """Copy a session up to a message, which is not copied, in one transaction; messages keep their times.
 
-    The copy has no parent, but has no more permissions than the original, also if that is a subagent's session. It
-    belongs to the directory of `project`. Undone messages, and those of a running turn, are not copied.
+    The copy belongs to the directory of `project`. It has no parent, but no more permissions than the original, even
+    if that is a subagent's session. Undone messages, and those of a running turn, are not copied.
     Raises OperationError (NotFoundError).
     """
     view = project.store.read_conversation(args.session_id)
     session = view.session
-    ends = {args.message_id, session.revert.message_id if session.revert else None} - {None}
+    undone_id = session.revert.message_id if session.revert else None
+    end_ids = {args.message_id, undone_id} - {None}
     if args.message_id is not None and all(entry.info.id != args.message_id for entry in view.entries):
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
-    entries = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
+    entries = tuple(takewhile(lambda entry: entry.info.id not in end_ids and not is_open(entry), view.entries))
     cost, tokens = sum_usage(entries)
     now = choose_copy_time(entries)
     project_root = project.settings.project_root
@@ -59,8 +60,9 @@ async def fork(project: Project, args: ForkSession) -> Session:
         time=SessionTime(created=now, updated=now),
     )
     project.store.append(*make_events(copied_session, give_new_ids(entries, copied_session.id)))
+    # The copy's requests begin with the same bytes, which the service has cached.
     facts = project.store.facts.find(session.id) if copied_session.directory == session.directory else None
-    if facts is not None:  # so that the copy's requests begin with the same bytes, which the service has cached
+    if facts is not None:
         project.store.facts.add(copied_session.id, facts)
     return copied_session
 
@@ -73,7 +75,7 @@ def _make_metadata(project: Project, session: Session) -> JSON | None:
 
 
 def _describe_origin(args: ForkSession) -> JSON:
-    """Return the session and message that a copy was made from, for the copy's metadata."""
+    """Return the ids of the session and message that a copy was made from, for the copy's metadata."""
     return {"sessionID": args.session_id, **({"messageID": args.message_id} if args.message_id else {})}
 
 
@@ -87,9 +89,9 @@ def _make_title(project: Project, title: str) -> str:
 
 
 def choose_copy_time(entries: Sequence[Entry]) -> int:
-    """Return the creation time of a copy (ms since the epoch), which is later than all its messages.
+    """Return the creation time of a copy (ms since the epoch), which is later than the times of all its messages.
 
-    By that, reports of usage can tell copied messages from new ones.
+    Reports of usage recognise copied messages by this, and don't count them twice.
     """
     return max(now_ms(), *(entry.info.time.created + 1 for entry in entries), 0)
 
@@ -119,24 +121,24 @@ def give_new_ids(entries: Sequence[Entry], session_id: str) -> list[Entry]:
 
 
 def replace_ids(
-    entry: Entry, session_id: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
+    entry: Entry, session_id: str, map_message_id: Callable[[str], str], map_part_id: Callable[[str], str]
 ) -> Entry:
-    """Return an entry for a session, with the ids that the two functions return for its old ones."""
-    new_message_id = message_id(entry.info.id)
+    """Return an entry for a session, with the ids of message and parts replaced by the results of two functions."""
+    new_message_id = map_message_id(entry.info.id)
     info: Message = replace(entry.info, id=new_message_id, session_id=session_id)
     if isinstance(info, AssistantMessage):
-        info = replace(info, parent_id=message_id(info.parent_id))
-    parts = (_replace_part_ids(part, session_id, new_message_id, message_id, part_id) for part in entry.parts)
+        info = replace(info, parent_id=map_message_id(info.parent_id))
+    parts = (_replace_part_ids(part, session_id, new_message_id, map_message_id, map_part_id) for part in entry.parts)
     return Entry(info, tuple(parts))
 
 
 def _replace_part_ids(
-    part: Part, session_id: str, owner: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
+    part: Part, session_id: str, owner: str, map_message_id: Callable[[str], str], map_part_id: Callable[[str], str]
 ) -> Part:
-    part = replace(part, id=part_id(part.id), session_id=session_id, message_id=owner)
+    part = replace(part, id=map_part_id(part.id), session_id=session_id, message_id=owner)
     match part:
         case CompactionPart(tail_start_id=str(tail)):
-            return replace(part, tail_start_id=message_id(tail))
+            return replace(part, tail_start_id=map_message_id(tail))
         case ToolPart(state=ToolStateCompleted(attachments=list(files)) as state):
             files = [replace(file, session_id=session_id, message_id=owner) for file in files]
             return replace(part, state=replace(state, attachments=files))

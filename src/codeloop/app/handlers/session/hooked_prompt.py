@@ -1,6 +1,6 @@
-"""Runs the hooks of extensions on prompts, commands, and the start and end of sessions.
+"""Runs the hooks of extensions for prompts, commands, and the start and end of sessions.
 
-Imported only when there are hooks.
+Imported only if there are hooks.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from codeloop.agent.hooks.extension_hooks import ExtensionHooks
-from codeloop.app.models.open_models import SMALL
+from codeloop.app.models.open_models import SMALL_MODEL_HOOK
 from codeloop.app.project import Project
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, PartInput
@@ -20,51 +20,55 @@ from codeloop.schema.part import Part, TextPart
 from codeloop.store.conversation import is_summary
 from codeloop.tool.call_session import HookRunner
 
-END, COMMAND = "session.end", "command.execute.before"
+SESSION_END_HOOK = "session.end"
+COMMAND_HOOK = "command.execute.before"
 
 
 async def run_prompt_hooks(
     project: Project, message: UserMessage, parts: Sequence[Part]
 ) -> tuple[UserMessage, list[Part]]:
-    """Return a prompt with the changes that extensions make. Raises OperationError when one refuses the prompt."""
+    """Return a prompt as extensions change it. Raises OperationError if an extension refuses it."""
     hooks, new_parts = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, new_parts
     used_sessions = _find_used_sessions(project)
     source = _find_source(project, used_sessions, message.session_id)
     try:
-        if hooks.runner.has_handler(SMALL):
-            from codeloop.app.models.small import choose_small
+        if hooks.runner.has_handler(SMALL_MODEL_HOOK):
+            from codeloop.app.models.choose_small_model import choose_small_model
 
-            await choose_small(project, message.model.provider_id)
+            await choose_small_model(project, message.model.provider_id)
         if source is not None:
             new_parts += [
                 _make_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)
             ]
         return await hooks.change_prompt(message, new_parts)
     except HookRefused as error:
+        # The session has not begun, so the hooks for its start run again with the next prompt.
         if source in {"startup", "resume"}:
             used_sessions.pop(message.session_id, None)
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
 
 
 def _find_used_sessions(project: Project) -> dict[str, None]:
-    """Return the sessions used since the project was opened; when it is closed, hooks are called with their end."""
+    """Return the sessions used since the project was opened; when it is closed, `session.end` runs for each of them."""
     used_sessions = project.services.begun_sessions
     if used_sessions is None:
         used_sessions = project.services.begun_sessions = {}
         hooks = project.engine.hooks.runner
-        if hooks is not None and hooks.has_handler(END):
-            project.in_background(_end_sessions(hooks, used_sessions))
+        if hooks is not None and hooks.has_handler(SESSION_END_HOOK):
+            project.run_in_background(_end_sessions(hooks, used_sessions))
     return used_sessions
 
 
 async def _end_sessions(hooks: HookRunner, used_sessions: Iterable[str]) -> None:
+    # A background task of the project: closing the project cancels it.
     try:
         await asyncio.Event().wait()
     finally:
-        ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in used_sessions]
-        await asyncio.gather(*ended, return_exceptions=True)  # too late to refuse anything, so errors are dropped
+        ended = [hooks.run(SESSION_END_HOOK, {"sessionID": each, "reason": "other"}, {}) for each in used_sessions]
+        # It is too late to refuse anything, so errors are dropped.
+        await asyncio.gather(*ended, return_exceptions=True)
 
 
 def _find_source(project: Project, used_sessions: dict[str, None], session_id: str) -> str | None:
@@ -83,16 +87,16 @@ def _make_text_part(message: UserMessage, text: str) -> TextPart:
 async def run_command_hooks(
     project: Project, args: InvokeCommand, command: Command, parts: Sequence[PartInput]
 ) -> list[PartInput]:
-    """Return the parts of a command's prompt with the changes that extensions make.
+    """Return the parts of a command's prompt as extensions change them.
 
-    Raises OperationError when one refuses the command.
+    Raises OperationError if an extension refuses the command.
     """
     hooks = project.engine.hooks.runner
-    if hooks is None or not hooks.has_handler(COMMAND):
+    if hooks is None or not hooks.has_handler(COMMAND_HOOK):
         return list(parts)
     payload = {"command": command.name, "sessionID": args.session_id, "arguments": args.arguments}
     try:
-        output = await hooks.run(COMMAND, payload, {"parts": msgspec.to_builtins(parts)})
+        output = await hooks.run(COMMAND_HOOK, payload, {"parts": msgspec.to_builtins(parts)})
     except HookRefused as error:
         raise OperationError("BadRequest", f"/{command.name} was not sent. {error}") from error
     return msgspec.convert(output["parts"], list[PartInput])

@@ -23,30 +23,30 @@ from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, make_sort_key
 
-PART_TYPES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
-ERROR_NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
-MAX_TIME_MS = 1 << 47
+_PART_TYPES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
+_ERROR_NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
+_MAX_TIME_MS = 1 << 47
 """The latest valid time (ms since the epoch), in the year 6429."""
 _ID = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
 
 
 @handles(operation.SESSION_IMPORT)
 async def import_session(project: Project, args: ImportSession) -> ImportedSession:
-    """Store a session from a file. If any of its ids is in use, all ids are replaced: nothing is overwritten.
+    """Store a session from a file. If one of its ids is in use, all ids are replaced, so nothing is overwritten.
 
-    Raises OperationError (BadRequest), and stores nothing, for an invalid file; the error has the path in the file.
+    Raises OperationError (BadRequest), and stores nothing, for an invalid file; the message has the path in the file.
     """
     notes: list[str] = []
     session = _read_session(project, args.info, notes)
     entries = _read_entries(args.messages, session, notes)
-    if _is_free(project, session, entries):
+    if _can_keep_ids(project, session, entries):
         entries = [replace_ids(entry, session.id, str, str) for entry in entries]
     else:
         notes.append("Some of its ids are in use here: it was stored as a copy, with new ids.")
-        old = [entry.info.id for entry in entries]
+        old_ids = [entry.info.id for entry in entries]
         session = replace(session, id=new_id("ses"), time=replace(session.time, created=choose_copy_time(entries)))
         entries = give_new_ids(entries, session.id)
-        session = _map_revert(session, dict(zip(old, (entry.info.id for entry in entries), strict=True)))
+        session = _map_revert(session, dict(zip(old_ids, (entry.info.id for entry in entries), strict=True)))
     cost, tokens = sum_usage(entries)
     session = replace(session, cost=session.cost or cost, tokens=session.tokens or tokens)
     project.store.append(*make_events(session, entries))
@@ -57,12 +57,17 @@ def _map_revert(session: Session, ids: dict[str, str]) -> Session:
     """Return the session with the message id of its undo replaced by the new one. `ids`: old to new message ids."""
     if session.revert is None:
         return session
-    now = ids.get(session.revert.message_id)
-    return replace(session, revert=replace(session.revert, message_id=now, part_id=None) if now else None)
+    new_id_of_message = ids.get(session.revert.message_id)
+    if new_id_of_message is None:
+        return replace(session, revert=None)
+    return replace(session, revert=replace(session.revert, message_id=new_id_of_message, part_id=None))
 
 
 def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
-    """Return the session as one of this project, without fields that widen permissions or lead out of the project."""
+    """Return the session as one of this project.
+
+    The file may be anybody's, so fields that widen permissions or name other directories are dropped.
+    """
     project_root = project.settings.project_root
     data: JSON = _check_object(info, "$.info")
     defaults = {"slug": make_slug(), "version": __version__, "directory": ""}
@@ -73,15 +78,13 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
         session = replace(session, permission=[rule for rule in session.permission if rule.action != "allow"])
     if PROFILE_KEY in (session.metadata or {}):
         notes.append("The profile of the session was left out.")
-        metadata = {name: value for name, value in (session.metadata or {}).items() if name != PROFILE_KEY}
-        session = replace(session, metadata=metadata or None)
+        session = replace(session, metadata=_drop_key(session.metadata, PROFILE_KEY))
     if session.parent_id is not None and project.store.find_session(session.parent_id) is None:
         notes.append("It was a subagent's session; the one it belongs to is not here.")
         session = replace(session, parent_id=None)
-    if MOVED_KEY in (session.metadata or {}):  # says that the session continues elsewhere, but it continues here
-        session = replace(
-            session, metadata={n: v for n, v in (session.metadata or {}).items() if n != MOVED_KEY} or None
-        )
+    # The field says that the session was moved elsewhere; now it continues here.
+    if MOVED_KEY in (session.metadata or {}):
+        session = replace(session, metadata=_drop_key(session.metadata, MOVED_KEY))
     directory = Path(session.directory)
     if not directory.is_absolute() or not directory.is_relative_to(project_root.root) or ".." in directory.parts:
         directory = project_root.directory
@@ -94,6 +97,10 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
         share=None,
         revert=replace(session.revert, snapshot=None, diff=None) if session.revert else None,
     )
+
+
+def _drop_key(data: JSON | None, key: str) -> JSON | None:
+    return {name: value for name, value in (data or {}).items() if name != key} or None
 
 
 def _read_entries(messages: Any, session: Session, notes: list[str]) -> list[Entry]:
@@ -124,7 +131,7 @@ def _read_message(info: JSON, session: Session, location: str) -> Message:
 def _read_error(error: JSON) -> JSON:
     """Return an error, renamed to UnknownError if its name is not known; its message is kept."""
     name = error.get("name")
-    if isinstance(name, str) and name in ERROR_NAMES:
+    if isinstance(name, str) and name in _ERROR_NAMES:
         return error
     message = _get_object(error.get("data")).get("message") or name or "unknown"
     return {"name": "UnknownError", "data": {"message": str(message)}}
@@ -135,7 +142,7 @@ def _read_parts(parts: Any, info: Message, location: str, notes: list[str]) -> t
     for number, given in enumerate(_check_list(parts, location)):
         here = f"{location}[{number}]"
         part = {**_check_object(given, here), "sessionID": info.session_id, "messageID": info.id}
-        if isinstance(part.get("type"), str) and part["type"] not in PART_TYPES:
+        if isinstance(part.get("type"), str) and part["type"] not in _PART_TYPES:
             notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {here}")
             continue
         result.append(_convert(_add_owner(part), Part, here))
@@ -152,7 +159,7 @@ def _add_owner(part: JSON) -> JSON:
     return {**part, "state": {**state, "attachments": files}}
 
 
-def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bool:
+def _can_keep_ids(project: Project, session: Session, entries: Sequence[Entry]) -> bool:
     """Return whether all ids can be kept: they are valid, in the order of the messages, and not in use."""
     messages = [entry.info.id for entry in entries]
     parts = [part.id for entry in entries for part in entry.parts]
@@ -160,8 +167,9 @@ def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bo
         return False
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
         return False
-    ordered = all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts))
-    return ordered and not project.store.queries.has_any_id([session.id], messages, parts)
+    # Parts are read in the order of their ids.
+    are_ordered = all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts))
+    return are_ordered and not project.store.queries.has_any_id([session.id], messages, parts)
 
 
 def _check_plain(value: Any, kind: Any, location: str) -> Any:
@@ -174,6 +182,7 @@ def _check_plain(value: Any, kind: Any, location: str) -> Any:
 
 def _convert(value: Any, kind: Any, location: str) -> Any:
     """Convert a value to a struct that can be stored. Raises OperationError with the path in the file."""
+    # Encoded and decoded once: some values, such as lone surrogates, are valid in a struct but can't be stored.
     try:
         return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, kind)), type=kind)
     except msgspec.ValidationError as error:
@@ -197,7 +206,7 @@ def _get_object(value: Any) -> JSON:
 
 
 def _check_times(times: Sequence[int], location: str) -> None:
-    if not all(0 <= each < MAX_TIME_MS for each in times):
+    if not all(0 <= each < _MAX_TIME_MS for each in times):
         raise _format_error(location, "expected times in milliseconds since the epoch")
 
 

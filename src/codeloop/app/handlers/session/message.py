@@ -1,4 +1,4 @@
-"""Handlers of messages and parts: pages of them, and edits. During a turn only queued prompts can be edited."""
+"""Handlers that read, change and delete messages and parts. During a turn only queued prompts can be changed."""
 
 import base64
 import binascii
@@ -30,14 +30,14 @@ from codeloop.store.conversation import Entry
 
 @handles(operation.SESSION_MESSAGES)
 async def list_messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
-    """Return messages of a session, oldest first."""
+    """Return messages of a session, oldest first: all, or a page of them."""
     return read_page(project, args)[0]
 
 
 def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], str | None]:
-    """Return messages, oldest first, and the cursor of the older ones, None if there are none.
+    """Return messages, oldest first, and the cursor for older ones; None if there are none.
 
-    Raises OperationError: no such session, a limit below 1, an invalid cursor.
+    Raises OperationError for an unknown session, a limit below 1, or an invalid cursor.
     """
     if args.limit is None and args.before is None:
         return _to_wire(project.store.read_conversation(args.session_id).entries), None
@@ -50,6 +50,7 @@ def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithPar
 
 
 def _parse_cursor(before: str) -> tuple[int, str]:
+    # Clients may have dropped the padding, or written the cursor in either alphabet of base64.
     padded = before + "=" * (-len(before) % 4)
     try:
         cursor = msgspec.json.decode(
@@ -57,6 +58,7 @@ def _parse_cursor(before: str) -> tuple[int, str]:
         )
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as error:
         raise OperationError("BadRequest", "before is not a cursor: take it from the header x-next-cursor.") from error
+    # SQLite's integers have 64 bits; a larger one would be an error there.
     if abs(cursor.time) >= 1 << 53:
         raise OperationError("BadRequest", "before is not a cursor: its time is out of range.")
     return cursor.time, cursor.id
@@ -67,7 +69,7 @@ def _to_wire(entries: Sequence[Entry]) -> list[MessageWithParts]:
 
 
 @handles(operation.MESSAGE_GET)
-async def get(project: Project, args: MessageId) -> MessageWithParts:
+async def get_message(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
     return _to_wire([_find_entry(project, args.session_id, args.message_id)])[0]
 
@@ -82,28 +84,32 @@ async def list_queued(project: Project, args: SessionId) -> list[MessageWithPart
 
 
 @handles(operation.MESSAGE_DELETE)
-async def delete(project: Project, args: MessageId) -> bool:
-    """Delete a message with its parts; a queued prompt is cancelled. Usage of an answer leaves the session's sums.
+async def delete_message(project: Project, args: MessageId) -> bool:
+    """Delete a message with its parts; the usage of an answer is subtracted from the session's sums.
 
-    Raises OperationError: NotFoundError; SessionBusyError when the running turn works with the message.
+    Deleting a queued prompt cancels it. Raises OperationError: NotFoundError, or SessionBusyError if the running turn
+    uses the message.
     """
     entry = _find_changeable(project, args.session_id, args.message_id)
     event = MessageGone(session_id=args.session_id, message_id=args.message_id)
     message = entry.info
 
-    def subtract(session: Session) -> Session:
+    def subtract_usage(session: Session) -> Session:
         if not isinstance(message, AssistantMessage):
             return session
         cost = max((session.cost or 0.0) - message.cost, 0.0)
         return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.all_tokens, -1))
 
-    project.store.update_session(args.session_id, subtract, MessageRemoved(properties=event))
+    project.store.update_session(args.session_id, subtract_usage, MessageRemoved(properties=event))
     return True
 
 
 @handles(operation.PART_UPDATE)
 async def update_part(project: Project, args: UpdatePart) -> Part:
-    """Replace a part by another one with the same id, for example to edit a queued prompt. Raises as `delete` does."""
+    """Replace a part by another one with the same id, for example to edit a queued prompt.
+
+    Raises as `delete_message` does.
+    """
     part = args.part
     if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
         raise OperationError("BadRequest", "The part is of another message or session than the path names.")
@@ -114,7 +120,7 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
 
 @handles(operation.PART_DELETE)
 async def delete_part(project: Project, args: PartId) -> bool:
-    """Delete a part. Raises as `delete` does."""
+    """Delete a part. Raises as `delete_message` does."""
     _check_part(_find_changeable(project, args.session_id, args.message_id), args.part_id)
     event = PartGone(session_id=args.session_id, message_id=args.message_id, part_id=args.part_id)
     project.store.append(PartRemoved(properties=event))
@@ -134,7 +140,7 @@ def _check_part(entry: Entry, part_id: str) -> None:
 
 
 def _find_changeable(project: Project, session_id: str, message_id: str) -> Entry:
-    """Return a message that can be changed: one of an idle session, or a queued prompt. Raises OperationError."""
+    """Return a message if it may be changed: one of an idle session, or a queued prompt. Raises OperationError."""
     entry = _find_entry(project, session_id, message_id)
     project.store.leases.check_free(session_id)
     project.runs.check_free(session_id)

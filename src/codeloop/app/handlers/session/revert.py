@@ -1,4 +1,7 @@
-"""Handlers of undo and redo: take a session and its file changes back to a message, and forward again."""
+"""Handlers of undo and redo: move a session and its files back to a message, and forward again.
+
+`undo_files` undoes single files without the conversation, with the same steps.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -50,10 +53,11 @@ from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, make_file_diffs, store_changed_tree
 
 
-class _Plan(Struct, frozen=True):
-    """The file changes of an undo or redo. `snapshot`: the tree with the files as they were before the first undo.
+class _UndoPlan(Struct, frozen=True):
+    """The file changes of an undo or redo.
 
-    `moves`: the files to restore; `conflicts`: those to leave alone; `diffs`: what is undone afterwards.
+    `snapshot`: the tree with the files as they were before the first undo. `moves`: the files to restore. `conflicts`:
+    the files that stay as they are. `diffs`: the changes that are undone afterwards.
     """
 
     snapshot: str
@@ -63,7 +67,7 @@ class _Plan(Struct, frozen=True):
 
 
 @handles(operation.SESSION_REVERT)
-async def revert(project: Project, args: RevertSession) -> RevertedSession:
+async def revert_session(project: Project, args: RevertSession) -> RevertedSession:
     """Undo everything from a message on; for an unknown message nothing is changed.
 
     Only files that still have the agent's content are restored; the others are named in `outcome.conflicts`.
@@ -74,17 +78,17 @@ async def revert(project: Project, args: RevertSession) -> RevertedSession:
     if start is None:
         return _make_answer(session, RestoreResult())
     async with hold_session(project, args):
-        return await _move(project, view, start, args)
+        return await _move_to_point(project, view, start, args)
 
 
 @handles(operation.SESSION_UNREVERT)
-async def unrevert(project: Project, args: UnrevertSession) -> RevertedSession:
-    """Redo what `revert` has undone. Files that were changed since are left alone."""
+async def unrevert_session(project: Project, args: UnrevertSession) -> RevertedSession:
+    """Redo the undone changes. Files that were changed since the undo stay as they are."""
     session, view = require_idle(project, args.session_id)
     if session.revert is None:
         return _make_answer(session, RestoreResult())
     async with hold_session(project, args):
-        return await _move(project, view, None, args)
+        return await _move_to_point(project, view, None, args)
 
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
@@ -134,21 +138,21 @@ async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileD
         return ()
     snapshots = project.snapshots
     positions = list_positioned_entries(project.store, view)
-    plan = await snapshots.jobs.run_job(lambda: _make_plan(snapshots, view, positions, start), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: _plan_undo(snapshots, view, positions, start), UNDO_TIME)
     return () if isinstance(plan, JobFailure) else plan.diffs
 
 
-async def _move(
+async def _move_to_point(
     project: Project, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
 ) -> RevertedSession:
-    """Move the session from its present point to the message at index `target` (None: its end), with the files.
+    """Move the session and its files to the message at index `target`; None: to the end of the conversation.
 
-    The state to restore files from is stored before the first file changes. So a process that is killed on the way
-    leaves each file either old or new, and the same call finishes the work.
+    The tree to restore files from is stored before the first file is changed. So if the process is killed on the way,
+    each file is either old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, project.snapshots
     positions = list_positioned_entries(project.store, view)
-    plan = await snapshots.jobs.run_job(lambda: _make_plan(snapshots, view, positions, target), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: _plan_undo(snapshots, view, positions, target), UNDO_TIME)
     if isinstance(plan, JobFailure):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -157,12 +161,13 @@ async def _move(
         part_id = args.part_id if isinstance(args, RevertSession) else None
         message_id = view.entries[target].info.id
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
-    if not args.dry_run:  # a point without a diff marks an undo whose files are not all restored yet
+    # A point without a diff marks an undo whose files are not all restored yet.
+    if not args.dry_run:
         revert = replace(point, diff=None) if point is not None else None
-        _store(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else revert)
+        _store_point(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else revert)
     outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
     if not args.dry_run:
-        session = _store(project, session.id, point)
+        session = _store_point(project, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
         project.store.publish_live(make_session_diff(session.id, diffs))
     return _make_answer(session, add_conflicts(outcome, plan.conflicts), plan.moves)
@@ -174,13 +179,14 @@ async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *,
         lambda: restore_entries(snapshots.objects, snapshots.root, moves, snapshots.undo_folder, dry_run=dry_run),
         UNDO_TIME,
     )
+    # Even if it failed, some files may have been written.
     snapshots.mark_changed()
     if isinstance(outcome, JobFailure):
         raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
     return outcome
 
 
-def _store(project: Project, session_id: str, point: Revert | None) -> Session:
+def _store_point(project: Project, session_id: str, point: Revert | None) -> Session:
     """Store the point of a session's undo, unless it is stored already; other fields keep their newest values."""
 
     def set_revert(session: Session) -> Session:
@@ -198,31 +204,28 @@ def add_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreRe
     return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
 
 
-def _make_plan(
+def _plan_undo(
     snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]], target: int | None
-) -> _Plan:
+) -> _UndoPlan:
     """Return the plan of an undo or redo. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
     objects.create_if_missing()
-    old = view.session.revert
-    here = find_undo_start(view, old.message_id, old.part_id) if old is not None else None
+    earlier = view.session.revert
+    here = find_undo_start(view, earlier.message_id, earlier.part_id) if earlier is not None else None
     points = [point for point in (here, target) if point is not None]
     first = min(points) if points else len(view.entries)
-    steps = [
-        step
-        for index, entry in positions
-        if index >= first and (step := find_step_changes(snapshots, entry, index)) is not None
-    ]
+    found = (find_step_changes(snapshots, entry, index) for index, entry in positions if index >= first)
+    steps = [step for step in found if step is not None]
     missing_conflicts = tuple(
         Conflict(path, "what it held is not kept any more") for step in steps for path in step.missing
     )
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
-    tree_entries, tree = _keep_entries(snapshots, old, steps, here)
+    tree_entries, tree = _store_present_entries(snapshots, earlier, steps, here)
     moves: list[Restoration] = []
     conflicts: list[Conflict] = []
     undone: list[TreeChange] = []
     for path, now in tree_entries.items():
-        # The same undo again: a killed process may have left this file as it was.
+        # If the same undo is repeated, a killed process may have left this file as it was.
         expected = now if here == target else _find_entry_at(now, steps, path, here)[0]
         desired, is_complete = _find_entry_at(now, steps, path, target)
         if expected != desired:
@@ -231,18 +234,18 @@ def _make_plan(
             conflicts.append(Conflict(path, "it was changed since"))
         if desired != now:
             undone.append(TreeChange(path, desired, now))
-    return _Plan(tree, tuple(moves), (*conflicts, *missing_conflicts, *outside), make_file_diffs(objects, undone))
+    return _UndoPlan(tree, tuple(moves), (*conflicts, *missing_conflicts, *outside), make_file_diffs(objects, undone))
 
 
-def _keep_entries(
-    snapshots: Snapshots, old: Revert | None, steps: Sequence[MessageChanges], here: int | None
+def _store_present_entries(
+    snapshots: Snapshots, earlier: Revert | None, steps: Sequence[MessageChanges], here: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
     """Return each file's entry before the first undo, and a tree that stores these entries for a later redo.
 
     Files of an earlier undo (to `here`) are taken from the tree of that undo, the others from the disk.
     """
     objects = snapshots.objects
-    start = EMPTY_TREE if old is None or old.snapshot is None else old.snapshot
+    start = EMPTY_TREE if earlier is None or earlier.snapshot is None else earlier.snapshot
     before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
     tree_entries: dict[str, TreeEntry | None] = {}
     for path in dict.fromkeys(each.path for step in steps for each in step.changes):
@@ -268,8 +271,8 @@ def require_idle(project: Project, session_id: str) -> tuple[Session, Conversati
     """Return a session of this work tree and its conversation. Raises OperationError unless the session is idle."""
     session = project.store.get_session(session_id)
     if session.root != str(project.snapshots.root):
-        what = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
-        raise OperationError("BadRequest", f"{what} Nothing was changed.")
+        problem = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
+        raise OperationError("BadRequest", f"{problem} Nothing was changed.")
     if project.runs.is_running(session.id):
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     project.store.leases.check_free(session.id)
@@ -282,7 +285,7 @@ def hold_session(
     """Lock the session against turns while files change. Raises OperationError (SessionBusyError)."""
     if args.dry_run:
         return nullcontext()
-    return project.runs.lock(args.session_id, forgets=not isinstance(args, UndoFiles))
+    return project.runs.lock(args.session_id, is_conversation_undone=not isinstance(args, UndoFiles))
 
 
 def _make_answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:
@@ -301,7 +304,7 @@ def describe_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> Fi
 
 
 def _describe_moves(moves: Sequence[Restoration]) -> list[FileDone]:
-    """Describe restored files for users; a deleted and a created file with the same content count as one moved file."""
+    """Describe restored files for users; a deleted and a created file with the same content are one moved file."""
     deletions = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
     file_changes: list[FileDone] = []
     for move in moves:

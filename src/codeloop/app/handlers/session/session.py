@@ -8,7 +8,7 @@ from codeloop import __version__
 from codeloop.agent.subagent.ceilings import read_ceilings, set_ceilings
 from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.prompt import check_model
+from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit import fault_injection
@@ -28,9 +28,9 @@ from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
 @handles(operation.SESSION_CREATE)
-async def create(project: Project, args: CreateSession) -> Session:
-    """Make a session in the project's directory."""
-    place = project.settings.project_root
+async def create_session(project: Project, args: CreateSession) -> Session:
+    """Create a session in the project's directory. Raises OperationError for an unknown parent, agent or model."""
+    project_root = project.settings.project_root
     if args.parent_id is not None:
         project.store.get_session(args.parent_id)
     if args.agent is not None:
@@ -41,10 +41,10 @@ async def create(project: Project, args: CreateSession) -> Session:
     session = Session(
         id=new_id("ses"),
         slug=make_slug(),
-        project_id=place.project_id,
-        directory=str(place.directory),
-        path=place.relative_path,
-        title=args.title or make_title(now),
+        project_id=project_root.project_id,
+        directory=str(project_root.directory),
+        path=project_root.relative_path,
+        title=args.title or make_first_title(now),
         version=__version__,
         parent_id=args.parent_id,
         agent=args.agent,
@@ -60,7 +60,7 @@ async def create(project: Project, args: CreateSession) -> Session:
     return session
 
 
-def make_title(now: int) -> str:
+def make_first_title(now: int) -> str:
     """Return the title of a new session, until the model makes a better one. `now`: in ms since the epoch."""
     return UNTITLED + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -87,9 +87,13 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
 
 
 def _is_top(project: Project, directory: str) -> bool:
-    """Return whether a directory is the top of the work tree: then the sessions of the whole project are meant."""
-    place = project.settings.project_root
-    return place.vcs is not None and place.project_id != GLOBAL_PROJECT_ID and directory.rstrip("/") == str(place.root)
+    """Return whether a directory is the top of the work tree, which stands for the sessions of the whole project."""
+    project_root = project.settings.project_root
+    return (
+        project_root.vcs is not None
+        and project_root.project_id != GLOBAL_PROJECT_ID
+        and directory.rstrip("/") == str(project_root.root)
+    )
 
 
 @handles(operation.SESSION_EVERYTHING)
@@ -97,24 +101,24 @@ async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Ses
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
     from codeloop.app.handlers.reports.databases import find_databases
 
-    def read() -> list[Session]:
+    def read_sessions() -> list[Session]:
         sessions: list[Session] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
                 sessions += queries.find_sessions(SessionFilter(limit=min(args.limit, NO_LIMIT)))
         return sorted(sessions, key=lambda each: -each.time.updated)[: args.limit]
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_sessions)
 
 
 @handles(operation.SESSION_GET)
-async def get(project: Project, args: SessionId) -> Session:
+async def get_session(project: Project, args: SessionId) -> Session:
     """Return a session."""
     return project.store.get_session(args.session_id)
 
 
 @handles(operation.SESSION_UPDATE)
-async def update(project: Project, args: UpdateSession) -> Session:
+async def update_session(project: Project, args: UpdateSession) -> Session:
     """Rename a session, archive it, or change its metadata and rules. Its time of change, and so its order, stays."""
     if args.title is not None and not args.title.strip():
         raise OperationError("BadRequest", "A title can't be empty.")
@@ -129,18 +133,18 @@ async def update(project: Project, args: UpdateSession) -> Session:
 
 
 def _merge_metadata(session: Session, data: JSON | None) -> JSON:
-    """Return the field `metadata` to replace: a client's data, with the values that only codeloop sets kept.
+    """Return the new `metadata` as a field to replace: a client's data, and the values that only codeloop sets.
 
-    These are the profile, the ceilings, the state of the goal, and the session that this one was moved to, which null
-    removes.
+    These are the profile, the ceilings, the state of the goal, and the session that this one was moved to; a client may
+    remove the last one with null. Without data the result is empty, and the field stays.
     """
     if data is None:
         return {}
     own = session.metadata or {}
-    kept = {name: own[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in own} | data
-    if kept.get(MOVED_KEY, ...) is None:
-        del kept[MOVED_KEY]
-    return {"metadata": set_ceilings(kept, read_ceilings(session))}
+    merged = {name: own[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in own} | data
+    if MOVED_KEY in merged and merged[MOVED_KEY] is None:
+        del merged[MOVED_KEY]
+    return {"metadata": set_ceilings(merged, read_ceilings(session))}
 
 
 @handles(operation.SESSION_CHILDREN)
@@ -162,13 +166,14 @@ async def get_statuses(project: Project, _args: NoArguments) -> dict[str, Status
 
 
 @handles(operation.SESSION_DELETE)
-async def delete(project: Project, args: SessionId) -> bool:
+async def delete_session(project: Project, args: SessionId) -> bool:
     """Delete a session and its subagents' sessions. Raises OperationError while a turn runs in one of them."""
     family = _list_family(project, project.store.get_session(args.session_id))
     for each in family:
         project.store.leases.check_free(each.id)
-        if each.id in project.store.statuses or project.runs.works_on(each.id):
+        if each.id in project.store.statuses or project.runs.is_working_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
+    # Subagents first: no event leaves a session without its parent.
     project.store.append(*(make_session_deleted(each) for each in reversed(family)))
     from codeloop.extend.hooks.commands.transcript import forget_transcripts
 
@@ -179,6 +184,7 @@ async def delete(project: Project, args: SessionId) -> bool:
 def _list_family(project: Project, session: Session) -> list[Session]:
     """Return a session and the sessions of all subagents below it, parents first."""
     family = [session]
+    # The list grows while it is read, so that subagents of subagents are found.
     for each in family:
         family += project.store.list_sessions(parent=each.id, limit=NO_LIMIT)
     return family

@@ -1,4 +1,4 @@
-"""Handler of shell commands that the user runs: stored like a call of the tool `bash`, so that the model sees them."""
+"""Handler of shell commands that the user runs. They are stored like calls of `bash`, so that the model sees them."""
 
 import asyncio
 
@@ -6,9 +6,9 @@ from codeloop.agent.answer.answer_lifecycle import new_message
 from codeloop.agent.call_context import CallContext
 from codeloop.agent.engine import Policy
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.prompt import check_ids, choose_agent, choose_model, make_user_message
 from codeloop.app.handlers.session.revert import discard_reverted
-from codeloop.app.handlers.session.turn_policy import make_policy
+from codeloop.app.handlers.session.store_prompt import check_ids, make_user_message
+from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_policy
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -34,11 +34,11 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate_output
 
-COMMAND_NOTE = "The user ran the following command themselves; the result below is what it printed."
+_COMMAND_NOTE = "The user ran the following command themselves; the result below is what it printed."
 
 
 @handles(operation.SESSION_SHELL)
-async def shell(project: Project, args: RunShell) -> MessageWithParts:
+async def run_shell_command(project: Project, args: RunShell) -> MessageWithParts:
     """Run a command line in the session's shell; return the message with the call and its result. No model is asked.
 
     Since the user runs the command, no permission is asked, and undo does not touch its changes.
@@ -54,10 +54,11 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     if project.runs.is_running(session.id) or session.id in project.store.statuses:
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     message = make_user_message(project, session.id, agent.name, model, args.message_id)
-    command = _Command(project, agent, message, args)
+    command = _UserCommand(project, agent, message, args)
     try:
         policy = await make_policy(None, message, project)
-    except CodeloopError:  # the model is not available, which only matters to a later prompt
+    except CodeloopError:
+        # No model is asked: a model that is not available only matters to a later prompt.
         policy = Policy()
     stop = await asyncio.shield(project.runs.wake(session.id, policy, command.run))
     if command.done is None:
@@ -73,8 +74,8 @@ class _UserCommandContext(CallContext):
         return False
 
 
-class _Command:
-    """One command of the user. `done`: the message with the result, None while the command runs."""
+class _UserCommand:
+    """One command of the user. `done`: the message with the result; None until the command has ended."""
 
     def __init__(self, project: Project, agent: Agent, message: UserMessage, args: RunShell) -> None:
         self.done: MessageWithParts | None = None
@@ -96,12 +97,13 @@ class _Command:
             limits = self._project.engine.output
             scratch = self._project.workspace.scratch
             result = truncate_output(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
-            self._finish(info, _complete(part, result.output, result.metadata))
+            self._finish(info, _make_completed(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.part.state
             display = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
             self._finish(
-                info, _complete(part, str(display.get("output", "")), {**display, "exit": None, "interrupted": True})
+                info,
+                _make_completed(part, str(display.get("output", "")), {**display, "exit": None, "interrupted": True}),
             )
             raise
         except ToolFailure as error:
@@ -115,7 +117,7 @@ class _Command:
         """Store the user's message and the answer with the running call, in one transaction."""
         store, message = self._project.store, self._message
         note = TextPart(
-            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=COMMAND_NOTE, synthetic=True
+            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=_COMMAND_NOTE, synthetic=True
         )
         event = make_message_updated(message)
         discarded = discard_reverted(store, message.session_id)
@@ -140,7 +142,7 @@ class _Command:
         self.done = MessageWithParts(info=info, parts=[part])
 
 
-def _complete(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:
+def _make_completed(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:
     start = part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()
     time = ToolTime(start=start, end=max(now_ms(), start))
     state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)

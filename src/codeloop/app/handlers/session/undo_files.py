@@ -1,8 +1,9 @@
-"""Handler that undoes or redoes a turn's changes of single files; the conversation stays as it is."""
+"""Handler that undoes or redoes a turn's changes to some files; the conversation stays as it is."""
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -28,12 +29,19 @@ from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_rest
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
-UNTOUCHED = "no turn of this session changed it"
-Turns = Sequence[tuple[str, Mapping[str, list[TreeChange]]]]
-"""The turns that changed files, oldest first: the id of the prompt, and the changes by path."""
+_NOT_CHANGED_REASON = "no turn of this session changed it"
 
 
-class _Plan(Struct, frozen=True):
+class _ChangingTurn(NamedTuple):
+    """A turn that changed files."""
+
+    prompt: str
+    """The id of its prompt."""
+    changes: Mapping[str, list[TreeChange]]
+    """The changes by path, oldest first."""
+
+
+class _FilesPlan(Struct, frozen=True):
     """The changes to make. `prompt`: the id of the turn's prompt; None: no turn is left to undo or redo."""
 
     prompt: str | None
@@ -53,7 +61,7 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
         plan = await snapshots.jobs.run_job(
-            lambda: _make_plan(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
+            lambda: _plan_files(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
         )
         if isinstance(plan, JobFailure):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
@@ -65,32 +73,38 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
 def _make_relative(root: Path, session: Session, name: str) -> str:
     """Return a path relative to the work tree; empty for its top. Raises OperationError when it is outside."""
     path = Path(os.path.normpath(Path(session.directory) / name))
+    # A link as the last part is a file of its own; links above it lead to the real folder.
     real = root if path == root else Path(os.path.realpath(path.parent)) / path.name
     if not name or "\0" in name or not real.is_relative_to(root):
         raise OperationError("BadRequest", f"{name or 'An empty name'} is not in {root}. Nothing was changed.")
     return "" if real == root else str(real.relative_to(root))
 
 
-def _make_plan(
+def _plan_files(
     snapshots: Snapshots,
     view: Conversation,
     positions: Sequence[tuple[int, Entry]],
     names: Sequence[str],
     *,
     redo: bool,
-) -> _Plan:
+) -> _FilesPlan:
     """Choose the turn, and return the changes to make. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.create_if_missing()
     turns = _list_turns(snapshots, view, positions)
-    paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
+    paths = {path for turn in turns for path in turn.changes if any(_names_file(path, name) for name in names)}
     now = {path: snapshots.store_entry(path) for path in paths}
-    choose = _find_redoable if redo else _find_undoable
-    points = {path: choose(now[path], path, turns) for path in sorted(paths)}
+    find_turn = _find_redoable if redo else _find_undoable
+    points = {path: find_turn(now[path], path, turns) for path in sorted(paths)}
     indexes = [at for at in points.values() if at is not None]
-    conflicts = [Conflict(name or ".", UNTOUCHED) for name in names if not any(_is_meant(each, name) for each in paths)]
+    conflicts = [
+        Conflict(name or ".", _NOT_CHANGED_REASON)
+        for name in names
+        if not any(_names_file(each, name) for each in paths)
+    ]
     if not indexes:
         why = "nothing of it is undone" if redo else "what the session did to it is undone"
-        return _Plan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
+        return _FilesPlan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
+    # One turn at a time: the last one that is not undone, or the first one that is.
     at = min(indexes) if redo else max(indexes)
     prompt, changes = turns[at]
     moves: list[Restoration] = []
@@ -102,10 +116,12 @@ def _make_plan(
             conflicts.append(Conflict(path, "it was changed since"))
     others = (path for path, each in points.items() if each != at and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
-    return _Plan(prompt, tuple(moves), tuple(conflicts))
+    return _FilesPlan(prompt, tuple(moves), tuple(conflicts))
 
 
-def _list_turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]) -> Turns:
+def _list_turns(
+    snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]
+) -> list[_ChangingTurn]:
     """Return the changes of the turns that are not undone, oldest first."""
     point = view.session.revert
     end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
@@ -117,30 +133,30 @@ def _list_turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tu
             changes = turns.setdefault(prompt, {})
             for change in step.changes:
                 changes.setdefault(change.path, []).append(change)
-    return list(turns.items())
+    return [_ChangingTurn(prompt, changes) for prompt, changes in turns.items()]
 
 
-def _is_meant(path: str, name: str) -> bool:
-    """Return whether a name stands for this file: it is the file's path, a folder above it, or "" for all files."""
+def _names_file(path: str, name: str) -> bool:
+    """Return whether a name is the path of a file, a folder above it, or "" for all files."""
     return name in {"", path} or path.startswith(f"{name}/")
 
 
-def _find_undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
-    """Return the index of the newest turn whose content a file has; if it has no turn's, of the newest that changed it.
+def _find_undoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTurn]) -> int | None:
+    """Return the index of the newest turn whose content a file has; without one, of the newest turn that changed it.
 
-    None when all changes of the file are undone.
+    None if all changes of the file are undone.
     """
-    changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at][1]]
+    changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at].changes]
     for at in changed:
-        if find_restorable_entry(now, turns[at][1][path]) != now:
+        if find_restorable_entry(now, turns[at].changes[path]) != now:
             return at
-    return None if any(now == turns[at][1][path][0].before for at in changed) else changed[0]
+    return None if any(now == turns[at].changes[path][0].before for at in changed) else changed[0]
 
 
-def _find_redoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
-    """Return the index of the oldest turn whose change of a file is undone; None when the last change is not."""
+def _find_redoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTurn]) -> int | None:
+    """Return the index of the oldest turn whose change of a file is undone; None if the last change is not undone."""
     for at in range(len(turns) - 1, -1, -1):
-        changes = turns[at][1].get(path)
+        changes = turns[at].changes.get(path)
         if changes and now == changes[-1].after:
             return None
         if changes and now == changes[0].before:

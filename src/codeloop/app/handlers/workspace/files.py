@@ -1,4 +1,4 @@
-"""Handlers that read files and folders of the work tree, and nothing outside of it."""
+"""Handlers that read files and folders for clients, in the work tree and nowhere else."""
 
 import asyncio
 import base64
@@ -29,11 +29,14 @@ from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.search.directory import list_directory
 
 _SAMPLE_BYTES = 8_192
-_HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+"""The start of a file that is searched for binary data."""
+_HUNK_HEADER = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+_HUNK_FIELDS = ("old_start", "old_lines", "new_start", "new_lines")
+"""The fields of a PatchHunk in the order of the header's numbers."""
 
 
-class _PathInside(Struct, frozen=True):
-    """A path in the work tree. `named`: absolute, as requested; `real`: with links followed; `root`: the tree's top."""
+class _ResolvedFile(Struct, frozen=True):
+    """A path in the work tree. `named`: as requested, absolute; `real`: without links; `root`: the tree's real top."""
 
     named: Path
     real: Path
@@ -42,9 +45,12 @@ class _PathInside(Struct, frozen=True):
 
 @handles(operation.FILE_LIST)
 async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
-    """Return a folder's entries, folders first. Raises OperationError: missing, no folder, outside, unreadable."""
+    """Return the entries of a folder, folders first.
 
-    def read() -> list[FileNode]:
+    Raises OperationError if the folder is missing, unreadable, outside of the work tree, or no folder.
+    """
+
+    def read_entries() -> list[FileNode]:
         target = _resolve_inside(project, args.path)
         try:
             directory_entries = list_directory(
@@ -69,14 +75,14 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
             for entry in directory_entries
         ]
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_entries)
 
 
 @handles(operation.FILE_READ)
-async def read(project: Project, args: FileQuery) -> FileContent:
-    """Return the content of a file, "" for a missing one; with a diff if a text differs from the last commit.
+async def read_file_content(project: Project, args: FileQuery) -> FileContent:
+    """Return the content of a file, "" for a missing one; with a diff if its text differs from the last commit.
 
-    Raises OperationError when the path is outside, or the file is too large, not a regular file, or unreadable.
+    Raises OperationError if the path is outside of the work tree, or the file is too large, unreadable or not regular.
     """
     target, data = await asyncio.to_thread(load_file, project, args.path)
     if data is None:
@@ -88,15 +94,16 @@ async def read(project: Project, args: FileQuery) -> FileContent:
         return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
     file_content = FileContent(type="text", content=text.rstrip())
     before = await _read_committed(project, target) if len(data) <= SNAPSHOT_DIFF.value else None
+    # A checkout may have converted the line endings, which is no change.
     if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
         return file_content
     name = replace_undecodable(os.path.relpath(target.named, project.workspace.directory))
-    return await asyncio.to_thread(_add_difference, file_content, name, before, text)
+    return await asyncio.to_thread(_add_diff, file_content, name, before, text)
 
 
 @handles(operation.FILE_STATUS)
-async def list_changed(project: Project, _args: NoArguments) -> list[File]:
-    """Return the files that differ from the last commit; paths are relative to the directory. Raises GitFailed."""
+async def list_changed_files(project: Project, _args: NoArguments) -> list[File]:
+    """Return the files that differ from the last commit, with paths relative to the directory. Raises GitFailed."""
     git = open_git(project)
     if git is None:
         return []
@@ -111,7 +118,7 @@ async def list_changed(project: Project, _args: NoArguments) -> list[File]:
     ]
 
 
-def _resolve_inside(project: Project, path: str) -> _PathInside:
+def _resolve_inside(project: Project, path: str) -> _ResolvedFile:
     """Resolve a path before anything is read. Raises OperationError when it leads out of the work tree."""
     if "\0" in path:
         raise OperationError("BadRequest", "The path holds a NUL character, which no file has in its name.")
@@ -122,11 +129,11 @@ def _resolve_inside(project: Project, path: str) -> _PathInside:
         raise OperationError(
             "BadRequest", f"{replace_undecodable(path)} is outside of the work tree {root}; name a file in it."
         )
-    return _PathInside(absolute, real, root)
+    return _ResolvedFile(absolute, real, root)
 
 
-def load_file(project: Project, path: str) -> tuple[_PathInside, bytes | None]:
-    """Return a file's path and bytes (None: it is missing). Blocks. Raises OperationError as `read` does."""
+def load_file(project: Project, path: str) -> tuple[_ResolvedFile, bytes | None]:
+    """Return a file and its bytes; None if it is missing. Blocks. Raises OperationError as `read_file_content` does."""
     target = _resolve_inside(project, path)
     try:
         return target, read_file(target.real, FILES_CONTENT.value).data
@@ -152,7 +159,7 @@ def _decode_text(data: bytes) -> str | None:
         return None
 
 
-async def _read_committed(project: Project, target: _PathInside) -> str | None:
+async def _read_committed(project: Project, target: _ResolvedFile) -> str | None:
     """Return a file's text in the last commit; None if the commit has none, or git fails."""
     git = open_git(project)
     if git is None:
@@ -164,19 +171,16 @@ async def _read_committed(project: Project, target: _PathInside) -> str | None:
     return None if data is None else _decode_text(data)
 
 
-def _add_difference(file_content: FileContent, name: str, before: str, after: str) -> FileContent:
-    """Return the content with a diff that has the whole file as context."""
-    everything = max(len(split_lines(before)), len(split_lines(after)))
-    patch = make_unified_diff(name, before, after, everything).patch
+def _add_diff(file_content: FileContent, name: str, before: str, after: str) -> FileContent:
+    """Return the content with a diff whose context is the whole file."""
+    all_lines = max(len(split_lines(before)), len(split_lines(after)))
+    patch = make_unified_diff(name, before, after, all_lines).patch
     hunks: list[PatchHunk] = []
     for line in patch.removesuffix("\n").split("\n"):
-        head = _HUNK.fullmatch(line)
-        if head is not None:
-            starts = (int(number) for number in head.groups())
-            hunks.append(PatchHunk(**dict(zip(_HUNK_FIELDS, starts, strict=True)), lines=[]))
+        header = _HUNK_HEADER.fullmatch(line)
+        if header is not None:
+            numbers = (int(number) for number in header.groups())
+            hunks.append(PatchHunk(**dict(zip(_HUNK_FIELDS, numbers, strict=True)), lines=[]))
         elif hunks:
             hunks[-1].lines.append(line)
     return replace(file_content, diff=patch, patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks))
-
-
-_HUNK_FIELDS = ("old_start", "old_lines", "new_start", "new_lines")

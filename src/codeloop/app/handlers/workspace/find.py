@@ -1,4 +1,4 @@
-"""Handlers of searches in files and for file names."""
+"""Handlers that search text in files, and files by name."""
 
 import asyncio
 
@@ -14,15 +14,15 @@ from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.search.file_index import IndexedName, NameKind, find_names
 from codeloop.workspace.search.rg_output import SearchFailed
 
-_DEFAULT_FILES = 100
-_DEFAULT_COMPLETIONS = 20
+_DEFAULT_MAX_FILES = 100
+_DEFAULT_MAX_COMPLETIONS = 20
 
 
 @handles(operation.FIND_TEXT)
 async def find_text(project: Project, args: FindText) -> list[FoundLine]:
-    """Return the first lines that match a regular expression, paths relative to the directory.
+    """Return the first lines that match a regular expression, with paths relative to the directory.
 
-    Raises OperationError with ripgrep's words for a bad pattern.
+    Raises OperationError with ripgrep's message for an invalid pattern.
     """
     workspace = project.workspace
     try:
@@ -33,15 +33,15 @@ async def find_text(project: Project, args: FindText) -> list[FoundLine]:
 
 @handles(operation.FIND_FILES)
 async def find_files(project: Project, args: FindFiles) -> list[str]:
-    """Return the paths of files and folders whose path holds the query's characters, the best first."""
+    """Return the files and folders whose path has the characters of the query in their order, best matches first."""
     kind: NameKind | None = args.type or ("file" if args.dirs is False else None)
-    return [replace_undecodable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_FILES)]
+    return [replace_undecodable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_MAX_FILES)]
 
 
 @handles(operation.FS_FIND)
 async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
-    """Complete a path: return the names that `find_files` finds, with the directory that they are relative to."""
-    names = await _find_names(project, args, args.type, _DEFAULT_COMPLETIONS)
+    """Return completions of a path: the results of `find_files`, with the directory that they are relative to."""
+    names = await _find_names(project, args, args.type, _DEFAULT_MAX_COMPLETIONS)
     data = [
         FileSystemEntry(path=replace_undecodable(name.path), type="directory" if name.is_folder else "file")
         for name in names
@@ -49,8 +49,10 @@ async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
     return FoundFiles(location=await get_location(project, NoArguments()), data=data)
 
 
-async def _find_names(project: Project, args: FindFiles, kind: NameKind | None, usual: int) -> list[IndexedName]:
-    limit = usual if args.limit is None else args.limit
+async def _find_names(
+    project: Project, args: FindFiles, kind: NameKind | None, default_limit: int
+) -> list[IndexedName]:
+    limit = default_limit if args.limit is None else args.limit
     if not 1 <= limit <= FILES_NAMES.value:
         raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMES.value}.")
     if len(args.query) > FILES_QUERY.value:

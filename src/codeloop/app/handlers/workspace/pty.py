@@ -1,4 +1,4 @@
-"""Handlers of terminals (PTYs) that clients open in the project."""
+"""Handlers of terminals (PTYs) that clients open in the project. Their bytes go over `server.pty_socket`."""
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
@@ -35,8 +35,8 @@ async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
 
 
 @handles(operation.PTY_CREATE)
-async def create(project: Project, args: CreatePty) -> Pty:
-    """Open a terminal. Raises OperationError: no such directory or program, or too many terminals."""
+async def create_terminal(project: Project, args: CreatePty) -> Pty:
+    """Open a terminal. Raises OperationError if its directory or program does not exist, or too many are open."""
 
     def announce_exit(terminal: Terminal, code: int) -> None:
         project.publish_live(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
@@ -61,13 +61,13 @@ async def _make_environment(project: Project, args: CreatePty) -> dict[str, str]
 
 
 @handles(operation.PTY_GET)
-async def get(project: Project, args: PtyId) -> Pty:
+async def get_terminal(project: Project, args: PtyId) -> Pty:
     """Return one terminal."""
     return find_terminal(project, args.pty_id).info
 
 
 @handles(operation.PTY_UPDATE)
-async def update(project: Project, args: UpdatePty) -> Pty:
+async def update_terminal(project: Project, args: UpdatePty) -> Pty:
     """Rename or resize a terminal."""
     _check_title(args.title)
     terminal = find_terminal(project, args.pty_id)
@@ -79,8 +79,8 @@ async def update(project: Project, args: UpdatePty) -> Pty:
 
 
 @handles(operation.PTY_REMOVE)
-async def remove(project: Project, args: PtyId) -> bool:
-    """End a terminal with everything that runs in it."""
+async def remove_terminal(project: Project, args: PtyId) -> bool:
+    """Close a terminal, and end all programs that run in it."""
     terminal = find_terminal(project, args.pty_id)
     await project.workspace.terminals.remove(terminal.id)
     project.publish_live(PtyDeleted(properties=PtyGone(id=terminal.id)))
@@ -89,7 +89,10 @@ async def remove(project: Project, args: PtyId) -> bool:
 
 @handles(operation.PTY_TICKET)
 async def make_ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
-    """Return a ticket: with it a client connects to the terminal, once, without the credential."""
+    """Return a ticket for one connection to the terminal.
+
+    A browser can't send the credential with a WebSocket, so the ticket stands in for it in the address.
+    """
     terminal = find_terminal(project, args.pty_id)
     return PtyTicketConnectToken(
         ticket=project.workspace.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)

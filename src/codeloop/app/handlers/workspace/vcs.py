@@ -14,15 +14,15 @@ from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
-CONTEXT = 3
-"""Lines around a change, unless a client asks for another number."""
+DIFF_CONTEXT_LINES = 3
+"""The lines around a change, unless a client requests another number."""
 COPY_STRATEGY = "git_worktree"
-"""The name in the API for the way in which a project is copied."""
+"""The API's name for copying a project by `git worktree`."""
 
 
 @handles(operation.VCS_GET)
-async def get(project: Project, _args: NoArguments) -> VcsInfo:
-    """Return the branch that is checked out, and the default branch; None for each that does not exist."""
+async def get_branches(project: Project, _args: NoArguments) -> VcsInfo:
+    """Return the checked out branch and the default branch; None for one that does not exist."""
     git = open_git(project)
     if git is None:
         return VcsInfo()
@@ -37,7 +37,7 @@ async def get(project: Project, _args: NoArguments) -> VcsInfo:
 
 
 @handles(operation.VCS_STATUS)
-async def list_changed(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
+async def list_changed_files(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
     """Return the files that differ from the last commit. Raises GitFailed."""
     git = open_git(project)
     if git is None:
@@ -51,12 +51,12 @@ async def list_changed(project: Project, _args: NoArguments) -> list[VcsFileStat
 
 
 @handles(operation.VCS_DIFF)
-async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
-    """Return the files that differ from the last commit, or from the default branch's last common commit, with patches.
+async def diff_work_tree(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
+    """Return the files that differ from the last commit, or from the last commit in common with the default branch.
 
-    Raises OperationError: too many lines of context, no default branch. Raises GitFailed.
+    Raises OperationError for too many lines of context, or without a default branch; GitFailed.
     """
-    context = CONTEXT if args.context is None else args.context
+    context = DIFF_CONTEXT_LINES if args.context is None else args.context
     if not 0 <= context <= VCS_CONTEXT.value:
         raise OperationError("BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}.")
     git = open_git(project)
@@ -86,6 +86,7 @@ async def list_work_trees(project: Project) -> list[ProjectDirectory]:
     git = open_git(project)
     if git is None:
         return []
+    # Imported late, since most requests of this module need no work trees.
     from codeloop.workspace.git.worktrees import Worktrees
 
     try:
@@ -97,8 +98,8 @@ async def list_work_trees(project: Project) -> list[ProjectDirectory]:
 
 def open_git(project: Project) -> Git | None:
     """Return git for the project's work tree; None outside a repository."""
-    place = project.settings.project_root
-    return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
+    project_root = project.settings.project_root
+    return Git(project_root.root, project.workspace.environment) if project_root.vcs == "git" else None
 
 
 async def _find_branch_point(git: Git, head: str) -> str:

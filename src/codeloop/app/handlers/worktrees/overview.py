@@ -1,15 +1,15 @@
-"""Handlers that show the state of work trees, and their changes."""
+"""Handlers that show the states of work trees, and their changes since they left their base."""
 
 import asyncio
 from typing import Literal
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.workspace.vcs import CONTEXT, list_file_diffs
+from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, list_file_diffs
+from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.handlers.worktrees.records import (
     WorktreeRecord,
     find_record,
-    find_worktrees_folder,
-    list_running,
+    list_running_sessions,
     open_worktrees,
     read_records,
 )
@@ -25,8 +25,8 @@ from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import count_unshared_commits
 
-_UNFINISHED_MARKS = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
-"""Files in a work tree's git folder while a merge, rebase or cherry-pick is unfinished."""
+_UNFINISHED_FILES = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
+"""Files that git keeps in a work tree's git folder until a merge, rebase or cherry-pick is finished."""
 
 _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
     "making": "unfinished",
@@ -36,14 +36,14 @@ _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
 
 
 @handles(operation.WORKTREE_OVERVIEW)
-async def list_overview(project: Project, _args: NoArguments) -> list[WorktreeOverview]:
+async def describe_worktrees(project: Project, _args: NoArguments) -> list[WorktreeOverview]:
     """Return the work trees of the project, each with its uncommitted and unmerged changes."""
     records = await asyncio.to_thread(read_records, project)
     return [await _describe_worktree(project, record) for record in records]
 
 
 @handles(operation.WORKTREE_DIFF)
-async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
+async def diff_worktree(project: Project, args: WorktreeName) -> WorktreeDiff:
     """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
     record = await asyncio.to_thread(find_record, project, args.name)
     tree = Git(find_worktrees_folder(project) / record.name, project.workspace.environment)
@@ -55,23 +55,27 @@ async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
     return WorktreeDiff(
         base=replace_undecodable(record.base or base),
         commit=base,
-        files=await list_file_diffs(tree, base, CONTEXT),
+        files=await list_file_diffs(tree, base, DIFF_CONTEXT_LINES),
     )
 
 
 async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
-    """Return the last commit that a work tree has in common with its base. Raises OperationError, GitFailed."""
+    """Return the last common commit of a work tree and its base; if the base is gone, the commit it began at.
+
+    Raises OperationError, GitFailed.
+    """
     head = await tree.resolve_commit("HEAD")
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     base_commit = await tree.resolve_commit(base) if base is not None else None
     commit = await tree.find_merge_base(head, base_commit) if head is not None and base_commit is not None else None
-    if (commit or record.start or head) is None:
+    branch_point = commit or record.start or head
+    if branch_point is None:
         raise OperationError("BadRequest", f"{record.name} has no commit to compare with.")
-    return commit or record.start or head or ""
+    return branch_point
 
 
 async def _describe_worktree(project: Project, record: WorktreeRecord) -> WorktreeOverview:
-    """Return the state of a work tree. When git fails, `error` has its message."""
+    """Return the state of a work tree. If git fails, `error` has its message."""
     folder = find_worktrees_folder(project) / record.name
     row = WorktreeOverview(
         name=record.name,
@@ -79,14 +83,14 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
         state=_STATES[record.state] if folder.is_dir() else "gone",
         branch=record.branch,
         base=record.base,
-        running=list_running(project, folder),
+        running=list_running_sessions(project, folder),
         created=record.created,
     )
     if row.state == "gone" or record.state == "making":
         return row
     git_directory = find_git_folder(folder)
-    marks = (name for name in _UNFINISHED_MARKS if git_directory is not None and (git_directory / name).exists())
-    mark = next(marks, None)
+    found = (name for name in _UNFINISHED_FILES if git_directory is not None and (git_directory / name).exists())
+    unfinished_file = next(found, None)
     tree = Git(folder, project.workspace.environment)
     try:
         changed = await open_worktrees(project, "BadRequest").list_changed_files(tree)
@@ -99,14 +103,16 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
             ahead=ahead,
             behind=behind,
             unmerged=await count_unshared_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
-            error=None if mark is None else f"{mark}: something is half done there; see `git status`.",
+            error=None
+            if unfinished_file is None
+            else f"{unfinished_file}: something is half done there; see `git status`.",
         )
     except GitFailed as error:
         return replace(row, error=str(error))
 
 
 async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
-    """Return how many commits a work tree is ahead of its base, and how many behind it. Raises GitFailed."""
+    """Return the number of commits that only the work tree has, and that only its base has. Raises GitFailed."""
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     if base is None:
         return 0, 0

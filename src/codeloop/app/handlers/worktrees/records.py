@@ -1,7 +1,7 @@
-"""Records of the work trees that codeloop made.
+"""Records of the work trees that codeloop made: their states, branches and starting points.
 
-A record is written before anything of its work tree exists, and deleted after everything is removed. So the remains of
-an operation that was cut off, at whatever step, are found again.
+A record is written before its work tree is made, and deleted after all of it is removed. So the remains of an operation
+that was cut off at any step are found again.
 """
 
 import os
@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.app.handlers.project.details import worktree_folder
 from codeloop.app.handlers.workspace.vcs import open_git
+from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.project import Project
 from codeloop.config.files import write_private
 from codeloop.kit.git import find_common_folder, find_git_folder
@@ -23,13 +23,15 @@ from codeloop.store.queries import NO_LIMIT, SessionFilter
 from codeloop.workspace.git.worktrees import Worktrees
 
 _MAX_RECORD_BYTES = 64 * 1024
+_MAX_NAMES = 8
+"""The work trees that an error message names."""
 
 
 class WorktreeRecord(Wire):
-    """The state of a work tree, and what it was made from.
+    """The state of a work tree, and the branch or commit that it was made from.
 
-    `base`: a branch, or a commit when `is_branch` is false. `start`: the commit that it began at, "" when there was no
-    stored record. `created`: ms since the epoch.
+    `base`: a branch, or a commit if `is_branch` is False. `start`: the commit that it began at; "" for a work tree
+    without a stored record. `created`: ms since the epoch.
     """
 
     name: str
@@ -39,11 +41,6 @@ class WorktreeRecord(Wire):
     is_branch: bool = True
     start: str = ""
     created: int = 0
-
-
-def find_worktrees_folder(project: Project) -> Path:
-    """Return the folder with the work trees of a project and their records."""
-    return worktree_folder(project.settings.paths, project.settings.project_root.project_id)
 
 
 def write_record(project: Project, record: WorktreeRecord) -> None:
@@ -71,8 +68,10 @@ def read_records(project: Project) -> list[WorktreeRecord]:
                     worktree_records[record.name] = record
             elif (entry / ".git").is_file():
                 worktree_records.setdefault(entry.name, WorktreeRecord(name=entry.name))
-    kept = (each for each in worktree_records.values() if _find_repository(home / each.name) in (None, repository))
-    return sorted(kept, key=lambda each: each.name)
+    own_records = (
+        each for each in worktree_records.values() if _find_repository(home / each.name) in (None, repository)
+    )
+    return sorted(own_records, key=lambda each: each.name)
 
 
 def find_record(project: Project, name: str) -> WorktreeRecord:
@@ -81,7 +80,7 @@ def find_record(project: Project, name: str) -> WorktreeRecord:
     for record in records:
         if name in {record.name, record.branch, str(home / record.name)}:
             return record
-    names = ", ".join(each.name for each in records[:8])
+    names = ", ".join(each.name for each in records[:_MAX_NAMES])
     raise OperationError(
         "NotFoundError",
         f"There is no work tree {name}. " + (f"There are: {names}." if names else "`codeloop --worktree` makes one."),
@@ -89,7 +88,7 @@ def find_record(project: Project, name: str) -> WorktreeRecord:
 
 
 def open_worktrees(project: Project, kind: Kind) -> Worktrees:
-    """Return the work trees of a project's repository. Raises OperationError outside of one."""
+    """Return the work trees of a project's repository. Raises OperationError (`kind`) outside of a repository."""
     git = open_git(project)
     if git is None:
         raise OperationError(
@@ -98,8 +97,8 @@ def open_worktrees(project: Project, kind: Kind) -> Worktrees:
     return Worktrees(git, is_trusted=project.settings.trusted)
 
 
-def list_running(project: Project, folder: Path) -> list[str]:
-    """Return the ids of the sessions of a folder, or of one below it, in which a turn runs."""
+def list_running_sessions(project: Project, folder: Path) -> list[str]:
+    """Return the ids of the sessions in a folder, or below it, with a running turn."""
     store, top = project.store, str(folder)
     return [
         session.id
@@ -109,8 +108,8 @@ def list_running(project: Project, folder: Path) -> list[str]:
 
 
 def check_idle(project: Project, folder: Path) -> None:
-    """Raise OperationError when a turn of a session runs in a folder."""
-    for session_id in list_running(project, folder):
+    """Raise OperationError (SessionBusyError) if a turn runs in a folder."""
+    for session_id in list_running_sessions(project, folder):
         raise OperationError("SessionBusyError", f"The session {session_id} works in {folder}. Abort it first.")
 
 

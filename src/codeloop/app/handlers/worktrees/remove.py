@@ -1,15 +1,15 @@
-"""Handlers that remove, reset, merge and rebase work trees without losing uncommitted or unmerged changes."""
+"""Handlers that remove, reset, merge and rebase work trees. No uncommitted or unmerged change is lost."""
 
 import asyncio
 from pathlib import Path
 
 from codeloop.app.handlers import handles
+from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.handlers.worktrees.records import (
     WorktreeRecord,
     check_idle,
     delete_record,
     find_record,
-    find_worktrees_folder,
     open_worktrees,
     write_record,
 )
@@ -34,10 +34,13 @@ from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
 
+_MAX_MESSAGE_CHARS = 200
+"""The length of the message of a merge that names its files."""
+
 
 @handles(operation.WORKTREE_REMOVE)
-async def remove(project: Project, args: RemoveWorktree) -> bool:
-    """Remove a work tree. Raises OperationError: there is none, a turn runs in it, or changes would be lost."""
+async def remove_worktree(project: Project, args: RemoveWorktree) -> bool:
+    """Remove a work tree. Raises OperationError if it does not exist, a turn runs in it, or changes would be lost."""
     record = await _find_record(project, args.directory, "WorktreeRemoveFailedError")
     folder = find_worktrees_folder(project) / record.name
     if project.settings.project_root.root.is_relative_to(folder):
@@ -45,17 +48,18 @@ async def remove(project: Project, args: RemoveWorktree) -> bool:
     check_idle(project, folder)
     trees = open_worktrees(project, "WorktreeNotGitError")
     try:
-        await _remove(project, trees, record, force=args.force)
+        await _remove_with_record(project, trees, record, force=args.force)
     except (WorktreeRefused, GitFailed, OSError) as error:
         raise OperationError("WorktreeRemoveFailedError", str(error)) from error
+    # A new work tree in this folder must not be trusted for the old one.
     if find_trust_record(project.settings.paths, folder) is not None:
         await asyncio.to_thread(distrust_directory, project.settings.paths, folder)
     return True
 
 
 @handles(operation.WORKTREE_RESET)
-async def reset(project: Project, args: ResetWorktree) -> bool:
-    """Set a work tree back to the default branch. Raises OperationError as `remove` does."""
+async def reset_worktree(project: Project, args: ResetWorktree) -> bool:
+    """Set a work tree back to the default branch. Raises OperationError as `remove_worktree` does."""
     record = await _find_record(project, args.directory, "WorktreeResetFailedError")
     folder = find_worktrees_folder(project) / record.name
     check_idle(project, folder)
@@ -67,16 +71,17 @@ async def reset(project: Project, args: ResetWorktree) -> bool:
 
 
 @handles(operation.WORKTREE_MERGE)
-async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
+async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge:
     """Merge a work tree's branch into the branch that it was made from. Raises OperationError."""
-    record, tree = await _find_ready(project, args.name)
+    record, tree = await _find_ready_worktree(project, args.name)
     into = args.into or (record.base if record.is_branch else None)
     if into is None or record.branch is None:
         raise OperationError(
             "BadRequest",
             f"{record.name} was made from a commit, not from a branch. Name the branch to merge into, with --into.",
         )
-    branch = await tree.read_branch()  # the one that its sessions made, if they did
+    # Not the one of the record: a session may have switched to a branch of its own.
+    branch = await tree.read_branch()
     if branch is None:
         raise OperationError(
             "BadRequest",
@@ -87,17 +92,17 @@ async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
     message = args.message or f"Changes of {record.name}"
     try:
         committed = await merger.commit_all(tree, message)
-        what = message if args.files is None else f"{message}: {', '.join(args.files)}"[:200]
-        merged = await merger.merge(branch, into, what, args.files)
+        merge_message = message if args.files is None else f"{message}: {', '.join(args.files)}"[:_MAX_MESSAGE_CHARS]
+        merged = await merger.merge(branch, into, merge_message, args.files)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
     return _describe_merge(into, merged, committed)
 
 
 @handles(operation.WORKTREE_REBASE)
-async def rebase(project: Project, args: WorktreeName) -> WorktreeMerge:
+async def rebase_worktree(project: Project, args: WorktreeName) -> WorktreeMerge:
     """Replay a work tree's commits onto the branch that it was made from, as it is now. Raises OperationError."""
-    record, tree = await _find_ready(project, args.name)
+    record, tree = await _find_ready_worktree(project, args.name)
     if record.base is None or not record.is_branch:
         raise OperationError("BadRequest", f"{record.name} was made from a commit, which does not move.")
     try:
@@ -123,8 +128,8 @@ async def _find_record(project: Project, name: str, kind: Kind) -> WorktreeRecor
         raise OperationError(kind, f"{name} is no work tree that was made for this project.") from error
 
 
-async def _find_ready(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
-    """Return a finished work tree in which no turn runs. Raises OperationError."""
+async def _find_ready_worktree(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
+    """Return the record and git of a ready work tree in which no turn runs. Raises OperationError."""
     record = await asyncio.to_thread(find_record, project, name)
     folder = find_worktrees_folder(project) / record.name
     if record.state != "ready" or not folder.is_dir():
@@ -133,14 +138,15 @@ async def _find_ready(project: Project, name: str) -> tuple[WorktreeRecord, Git]
     return record, Git(folder, project.workspace.environment)
 
 
-async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *, force: bool) -> None:
+async def _remove_with_record(project: Project, trees: Worktrees, record: WorktreeRecord, *, force: bool) -> None:
     """Remove a work tree, or what is left of it, and then its record. Raises WorktreeRefused, GitFailed, OSError."""
     folder = find_worktrees_folder(project) / record.name
     if not folder.is_dir() or not (folder / ".git").exists():
         await _remove_remains(trees, folder, record)
+    # Force is safe here: the tree was never ready for work, or its removal had begun after the check below.
     elif record.state == "making" or (
-        record.state == "removing" and await _holds_nothing_new(Git(folder, trees.environment))
-    ):  # nobody has worked in it
+        record.state == "removing" and await _has_only_deletions(Git(folder, trees.environment))
+    ):
         await trees.remove(folder, force=True)
     else:
         if force:
@@ -167,6 +173,6 @@ async def _remove_remains(trees: Worktrees, folder: Path, record: WorktreeRecord
     await trees.drop_branch(record.branch)
 
 
-async def _holds_nothing_new(tree: Git) -> bool:
-    """Return whether a work tree, whose removal was cut off, differs from its commit only by deleted files."""
+async def _has_only_deletions(tree: Git) -> bool:
+    """Return whether a work tree differs from its commit only by deleted files, as after a removal that was cut off."""
     return all(each.status == "deleted" for each in await list_changes(tree, await tree.resolve_commit("HEAD"), None))

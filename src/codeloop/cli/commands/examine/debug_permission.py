@@ -2,7 +2,7 @@
 
 import click
 
-from codeloop.app.examine.explain import ExplainedNeed, Explanation, Situation, explain
+from codeloop.app.explain_permission import ExplainedNeed, Explanation, Situation, explain_call
 from codeloop.cli.options import AGENT_OPTION, JSON_OPTION, PROFILE_OPTION, SESSION_OPTION
 from codeloop.cli.output.style import print_json
 from codeloop.cli.target.project import run_with_local_client
@@ -54,7 +54,7 @@ def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **fla
         default_agent = client.project.settings.config.default_agent or "build"
         name = agent or (stored_session.agent if stored_session and stored_session.agent else default_agent)
         situation = Situation(name, stored_session.id if stored_session else None, profile)
-        explanation = await explain(client.project, situation, tool, arguments)
+        explanation = await explain_call(client.project, situation, tool, arguments)
         if as_json:
             print_json(explanation)
         else:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from codeloop.app.examine.doctor import examine
-from codeloop.app.examine.finding import Finding
+from codeloop.app.doctor.doctor import run_checks
+from codeloop.app.doctor.finding import Finding
 from codeloop.app.settings import Startup
 from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
 from codeloop.cli.output.style import has_colour, paint, print_json
@@ -36,7 +36,7 @@ def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
     """
     size = os.get_terminal_size() if sys.stdout.isatty() else os.terminal_size((0, 0))
     startup = Startup(directory=Path.cwd(), config_file=config)
-    findings = asyncio.run(examine(startup, size.columns, size.lines, is_online=online))
+    findings = asyncio.run(run_checks(startup, size.columns, size.lines, is_online=online))
     if as_json:
         print_json(findings)
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from codeloop.app.settings import ProjectSettings, newest_model, providers_of
+from codeloop.app.settings import ProjectSettings, find_newest_model, make_providers
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.style import align_columns, print_json
@@ -37,7 +37,7 @@ def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
     scratch = settings.project_root.get_scratch_folder(
         settings.paths.get_project_folder(settings.project_root.project_id)
     )
-    newest = partial(newest_model, settings, providers_of(settings))
+    newest = partial(find_newest_model, settings, make_providers(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
     rows_shown = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
     if as_json:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from codeloop.app.language.servers import choose_servers, install_folder, log_of, restart_file
+from codeloop.app.language.servers import choose_servers, find_install_folder, find_restart_file, open_server_log
 from codeloop.app.language.start_check import StartCheck, check_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installer import run_installer
@@ -97,7 +97,7 @@ def install(name: str) -> None:
     settings = load_settings()
     server = _find_server(settings, name)
     with_what, *packages = server.row.install or [""]
-    folder = install_folder(settings)
+    folder = find_install_folder(settings)
     make_private(folder)
     (folder / "bin").mkdir(exist_ok=True)
     for command in _list_install_commands(with_what, packages, folder, server):
@@ -146,7 +146,7 @@ def restart(name: str) -> None:
     """Start a language server anew at the next edit, also one that was given up, in whatever process it runs."""
     settings = load_settings()
     _find_server(settings, name)
-    file = restart_file(settings, name)
+    file = find_restart_file(settings, name)
     make_private(file.parent)
     file.touch()
     click.echo(f"{escape_controls(name)} starts anew with the next edit of a file that it serves.")
@@ -158,7 +158,7 @@ def log(name: str) -> None:
     """Show what a language server wrote in this project, and what became of it."""
     settings = load_settings()
     _find_server(settings, name)
-    text = log_of(settings, name).read()
+    text = open_server_log(settings, name).read()
     if text:
         click.echo(escape_controls(text.rstrip("\n")))
     else:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from codeloop.app.handlers.project.mcp import servers_in
+from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.commands.extend.mcp_import import import_servers
@@ -140,7 +140,7 @@ def _parse_pairs(pairs: Sequence[str], mark: str) -> dict[str, str]:
 
 
 async def _try_server(project: Project, definition: ServerDefinition) -> str:
-    server = await servers_in(project).add(definition)
+    server = await open_mcp_servers(project).add(definition)
     try:
         listing = await server.connect()
     except ServerFailed as error:
@@ -199,7 +199,7 @@ def list_servers(*, as_json: bool) -> None:
 
 
 async def _describe_servers(project: Project) -> list[JSON]:
-    servers = servers_in(project) if project.settings.config.mcp else None
+    servers = open_mcp_servers(project) if project.settings.config.mcp else None
     if servers is None:
         return []
     if any(is_sandboxed(server) for server in servers.by_name.values()):
@@ -258,7 +258,7 @@ def debug(name: str) -> None:
     settings = load_settings()
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
-    _run_in_project(lambda project: _show_server(servers_in(project).by_name[name]))
+    _run_in_project(lambda project: _show_server(open_mcp_servers(project).by_name[name]))
 
 
 async def _show_server(server: McpServer) -> None:
@@ -303,7 +303,9 @@ def auth(name: str, *, no_browser: bool) -> None:
     Opens the server's page in a browser. Where there is none, open the address on any machine, and paste where it
     leads.
     """
-    click.echo(_run_in_project(lambda project: _sign_in(_find_server(project, name), servers_in(project), no_browser)))
+    click.echo(
+        _run_in_project(lambda project: _sign_in(_find_server(project, name), open_mcp_servers(project), no_browser))
+    )
 
 
 async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
@@ -347,14 +349,14 @@ async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget a sign-in at a server, and have its provider end it."""
-    problem = _run_in_project(lambda project: servers_in(project).sign_out(_find_server(project, name)))
+    problem = _run_in_project(lambda project: open_mcp_servers(project).sign_out(_find_server(project, name)))
     if problem is None:
         raise CodeloopError(f"You are not signed in at {escape_controls(name)}.")
     click.echo(escape_controls(problem))
 
 
 def _find_server(project: Project, name: str) -> McpServer:
-    server = servers_in(project).by_name.get(name)
+    server = open_mcp_servers(project).by_name.get(name)
     if server is None:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(project.settings)}")
     return server

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from codeloop.app.dispatch import serve_extensions
-from codeloop.app.extended.extensions import FOLDER
+from codeloop.app.extensions.start_extensions import EXTENSIONS_FOLDER
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON_OPTION
@@ -112,12 +112,12 @@ def debug(name: str) -> None:
                 f"There is no plugin {escape_controls(name)} that runs here. `codeloop plugin list` lists them."
             )
         lines: list[str] = []
-        timings = read_timings(settings.home / FOLDER)
+        timings = read_timings(settings.home / EXTENSIONS_FOLDER)
         for each in extensions:
             lines += await _try_extension(hosts, each)
             lines += _format_timings([row for row in timings if row.label == each.name])
         for language in dict.fromkeys(each.language for each in extensions):
-            logs = sorted((settings.home / FOLDER).glob(f"{language}*.log"))
+            logs = sorted((settings.home / EXTENSIONS_FOLDER).glob(f"{language}*.log"))
             for file in (log for log in logs if not log.name.endswith(".old.log")):
                 lines += [
                     "",

@@ -1,0 +1,206 @@
+"""Checks of the machine: programs, terminal, sandbox, folders, disk space, proxies, certificates."""
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from codeloop import __version__
+from codeloop.app.doctor.finding import Finding
+from codeloop.config.paths import Paths
+from codeloop.config.project_root import ProjectRoot
+from codeloop.config.redact import redact_address
+from codeloop.kit.processes import find_program
+from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
+from codeloop.schema.config import SandboxConfig
+from codeloop.workspace.sandbox.policy import PolicyInput
+from codeloop.workspace.sandbox.report import make_report
+from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep
+
+_GROUP = "this machine"
+_PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+_PROXY_SCHEMES = frozenset(("http", "https", "socks4", "socks5", "socks5h"))
+_CERTIFICATE_VARIABLES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "CODELOOP_CLIENT_CERT",
+    "CODELOOP_CLIENT_KEY",
+)
+_OPTIONAL_PROGRAMS = {
+    "node": "only JavaScript plugins and MCP servers of npm need it",
+    "uv": "only MCP servers that `uvx` starts need it",
+}
+"""Optional programs, each with the explanation for a user who does not have it."""
+
+
+def examine_versions() -> Iterator[Finding]:
+    """Yield the versions of codeloop, Python and the operating system."""
+    yield Finding("codeloop", "version", "ok", f"{__version__} in {Path(__file__).parents[2]}")
+    python = f"{platform.python_version()} ({sys.executable}) on {platform.system()} {platform.release()}"
+    yield Finding("codeloop", "Python", "ok", f"{python}, {platform.machine()}")
+
+
+async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
+    """Return findings on the terminal, as the terminal UI needs it. `columns`: 0 if stdout is no terminal."""
+    term, findings = environment.get("TERM", ""), list[Finding]()
+    if not columns:
+        findings.append(Finding(_GROUP, "terminal", "ok", "none here: stdout is a pipe or a file"))
+    elif term in {"", "dumb"}:
+        fix = "Use a terminal that sets TERM, such as xterm-256color; without one the conversation is line by line."
+        findings.append(Finding(_GROUP, "terminal", "warning", f"TERM is {term or 'not set'}", fix))
+    else:
+        colours = environment.get("COLORTERM") or ("256 colours" if "256" in term else "16 colours")
+        program = environment.get("TERM_PROGRAM")
+        text = f"{term}{f' ({program})' if program else ''}, {columns}x{rows}, {colours}"
+        findings.append(Finding(_GROUP, "terminal", "ok", text))
+    encoding = sys.getfilesystemencoding()
+    if encoding.lower() != "utf-8":
+        fix = "Set LANG to a UTF-8 locale, such as C.UTF-8."
+        findings.append(Finding(_GROUP, "encoding", "warning", f"{encoding}, not UTF-8", fix))
+    if environment.get("TMUX"):
+        setting = await _read_output(["tmux", "show-options", "-sqv", "extended-keys"], environment)
+        if setting.strip() in {"", "off"}:
+            fix = "Put into ~/.tmux.conf: set -s extended-keys on"
+            text = "tmux has extended-keys off, so shift+enter is enter"
+            findings.append(Finding(_GROUP, "tmux", "warning", text, fix))
+    return findings
+
+
+async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
+    """Return findings on the programs that codeloop starts."""
+    names = ("git", *_OPTIONAL_PROGRAMS)
+    git, *versions = await asyncio.gather(*(_read_version(name, environment) for name in names))
+    missing = "not on the PATH: no branch, no diff of the work tree"
+    findings = [
+        Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")
+    ]
+    try:
+        ripgrep = await Ripgrep().find_program(environment)
+        findings.append(Finding(_GROUP, "rg", "ok", await _read_version(ripgrep, environment) or ripgrep))
+    except SearchFailed:
+        fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."
+        findings.append(Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix))
+    for name, version in zip(_OPTIONAL_PROGRAMS, versions, strict=True):
+        findings.append(Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL_PROGRAMS[name]}"))
+    return findings
+
+
+async def examine_sandbox(
+    project_root: ProjectRoot, paths: Paths, config: SandboxConfig, environment: Mapping[str, str]
+) -> Finding:
+    """Try the sandbox, and return a finding on whether it confines commands on this machine."""
+    if config.mode == "off":
+        fix = 'Remove "sandbox": "off" from the configuration; commands are asked about instead.'
+        return Finding(_GROUP, "sandbox", "warning", "switched off by the configuration", fix)
+    try:
+        with tempfile.TemporaryDirectory(prefix="codeloop-doctor-") as scratch:
+            policy_input = PolicyInput(
+                project_root.root, project_root.directory, Path(scratch), dict(environment), paths.private_folders
+            )
+            report = await make_report(policy_input, config, is_brief=True)
+    except OSError as error:
+        return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
+    if report.holds:
+        text = f"{report.backend}, tried: it holds; network {report.network}"
+        return Finding(_GROUP, "sandbox", "ok", text)
+    if report.backend:
+        failed_attempts = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)
+        text = f"{report.backend} does not hold: {failed_attempts}"
+        return Finding(_GROUP, "sandbox", "problem", text, "See: codeloop debug sandbox")
+    reasons = "; ".join(f"{kind}: {reason}" for kind, reason in report.refused.items())
+    fix = "Install bubblewrap, or allow user namespaces (docs/sandbox.md); until then each command is asked about."
+    return Finding(_GROUP, "sandbox", "problem", f"none can be had here ({reasons})", fix)
+
+
+def examine_folders(paths: Paths) -> Iterator[Finding]:
+    """Yield findings on codeloop's folders: whether they can be written, have room, and hide the keys."""
+    for name in ("data", "state", "cache"):
+        folder: Path = getattr(paths, name)
+        # A folder that does not exist yet is made at the first use, in the nearest one that does.
+        existing = next(each for each in (folder, *folder.parents) if each.exists())
+        problem = _find_write_problem(existing)
+        if problem:
+            fix = f"Make it writable for you (chown, chmod), or set CODELOOP_HOME. It is the folder of {name}."
+            yield Finding("folders", name, "problem", f"{folder} can't be written: {problem}", fix)
+            continue
+        free = shutil.disk_usage(existing).free
+        text = f"{folder}, {free / 1024**3:.1f} GB free"
+        if free < DOCTOR_SPACE.value:
+            state = "problem" if free < DOCTOR_SPACE_LEAST.value else "warning"
+            yield Finding("folders", name, state, text, "Make room: sessions and undo need it.")
+        else:
+            yield Finding("folders", name, "ok", text)
+    key_file = paths.credentials_file
+    if key_file.exists() and key_file.stat().st_mode & 0o077:
+        text = f"others can read {key_file}, which holds your keys"
+        yield Finding("folders", "keys", "problem", text, f"chmod 600 {key_file}")
+
+
+def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield findings on the proxies and certificates of requests, as the environment sets them."""
+    variables = [name for name in _PROXY_VARIABLES if environment.get(name)]
+    for name in variables:
+        value = environment[name]
+        url = value if "://" in value else f"http://{value}"
+        scheme, address = urlsplit(url).scheme, redact_address(url)
+        if scheme in _PROXY_SCHEMES:
+            yield Finding("network", name, "ok", address)
+        else:
+            fix = f"Set {name} to http://HOST:PORT, or unset it."
+            yield Finding("network", name, "problem", f"{address}: a {scheme} proxy can't be used", fix)
+    if not variables:
+        yield Finding("network", "proxy", "ok", "none in the environment")
+    elif bypass := environment.get("no_proxy") or environment.get("NO_PROXY"):
+        yield Finding("network", "no_proxy", "ok", bypass)
+    for name in _CERTIFICATE_VARIABLES:
+        if (path := environment.get(name)) and not Path(path).exists():
+            yield Finding("network", name, "problem", f"{path} does not exist", f"Correct {name}, or unset it.")
+
+
+def _find_write_problem(folder: Path) -> str:
+    """Return the reason why a folder can't be written in, "" if it can."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".codeloop-doctor-"):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+async def _read_version(name: str, environment: Mapping[str, str]) -> str:
+    """Return a program's version and path, "" if it is missing or does not start."""
+    path = find_program(name, environment.get("PATH")) if not name.startswith("/") else name
+    if path is None:
+        return ""
+    match = re.search(r"\d+\.\d[\w.]*", await _read_output([path, "--version"], environment))
+    return f"{match[0]} ({path})" if match else ""
+
+
+async def _read_output(command: list[str], environment: Mapping[str, str]) -> str:
+    """Return a program's output, "" if it does not start or takes too long."""
+
+    def run() -> str:
+        process = subprocess.run(
+            command,
+            env=dict(environment),
+            # Not in the project, whose files might select another version through a version manager.
+            cwd=os.sep,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DOCTOR_PROGRAM.seconds,
+            check=False,
+        )
+        return process.stdout.decode("utf-8", "replace")
+
+    try:
+        return await asyncio.to_thread(run)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

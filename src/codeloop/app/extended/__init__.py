@@ -1,1 +1,0 @@
-"""Connects a project with its extensions: MCP servers' tools, extensions' tools and hooks."""

@@ -1,0 +1,61 @@
+"""Makes the hooks of a project: the rows of `hooks` in its configuration; its extensions add their handlers later."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from codeloop.agent.hooks.extension_hooks import ExtensionHooks
+from codeloop.app.services import OpenProject
+from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.wire import JSON
+from codeloop.store.store import Store
+from codeloop.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeloop.agent.hooks.hook_judge import HookJudge
+
+PROGRAMS_FOLDER = "programs"
+"""The folder, below codeloop's data, in which sandboxed hooks and extensions may write."""
+
+
+def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> ExtensionHooks:
+    """Make the hooks of a project. Its engine, which needs them, is made afterwards: handlers find it when they run."""
+    config = project.settings.config
+    rows = _make_rows(project, store, workspace) if config.hooks else ()
+    project.services.extensions.rows = rows
+    seconds = config.hook_timeout / 1000 if config.hook_timeout is not None else None
+    return ExtensionHooks(Hooks(rows, project.warn, seconds))
+
+
+def _make_rows(project: OpenProject, store: Store, workspace: Workspace) -> tuple[Handler, ...]:
+    """Return a handler for each row of `hooks`. The modules for that are imported only if there are rows."""
+    from codeloop.extend.hooks.commands.command_hook import CommandHook
+    from codeloop.extend.hooks.commands.run_hook import HookScope, HookVerdict
+    from codeloop.extend.hooks.commands.transcript import Transcripts
+
+    settings, services = project.settings, project.services
+
+    @cache
+    def make_judge() -> "HookJudge":
+        from codeloop.agent.hooks.hook_judge import HookJudge
+
+        return HookJudge(lambda: project.engine, project.warn)
+
+    async def judge(row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
+        return await make_judge()(row, session_id, model, prompt)
+
+    def list_server_tools() -> dict[str, tuple[str, str]]:
+        table = services.mcp
+        server_tools = table.tools(table.listings) if table is not None else {}
+        return {name: (each.server, each.listed.name) for name, each in server_tools.items()}
+
+    scope = HookScope(
+        workspace,
+        settings.paths.data / PROGRAMS_FOLDER / "hooks",
+        settings.trusted,
+        project.warn,
+        list_server_tools,
+        Transcripts(store, settings.home, workspace.directory),
+        judge,
+    )
+    return tuple(CommandHook(row, scope) for row in settings.config.hooks)

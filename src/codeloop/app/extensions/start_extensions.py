@@ -1,0 +1,198 @@
+"""Starts the extensions of a project, in hosts that are confined as configured, and installs what they offer.
+
+`app.project` imports this module for a project that has extensions.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import codeloop
+from codeloop.app.extensions.extension_operations import serve_operation
+from codeloop.app.extensions.hooks import PROGRAMS_FOLDER
+from codeloop.app.services import OpenProject
+from codeloop.app.toolbox import BUILTIN_TOOLS
+from codeloop.config.project_root import ProjectRoot
+from codeloop.extend.hooks.answer_filter import Reach
+from codeloop.extend.hooks.config_changes import CONFIG, ask_extensions
+from codeloop.extend.hooks.follow import events_in
+from codeloop.extend.hooks.hooks import Hooks
+from codeloop.extend.hooks.timings import HookTimings
+from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.host_stream import HostPipes
+from codeloop.extend.host.hosts import CarryOut, ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
+from codeloop.extend.host.offer_cache import KnownOffers, surroundings_of
+from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
+from codeloop.schema.errors import HookRefused
+from codeloop.schema.operation import OPERATIONS
+from codeloop.tool.tool import Tool
+from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_log import ProgramLog
+
+EXTENSIONS_FOLDER = "extensions"
+"""Below a project's folder, it has the logs and timings of extensions; below the user's state, their known offers."""
+_PACKAGE_LEVELS = 3
+"""The folders above an extension's file, its own first, in which it may have packages."""
+
+
+def _make_hosts(project: OpenProject) -> ExtensionHosts:
+    """Make the hosts of a project's extensions; none is started by that."""
+    settings, workspace = project.settings, project.engine.workspace
+    project_root = settings.project_root
+    environment = program_environment(workspace.environment, {})
+    # A host that is started again keeps its log, which knows the output of the last start.
+    logs: dict[str, ProgramLog] = {}
+
+    def open_log(name: str) -> ProgramLog:
+        return logs.setdefault(name, ProgramLog(log_file(settings.home / EXTENSIONS_FOLDER, name)))
+
+    async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
+        from codeloop.app.extensions.start_host import start_host
+
+        # The path of an installed plugin is `module:name`, which is no file.
+        files = [Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project]
+        code_paths = (path for file in files for path in list_code_paths(file, settings.paths.home))
+        readable = tuple(dict.fromkeys(code_paths))
+        own = settings.paths.data / PROGRAMS_FOLDER / f"extensions-{key.language}"
+        return await start_host(workspace, key, environment, own, readable, errors)
+
+    def is_confined(extension: Extension) -> bool:
+        extensions = settings.config.sandbox.extensions
+        if isinstance(extensions, bool):
+            return extensions
+        return extension.is_project or is_in_project(extension, project_root, settings.paths.private_folders)
+
+    def find_reach(is_confined: bool) -> Reach:
+        if is_confined:
+            return "project"
+        sandbox = settings.config.sandbox
+        is_open = sandbox.extensions is False or sandbox.mode == "off"
+        return "all" if is_open else "own"
+
+    async def serve(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
+        return await serve_operation(carry_out, call, find_reach(is_confined), project_root.root)
+
+    digest_surroundings = partial(surroundings_of, project_root, settings.paths, settings.environment)
+    hello = HostHello(
+        VERSION,
+        str(project_root.directory),
+        str(project_root.root),
+        {"id": project_root.project_id, "worktree": str(project_root.root)},
+        tuple((each.id, each.method, each.path) for each in OPERATIONS),
+    )
+    callbacks = HostCallbacks(
+        KnownOffers(settings.paths.state / EXTENSIONS_FOLDER, digest_surroundings),
+        hello,
+        start,
+        is_confined,
+        find_reach,
+        open_log,
+        project.warn,
+        serve,
+        lambda session, message: project.engine.store.read_context(session).find_agent(message),
+        lambda: _install_offers(project, hosts),
+    )
+    hosts = ExtensionHosts(settings.extensions, callbacks)
+    return hosts
+
+
+def is_in_project(extension: Extension, project_root: ProjectRoot, own: Sequence[Path]) -> bool:
+    """Return whether the file of a user's extension is in the project, where commands could have written it.
+
+    `own`: codeloop's own folders, which commands can't write even when they are in the project.
+    """
+    path = Path(os.path.realpath(extension.path)) if extension.path.startswith("/") else None
+    if path is None or any(path.is_relative_to(os.path.realpath(each)) for each in own):
+        return False
+    return any(path.is_relative_to(os.path.realpath(each)) for each in (project_root.root, project_root.directory))
+
+
+def list_code_paths(file: Path, home: Path) -> list[Path]:
+    """Return the paths that an extension of the user loads code from: its folder, packages above it, and codeloop's.
+
+    Of an extension directly in the home folder, or above it, only the file: that folder has much else.
+    """
+    folders = list(file.parents)[:_PACKAGE_LEVELS]
+    package_paths = (folder / name for folder in folders for name in ("node_modules", "package.json"))
+    interpreter_paths = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
+    own = file if home.is_relative_to(file.parent) else file.parent
+    return [own, *(path for path in package_paths if path.exists()), *interpreter_paths]
+
+
+def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
+    """Replace the extensions' tools, hooks and sign-ins by the currently known ones, from the next request on."""
+    tools = hosts.tools()
+    _warn_of_replaced_tools(project, hosts, tools)
+    project.offer_extension_tools(tools)
+    if isinstance(hooks := project.engine.hooks.runner, Hooks):
+        hooks.take((*project.services.extensions.rows, *hosts.handlers()))
+        _start_asking_about_config(project, hosts, hooks)
+    if any(offer.auth is not None for offer in hosts.offers.values()):
+        _install_sign_ins(project, hosts)
+    hosts.follow(partial(events_in, project.engine.store, project.settings.project_root.directory))
+
+
+def _warn_of_replaced_tools(project: OpenProject, hosts: ExtensionHosts, tools: Sequence[Tool]) -> None:
+    """Warn once of each built-in tool that an extension replaces."""
+    warned_names = project.services.extensions.replaced_tools
+    owners = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
+    for tool in tools:
+        if tool.name in BUILTIN_TOOLS and tool.name not in warned_names:
+            warned_names.add(tool.name)
+            project.warn(f"The tool {tool.name} of {owners[tool.name]} takes the place of the built-in one.")
+
+
+def _install_sign_ins(project: OpenProject, hosts: ExtensionHosts) -> None:
+    """Sign in with the plugins that are known now, but not with those of the project: they get no user's credential."""
+    # Imported late, since it loads the room of models, and few plugins sign in.
+    from codeloop.app.models.plugin_sign_in import SignInOffer, SignInPlugin
+
+    plugins: list[SignInPlugin] = []
+    for each in hosts.extensions:
+        auth = hosts.offers[each.name].auth if each.name in hosts.offers else None
+        if auth is None or each.is_project:
+            continue
+        try:
+            offer = msgspec.convert(auth, SignInOffer)
+        except msgspec.ValidationError as error:
+            project.warn(f"{each.name}: its `auth` is invalid: {error}")
+            continue
+        plugins.append(SignInPlugin(offer, hosts.host(hosts.key(each)), each.load_spec))
+    project.services.plugin_sign_ins.set_plugins(plugins)
+
+
+def _start_asking_about_config(project: OpenProject, hosts: ExtensionHosts, hooks: Hooks) -> None:
+    """Ask the extensions for their changes to the configuration, once, if no earlier run has stored the answer."""
+    state, file = project.services.extensions, project.settings.config_changes_file
+    # The answers of all extensions are stored as one file, so all must be known.
+    are_all_known = hooks.has_handler(CONFIG) and not hosts.unknown
+    if are_all_known and file is not None and not file.exists() and state.asks_config:
+        state.asks_config = False
+        hosts.asked.clear()
+        project.run_in_background(_ask_about_config(project, hooks, hosts, file))
+
+
+async def _ask_about_config(project: OpenProject, hooks: Hooks, hosts: ExtensionHosts, file: Path) -> None:
+    """Store the extensions' changes to the configuration; they count when the project is opened again."""
+    try:
+        await ask_extensions(hooks, project.settings.loaded, file)
+    except (HookRefused, OSError) as error:
+        project.warn(f"The extensions' changes to the configuration are not used: {error}")
+    finally:
+        hosts.asked.set()
+
+
+def start_extensions(project: OpenProject) -> None:
+    """Start the extensions of a newly opened project."""
+    services = project.services
+    hosts = services.extensions.hosts = services.close_with_project(_make_hosts(project))
+    if isinstance(hooks := project.engine.hooks.runner, Hooks):
+        hooks.timings = services.close_with_project(HookTimings(project.settings.home / EXTENSIONS_FOLDER))
+    # Offers of earlier runs are remembered: their tools are there at once, before any host has started.
+    _install_offers(project, hosts)
+    hosts.learn()

@@ -1,0 +1,57 @@
+"""Starts the program of an extension host: in a sandbox of its own, or in the one for commands.
+
+Imported when the first host starts; a project whose extensions are not called starts none.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from codeloop.extend.host.extension import Language
+from codeloop.extend.host.hosts import HostKey
+from codeloop.extend.host.protocol import DESCRIPTOR
+from codeloop.extend.host.runtimes import host_command
+from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen
+from codeloop.workspace.workspace import Workspace
+
+# Runtimes load options and code from the directory that they start in, so it is not the project's. The host changes
+# to the project's directory afterwards.
+_START_DIRECTORY = Path("/")
+_CACHE_VARIABLE = "CODELOOP_HOST_CACHE"
+"""The variable that names the folder for translated TypeScript."""
+_NETWORK_CLIENT = "extensions"
+"""The name of hosts at the network proxy, which lets sandboxed hosts reach the same addresses as commands."""
+
+
+async def start_host(
+    workspace: Workspace,
+    key: HostKey,
+    environment: Mapping[str, str],
+    own: Path,
+    readable: tuple[Path, ...],
+    errors: Callable[[bytes], None],
+) -> RunningProgram:
+    """Start the host for a language. Raises OSError.
+
+    `own`: the folder that it may write in. `readable`: other paths that it loads code from. `errors` is called with its
+    output on stderr.
+    """
+    language: Language = "python" if key.language == "python" else "javascript"
+    try:
+        # Without the project's folders in PATH: a runtime that lies in the project may not run the user's extensions.
+        search_environment = program_environment(environment, {}, (workspace.root, workspace.directory))
+        command = await asyncio.to_thread(host_command, language, search_environment)
+    except CodeloopError as error:
+        raise OSError(str(error)) from error
+    extensions = workspace.sandbox.extensions
+    base_profile = ProgramProfile(own, readable=readable, network="on")
+    profile = widen(base_profile, True if extensions is None else extensions, workspace.root)
+    options = ProgramOptions(readable, DESCRIPTOR, key.is_confined, _NETWORK_CLIENT, profile)
+    # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
+    if language == "javascript" and not key.is_confined:
+        environment = {**environment, _CACHE_VARIABLE: str(own / "typescript")}
+    return await start_program(workspace, Launch(command, _START_DIRECTORY, environment, {}), errors, options)

@@ -1,0 +1,46 @@
+"""Handler that lists the sessions of all projects on this machine."""
+
+import asyncio
+from contextlib import closing, suppress
+
+from msgspec.structs import asdict
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.project import list_projects
+from codeloop.app.handlers.reports.databases import find_databases
+from codeloop.app.project import Project
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.project import ProjectInfo
+from codeloop.schema.api.served import GlobalSession, ListGlobalSessions, SessionProject
+from codeloop.schema.message import Session
+from codeloop.schema.operation import NoArguments
+from codeloop.store.database import StoreError
+from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
+
+
+@handles(operation.GLOBAL_SESSIONS)
+async def list_sessions_of_all_projects(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
+    """Return the sessions of every project with their projects, newest change first."""
+    projects = {each.id: each for each in await list_projects(project, NoArguments())}
+    session_filter = SessionFilter(only_roots=args.roots, changed_since=args.start, search=args.search, limit=NO_LIMIT)
+
+    def read_sessions() -> list[Session]:
+        found: list[Session] = []
+        for path in find_databases(project):
+            with suppress(StoreError), closing(open_queries(path)) as queries:
+                found += queries.find_sessions(session_filter)
+        return sorted(found, key=lambda each: -each.time.updated)
+
+    def is_requested(session: Session) -> bool:
+        # The cursor is the time of the last session of the page before.
+        is_earlier = args.cursor is None or session.time.updated < args.cursor
+        return is_earlier and (args.archived or session.time.archived is None)
+
+    sessions = [each for each in await asyncio.to_thread(read_sessions) if is_requested(each)][: args.limit]
+    return [
+        GlobalSession(**asdict(each), project=_describe_project(projects.get(each.project_id))) for each in sessions
+    ]
+
+
+def _describe_project(info: ProjectInfo | None) -> SessionProject | None:
+    return None if info is None else SessionProject(id=info.id, worktree=info.worktree, name=info.name)

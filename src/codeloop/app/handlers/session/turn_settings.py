@@ -1,0 +1,149 @@
+"""Chooses what a turn runs with, from the prompt, the session and the configuration: agent, model, limits, budgets."""
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+
+from codeloop.agent.engine import Policy, model_ref
+from codeloop.agent.moves import count_used_tokens
+from codeloop.agent.request.shared_budget import SharedBudget
+from codeloop.agent.request.window import compute_room
+from codeloop.app.project import Project
+from codeloop.extend.agents import parse_ref
+from codeloop.kit.jsonc import KeyPath
+from codeloop.model.chat import ModelInfo
+from codeloop.model.errors import UnknownModel
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
+from codeloop.schema.api.session_requests import BudgetUse
+from codeloop.schema.config import SpendingConfig
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.message import ModelRef, Session, UserMessage
+from codeloop.schema.wire import replace
+from codeloop.store.subagent_state import walk_ancestors
+
+
+async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
+    """Return the policy of a prompt's turn. Raises CodeloopError when the model is not available."""
+    limits = limits or RunLimits()
+    agent = project.engine.get_agent(message.agent)
+    step_limits = [steps for steps in (limits.steps, agent.steps) if steps is not None]
+    compaction = project.settings.config.compaction
+    info = project.models.open(model_ref(message.model)).info
+    session = project.store.get_session(message.session_id)
+    return Policy(
+        steps=min(step_limits, default=None),
+        cost=limits.cost,
+        spending=await _find_tightest_budget(project),
+        cost_before=session.cost or 0.0,
+        tokens=limits.tokens,
+        tokens_before=count_used_tokens(session),
+        budget=_find_budget(project, session, limits),
+        room=compute_room(info, compaction.reserved),
+        compact=compaction.auto and limits.compact,
+        fallback=_list_usable_models(project, agent.fallback or ()),
+        attended=limits.attended,
+        keep_hour=_wants_hour_cache(project, session.id, info),
+    )
+
+
+def _find_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
+    """Return the budget of a session with its subagents (`subagents.cost`), below the one that a client shares.
+
+    A client may share a budget among the turns of several sessions. None: there is neither of them.
+    """
+    shared = None if limits.budget is None else project.settings.startup.budgets.find(limits.budget)
+    max_cost = project.settings.config.subagents.cost
+    if max_cost is None:
+        return shared
+    *_, root = walk_ancestors(project.store, session.id)
+    trees = project.services.tree_budgets
+    tree = trees.setdefault(
+        root.id, SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)")
+    )
+    # The cost of earlier processes is in the store, so that a restart does not allow more.
+    tree.spent = max(tree.spent, root.cost or 0.0)
+    tree.parent = shared
+    return tree
+
+
+def _wants_hour_cache(project: Project, session_id: str, info: ModelInfo) -> bool:
+    if info.prices.hour_write <= info.prices.cache_write:
+        return False
+    from codeloop.agent.request.cache_lifetime import saves_with_hour
+
+    return saves_with_hour(project.store.read_context(session_id).entries, info)
+
+
+async def _find_tightest_budget(project: Project) -> BudgetUse | None:
+    """Return the configured budget with the fewest dollars left; None: the configuration sets none."""
+    if project.settings.config.budget == SpendingConfig():
+        return None
+    from codeloop.app.handlers.reports.spending import find_tightest_budget, read_budgets
+
+    return find_tightest_budget(await read_budgets(project))
+
+
+def _list_usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:
+    """Return the models that can be used now. `codeloop doctor` explains what the others lack, such as a key."""
+    usable: list[str] = []
+    for ref in refs:
+        with suppress(CodeloopError):
+            project.models.open(ref)
+            usable.append(ref)
+    return tuple(usable)
+
+
+def choose_agent(project: Project, session: Session, name: str | None) -> Agent:
+    """Return the agent for a turn: the named one, else the session's, else the default. Raises OperationError."""
+    return project.engine.get_agent(name or session.agent or project.settings.config.default_agent or "build")
+
+
+async def choose_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+    """Return the model for a turn: the prompt's, else the model of its named agent, the session's, or the default.
+
+    The variant is the prompt's, else the one stored with the session's model, else the one of the agent's model.
+    Raises CodeloopError if there is no model, UnknownModel if the model or the variant does not exist.
+    """
+    model = await _choose_named_model(project, args, session, agent)
+    variant = (args.variant if isinstance(args, Prompt) else None) or model.variant
+    # The names of variants are those of a model, so the agent's variant is for the agent's model alone.
+    is_model_of_agent = agent.model is not None and model_ref(agent.model) == model_ref(model)
+    variant_name = variant or (agent.variant if is_model_of_agent else None)
+    if variant_name is None:
+        return model
+    with _add_setting_to_errors(project, () if variant else ("agent", agent.name, "variant")):
+        return replace(model, variant=project.models.variant(model_ref(model), variant_name))
+
+
+async def _choose_named_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+    if args.model is not None:
+        check_model(project, args.model)
+        return args.model
+    if session.model is not None and (args.agent is None or agent.model is None):
+        return ModelRef(provider_id=session.model.provider_id, model_id=session.model.id, variant=session.model.variant)
+    if agent.model is not None:
+        check_model(project, agent.model, ("agent", agent.name, "model"))
+        return agent.model
+    with _add_setting_to_errors(project, ("model",)):
+        return parse_ref(await project.models.default(project.settings.config.model))
+
+
+def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:
+    """Raise UnknownModel for a model that does not exist; the error names similar ones.
+
+    `keys`: the path of the setting that names the model; empty if no setting does.
+    """
+    with _add_setting_to_errors(project, keys):
+        project.models.check(model_ref(model))
+
+
+@contextmanager
+def _add_setting_to_errors(project: Project, keys: KeyPath) -> Generator[None]:
+    """Add the file and line of the setting to an UnknownModel error, so that the user knows where to correct it."""
+    try:
+        yield
+    except UnknownModel as error:
+        origin = project.settings.loaded.describe_origin(keys)
+        if origin is None:
+            raise
+        raise UnknownModel(f"{error}\nIt is chosen by {origin[0]}.") from error

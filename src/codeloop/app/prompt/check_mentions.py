@@ -1,0 +1,90 @@
+"""Checks the permission to read the files and resources that a prompt mentions, as the tool `read` does."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from codeloop.agent.call_context import CallContext
+from codeloop.app.project import Project
+from codeloop.app.prompt.prompt_parts import is_mention
+from codeloop.kit.wildcard import escape_names
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import UserMessage
+from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.file_access import get_permission_path, resolve_allowed
+from codeloop.tool.tool import format_for_model
+from codeloop.workspace.workspace import ResolvedPath
+
+
+async def check_mentions(
+    project: Project, agent: Agent, message: UserMessage, parts: Sequence[PartInput]
+) -> list[PartInput]:
+    """Return the parts of a prompt, with a note in place of each mentioned file that may not be read.
+
+    A mention has a `source`, its range in the text. Attached files have none, and need no permission: the text of a
+    prompt may be pasted or come from a command, but attaching a file is a choice of the user.
+    """
+    part_inputs: list[PartInput] = []
+    for part in parts:
+        if isinstance(part, FilePartInput) and isinstance(part.source, ResourceSource):
+            part_inputs += await _check_resource(project, agent, message, part)
+        else:
+            part_inputs.append(await _check_mention(project, agent, message, part) if is_mention(part) else part)
+    return part_inputs
+
+
+async def _check_resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
+    """Return the mention of a resource, and its content. Raises OperationError if the server has no such resource."""
+    from codeloop.app.extensions.mcp import read_attached_resource
+
+    context = _make_context(project, agent, message, "mcp_resource", {"uri": part.url})
+    try:
+        return [part, *await read_attached_resource(project.services.mcp, context, part)]
+    except (Denied, Rejected) as error:
+        return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
+
+
+def _make_context(project: Project, agent: Agent, message: UserMessage, tool: str, data: JSON) -> CallContext:
+    """Make the context of a tool call that does not exist, since questions for permission belong to calls."""
+    call = ToolPart(
+        id=new_id("prt"),
+        session_id=message.session_id,
+        message_id=message.id,
+        call_id="mention",
+        tool=tool,
+        state=ToolStatePending(input=data, raw=""),
+    )
+    return CallContext(project.engine, agent, call)
+
+
+def _describe_refusal(subject: str, error: Denied | Rejected) -> TextPartInput:
+    text = f"{subject} that the user mentioned is not attached. {format_for_model(error)}"
+    return TextPartInput(text=text, synthetic=True)
+
+
+async def _check_mention(project: Project, agent: Agent, message: UserMessage, part: PartInput) -> PartInput:
+    if not isinstance(part, FilePartInput):
+        return part
+    path = unquote(urlsplit(part.url).path)
+    name = part.filename or Path(path).name
+    context = _make_context(project, agent, message, "read", {"filePath": path})
+    try:
+        target = await resolve_allowed(context, path, lambda target: [_make_read_need(context, target)])
+    except (Denied, Rejected) as error:
+        return _describe_refusal(f"The file {name}", error)
+    if target.real == target.path:
+        return part
+    lines = urlsplit(part.url).query
+    # Later the allowed file is read, even if the link leads elsewhere by then.
+    return replace(part, url=target.real.as_uri() + (f"?{lines}" if lines else ""))
+
+
+def _make_read_need(context: CallContext, target: ResolvedPath) -> Need:
+    pattern = get_permission_path(context.workspace, target)
+    metadata = {"filepath": str(target.real)}
+    return Need(permission="read", patterns=(pattern,), always=escape_names((pattern,)), metadata=metadata)
