@@ -23,7 +23,7 @@ from codeloop.schema.operation import (
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.tui.themes.themes import load
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from scripts.terminal_svg import Line, draw_svg
 from tests.tui.screens.album import told
 from tests.tui.stored.client import StoredClient

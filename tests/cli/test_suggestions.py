@@ -14,7 +14,7 @@ from codeloop.cli.suggestions import (
     suggest_options,
 )
 from codeloop.client.slash.commands import COMMANDS_BY_FOREIGN_NAME
-from codeloop.tui.commands import BY_SLASH
+from codeloop.tui.commands import COMMANDS_BY_SLASH
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_every_suggested_option_is_one(root: click.Context) -> None:
 
 
 def test_every_suggested_slash_command_is_one() -> None:
-    assert {name for each in COMMANDS_BY_FOREIGN_NAME.values() for name in each} <= set(BY_SLASH)
+    assert {name for each in COMMANDS_BY_FOREIGN_NAME.values() for name in each} <= set(COMMANDS_BY_SLASH)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from codeloop.tui.actions.open_project import open_target
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen
-from codeloop.tui.keys.dispatcher import KeyDispatcher
+from codeloop.tui.keys.key_dispatcher import KeyDispatcher
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
@@ -23,7 +23,7 @@ from codeloop.tui.terminal.colours import is_dark_background
 from codeloop.tui.terminal.driver import BACKGROUND, TerminalAnswered, TerminalClosed
 from codeloop.tui.terminal.input_queue import InputDropped
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.base import PlainHorizontal, PlainVertical
+from codeloop.tui.widgets.base_widgets import PlainHorizontal, PlainVertical
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
 from codeloop.tui.widgets.status_bar import StatusBar
@@ -74,7 +74,7 @@ class TerminalUI(Ui, inherit_bindings=False):
     @on(TerminalClosed)
     def quit(self) -> None:
         """End the program, as a signal does: turns of this process stop and are stored."""
-        self.leave_event.set()
+        self.quit_event.set()
         if self.project_task is not None:
             self.exit(0)
 
@@ -91,7 +91,7 @@ class TerminalUI(Ui, inherit_bindings=False):
 
     async def wait_for_close(self) -> None:
         """Have the project closed, and wait until it is."""
-        self.leave_event.set()
+        self.quit_event.set()
         if self.project_task is not None:
             await self.project_task
         self.choices.close()
@@ -107,7 +107,7 @@ class TerminalUI(Ui, inherit_bindings=False):
 
     async def wait_for_keys(self) -> None:
         """Wait until the keys that were held back are handled."""
-        await self.dispatcher.order.wait()
+        await self.dispatcher.key_order.wait_until_empty()
 
     @on(TerminalAnswered)
     def _take_answer(self, event: TerminalAnswered) -> None:
@@ -119,7 +119,7 @@ class TerminalUI(Ui, inherit_bindings=False):
 
     @on(InputDropped)
     def _drop_keys(self, event: InputDropped) -> None:
-        self.dispatcher.order.drop()
+        self.dispatcher.key_order.drop_held()
         # A toast also in an empty session: a notice below the greeting may be dismissed by the same key.
         super().notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
@@ -133,7 +133,7 @@ class TerminalUI(Ui, inherit_bindings=False):
 
     def begin(self) -> None:
         """Start opening the project, and handle the keys that were typed before."""
-        if self.leave_event.is_set():
+        if self.quit_event.is_set():
             self.exit(0)
             return
         self.event_handler = EventHandler(self)

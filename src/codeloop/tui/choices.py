@@ -24,7 +24,7 @@ from codeloop.tui.state.late_client import LateClient
 from codeloop.tui.widgets.prompt.completion.completer import ClientCompleter, PromptCommand
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.prompt import PromptInput
-from codeloop.tui.widgets.prompt.settings import PromptSettings
+from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.status_bar import StatusContent
 
@@ -42,7 +42,7 @@ class Choices:
         self.providers: UsableProviders | None = None
         self.problem = ""
         """Why the server can't be reached, as the status bar shows it; "" while it can be."""
-        self.memory = ModelMemory(launch.state_folder)
+        self.model_memory = ModelMemory(launch.state_folder)
         self._configured_model: ModelRef | None = None
         self._profile = ""
         self._launch = launch
@@ -87,12 +87,12 @@ class Choices:
         """Release the drafts for the next process."""
         self._store.drafts.close()
 
-    def agent_of(self, tab: SessionTab) -> str | None:
+    def find_agent(self, tab: SessionTab) -> str | None:
         """Return the agent of a tab's next prompt."""
         agent_name = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
         return agent_name or next((agent.name for agent in self.primary_agents), None)
 
-    def profile_of(self, tab: SessionTab) -> str:
+    def get_profile(self, tab: SessionTab) -> str:
         """Return the permission profile of a tab's session; "": none was chosen or configured."""
         metadata = tab.session.metadata if tab.session is not None else {PROFILE_KEY: tab.profile}
         return str((metadata or {}).get(PROFILE_KEY) or self._profile)
@@ -102,12 +102,12 @@ class Choices:
         """The agents that the user can talk to."""
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
-    def model_of(self, tab: SessionTab) -> ModelRef | None:
+    def choose_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model chosen for a tab's next prompt; None: the agent's or the configured one.
 
         What was chosen in the tab comes first, then the session's last model, then the command line's.
         """
-        agent_model = self._agent_model(tab)
+        agent_model = self._get_agent_model(tab)
         session = tab.session
         if tab.model is not None or (tab.agent is not None and agent_model is not None):
             return tab.model or agent_model
@@ -117,11 +117,13 @@ class Choices:
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
         if self._launch.model is not None or agent_model is not None or self._configured_model is not None:
             return self._launch.model
-        return next(iter(self.list_usable(self.memory.read().recent)), None)  # nothing is configured: the last one
+        return next(
+            iter(self.list_usable_models(self.model_memory.read().recent)), None
+        )  # nothing is configured: the last one
 
     def resolve_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that a tab's next prompt goes to; None: there is none, or the project is not open."""
-        model_ref = self.model_of(tab) or self._agent_model(tab) or self._configured_model
+        model_ref = self.choose_model(tab) or self._get_agent_model(tab) or self._configured_model
         if model_ref is not None or self.providers is None or not self.providers.providers:
             return model_ref
         first = self.providers.providers[0].id
@@ -130,20 +132,24 @@ class Choices:
 
     def find_local_server(self, tab: SessionTab) -> str:
         """Return the name of the local model server that is used because nothing else was chosen; "": none is."""
-        if self.model_of(tab) is not None or self._agent_model(tab) is not None or self._configured_model is not None:
+        if (
+            self.choose_model(tab) is not None
+            or self._get_agent_model(tab) is not None
+            or self._configured_model is not None
+        ):
             return ""
-        details = self.find_details(tab)
+        details = self.find_model_entry(tab)
         if details is None or self.providers is None or urlsplit(details.api.url).hostname not in _LOCAL_HOSTS:
             return ""
         providers = (each for each in self.providers.providers if each.id == details.provider_id)
         return next((each.name for each in providers if each.source == "custom"), "")
 
-    def list_usable(self, names: Sequence[str]) -> list[ModelRef]:
+    def list_usable_models(self, names: Sequence[str]) -> list[ModelRef]:
         """Return the usable models among `names` (`provider/model`), each with the effort last used with it."""
-        variants, models = self.memory.read().variants, list[ModelRef]()
+        variants, models = self.model_memory.read().variants, list[ModelRef]()
         for name in names:
             ref = parse_model_name(name)
-            if ref is not None and (details := self._find_model(ref)) is not None:
+            if ref is not None and (details := self._find_entry(ref)) is not None:
                 variant = variants.get(name)
                 models.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
         return models
@@ -151,31 +157,31 @@ class Choices:
     def use_model(self, tab: SessionTab, model: ModelRef) -> None:
         """Use a model for a tab's next prompts, and for new sessions."""
         tab.model = model
-        self.memory.add_recent(model)
+        self.model_memory.add_recent(model)
 
-    def find_details(self, tab: SessionTab) -> Model | None:
+    def find_model_entry(self, tab: SessionTab) -> Model | None:
         """Return the catalog's entry for a tab's model, or None."""
         model = self.resolve_model(tab)
-        return self._find_model(model) if model is not None else None
+        return self._find_entry(model) if model is not None else None
 
-    def _agent_model(self, tab: SessionTab) -> ModelRef | None:
+    def _get_agent_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that is configured for a tab's agent."""
-        name = self.agent_of(tab)
+        name = self.find_agent(tab)
         return next((agent.model for agent in self.agents if agent.name == name), None)
 
-    def _find_model(self, model: ModelRef) -> Model | None:
+    def _find_entry(self, model: ModelRef) -> Model | None:
         providers = self.providers.providers if self.providers is not None else ()
         provider = next((each for each in providers if each.id == model.provider_id), None)
         return provider.models.get(model.model_id) if provider is not None else None
 
     def list_variants(self, tab: SessionTab) -> list[str]:
         """Return the thinking efforts of a tab's model."""
-        details = self.find_details(tab)
+        details = self.find_model_entry(tab)
         return list(details.variants or {}) if details is not None else []
 
     def make_status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> StatusContent:
         """Return the content of the status bar apart from the session itself; `hint`: what a second press would do."""
-        model, details = self.resolve_model(tab), self.find_details(tab)
+        model, details = self.resolve_model(tab), self.find_model_entry(tab)
         none = "no model: /connect" if self.providers is not None else ""
         name = format_reference(model) if model is not None else none
         variant = f" ({model.variant})" if model is not None and model.variant else ""
@@ -184,9 +190,9 @@ class Choices:
         hint_command, words = _choose_hint(tab, keys)
         shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return StatusContent(
-            agent=self.agent_of(tab) or "",
+            agent=self.find_agent(tab) or "",
             model=one_line(name + variant, 60),
-            profile=one_line(self.profile_of(tab), 20),
+            profile=one_line(self.get_profile(tab), 20),
             directory=one_line(f"{self._launch.server}  {shown_directory}".strip(), 100),
             context_window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
@@ -206,7 +212,7 @@ def _choose_hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
         ("session_interrupt", "twice stops", is_running),
         ("command_list", "commands", True),
     ):
-        if is_wanted and (key := keys.key_of(command)):
+        if is_wanted and (key := keys.format_key(command)):
             return command, f"{key} {words}"
     return "", ""
 
@@ -220,7 +226,7 @@ def find_model(choices: Choices, name: str) -> ModelRef:
     ]
     matches = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
     if len(matches) == 1:
-        return choices.list_usable(matches)[0]
+        return choices.list_usable_models(matches)[0]
     if matches:
         raise UsageProblem(f"Several providers have {name}: {', '.join(matches)}.")
     raise UsageProblem(

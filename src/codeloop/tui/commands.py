@@ -3,7 +3,14 @@
 from codeloop.client.slash.commands import COMMANDS_BY_NAME
 from codeloop.tui.keys.keymap import UiCommand
 
-SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View", "Scroll", "Program"
+SESSION, PROMPT, CHOICES, VIEW, SCROLLING, PROGRAM = (
+    "Session",
+    "Prompt",
+    "Choose",
+    "View",
+    "Scroll",
+    "Program",
+)
 """The headings under which the palette groups the commands."""
 
 
@@ -41,7 +48,11 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("session_child_first", "Show a subagent", SESSION, "actions.dialogs:choose_child", "<leader>down"),
     UiCommand("session_child_cycle", "Next subagent", SESSION, "actions.tabs:show_next_child", "ctrl+alt+down"),
     UiCommand(
-        "session_child_cycle_reverse", "Previous subagent", SESSION, "actions.tabs:show_previous_child", "ctrl+alt+up"
+        "session_child_cycle_reverse",
+        "Previous subagent",
+        SESSION,
+        "actions.tabs:show_previous_child",
+        "ctrl+alt+up",
     ),
     UiCommand(
         "session_parent", "Back to the parent session", SESSION, "actions.tabs:show_parent_session", "<leader>up"
@@ -50,25 +61,28 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:show_previous_tab", "ctrl+alt+left,<leader>left"),
     _make_command("next", "session_next_waiting", SESSION, "actions.tabs:show_waiting_session"),
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close_tab", "<leader>w"),
-    _make_command("models", "model_list", CHOOSE, "actions.dialogs:choose_model", "<leader>m"),
-    _make_command("effort", "variant_list", CHOOSE, "actions.dialogs:choose_variant"),
-    UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choices:switch_variant", "ctrl+t"),
-    UiCommand("model_cycle_recent", "Model used before", CHOOSE, "actions.choices:switch_recent", "f2"),
+    _make_command("models", "model_list", CHOICES, "actions.dialogs:choose_model", "<leader>m"),
+    _make_command("effort", "variant_list", CHOICES, "actions.dialogs:choose_variant"),
+    UiCommand("variant_cycle", "Next thinking effort", CHOICES, "actions.choices:switch_variant", "ctrl+t"),
+    UiCommand("model_cycle_recent", "Model used before", CHOICES, "actions.choices:switch_recent", "f2"),
     UiCommand(
-        "model_cycle_recent_reverse", "Model used after", CHOOSE, "actions.choices:switch_recent_back", "shift+f2"
+        "model_cycle_recent_reverse", "Model used after", CHOICES, "actions.choices:switch_recent_back", "shift+f2"
     ),
-    UiCommand("model_cycle_favorite", "Next favourite model", CHOOSE, "actions.choices:switch_favourite"),
+    UiCommand("model_cycle_favorite", "Next favourite model", CHOICES, "actions.choices:switch_favourite"),
     UiCommand(
-        "model_cycle_favorite_reverse", "Previous favourite model", CHOOSE, "actions.choices:switch_favourite_back"
+        "model_cycle_favorite_reverse",
+        "Previous favourite model",
+        CHOICES,
+        "actions.choices:switch_favourite_back",
     ),
-    _make_command("agents", "agent_list", CHOOSE, "actions.dialogs:choose_agent", "<leader>a"),
-    UiCommand("agent_cycle", "Next agent", CHOOSE, "actions.choices:switch_agent", "tab"),
-    UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choices:switch_agent_back", "shift+tab"),
-    _make_command("profile", "profile", CHOOSE, "actions.choices:choose_profile"),
-    UiCommand("profile_cycle", "Next permission profile", CHOOSE, "actions.choices:switch_profile", "alt+m,<leader>p"),
-    _make_command("permissions", "permission_list", CHOOSE, "actions.reports:show_permissions"),
-    _make_command("connect", "provider_connect", CHOOSE, "actions.dialogs:connect_provider"),
-    _make_command("mcp", "mcp_list", CHOOSE, "actions.dialogs:show_servers"),
+    _make_command("agents", "agent_list", CHOICES, "actions.dialogs:choose_agent", "<leader>a"),
+    UiCommand("agent_cycle", "Next agent", CHOICES, "actions.choices:switch_agent", "tab"),
+    UiCommand("agent_cycle_reverse", "Previous agent", CHOICES, "actions.choices:switch_agent_back", "shift+tab"),
+    _make_command("profile", "profile", CHOICES, "actions.choices:choose_profile"),
+    UiCommand("profile_cycle", "Next permission profile", CHOICES, "actions.choices:switch_profile", "alt+m,<leader>p"),
+    _make_command("permissions", "permission_list", CHOICES, "actions.reports:show_permissions"),
+    _make_command("connect", "provider_connect", CHOICES, "actions.dialogs:connect_provider"),
+    _make_command("mcp", "mcp_list", CHOICES, "actions.dialogs:show_servers"),
     _make_command("themes", "theme_list", VIEW, "actions.dialogs:choose_theme", "<leader>t"),
     UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.view:switch_colour_mode"),
     _make_command("sidebar", "sidebar_toggle", VIEW, "actions.sidebar:toggle_sidebar", "<leader>b"),
@@ -77,28 +91,30 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("call_toggle", "Open or close the lowest call", VIEW, "actions.view:toggle_lowest_call", "<leader>o"),
     _make_command("picture", "picture_view", VIEW, "actions.pictures:show_picture_of_session"),
     _make_command("status", "status_view", VIEW, "actions.view:show_status", "<leader>s"),
-    _make_command("find", "session_find", MOVE, "actions.find:find_in_conversation", "ctrl+f,<leader>f"),
-    UiCommand("messages_page_up", "Page up", MOVE, "actions.view:scroll_page_up", "pageup"),
-    UiCommand("messages_page_down", "Page down", MOVE, "actions.view:scroll_page_down", "pagedown"),
-    UiCommand("messages_half_page_up", "Half a page up", MOVE, "actions.view:scroll_half_up", "ctrl+alt+u"),
-    UiCommand("messages_half_page_down", "Half a page down", MOVE, "actions.view:scroll_half_down", "ctrl+alt+d"),
-    UiCommand("messages_line_up", "Line up", MOVE, "actions.view:scroll_line_up", "ctrl+alt+y,ctrl+up"),
-    UiCommand("messages_line_down", "Line down", MOVE, "actions.view:scroll_line_down", "ctrl+alt+e,ctrl+down"),
-    UiCommand("messages_first", "To the first message", MOVE, "actions.view:show_first_message", "ctrl+g"),
-    UiCommand("messages_last", "To the last message", MOVE, "actions.view:show_last_message", "ctrl+alt+g"),
-    UiCommand("messages_previous", "To the prompt above", MOVE, "actions.view:show_previous_prompt", "alt+up"),
-    UiCommand("messages_next", "To the prompt below", MOVE, "actions.view:show_next_prompt", "alt+down"),
-    UiCommand("messages_last_user", "To your last prompt", MOVE, "actions.view:show_last_prompt"),
+    _make_command("find", "session_find", SCROLLING, "actions.find:find_in_conversation", "ctrl+f,<leader>f"),
+    UiCommand("messages_page_up", "Page up", SCROLLING, "actions.view:scroll_page_up", "pageup"),
+    UiCommand("messages_page_down", "Page down", SCROLLING, "actions.view:scroll_page_down", "pagedown"),
+    UiCommand("messages_half_page_up", "Half a page up", SCROLLING, "actions.view:scroll_half_up", "ctrl+alt+u"),
+    UiCommand("messages_half_page_down", "Half a page down", SCROLLING, "actions.view:scroll_half_down", "ctrl+alt+d"),
+    UiCommand("messages_line_up", "Line up", SCROLLING, "actions.view:scroll_line_up", "ctrl+alt+y,ctrl+up"),
+    UiCommand("messages_line_down", "Line down", SCROLLING, "actions.view:scroll_line_down", "ctrl+alt+e,ctrl+down"),
+    UiCommand("messages_first", "To the first message", SCROLLING, "actions.view:show_first_message", "ctrl+g"),
+    UiCommand("messages_last", "To the last message", SCROLLING, "actions.view:show_last_message", "ctrl+alt+g"),
+    UiCommand("messages_previous", "To the prompt above", SCROLLING, "actions.view:show_previous_prompt", "alt+up"),
+    UiCommand("messages_next", "To the prompt below", SCROLLING, "actions.view:show_next_prompt", "alt+down"),
+    UiCommand("messages_last_user", "To your last prompt", SCROLLING, "actions.view:show_last_prompt"),
     _make_command("editor", "editor_open", PROMPT, "actions.stash:edit_prompt", "<leader>e"),
     UiCommand("stash_push", "Stash the prompt", PROMPT, "actions.stash:push_stash", "alt+s"),
     UiCommand("stash_pop", "Restore the latest stashed prompt", PROMPT, "actions.stash:pop_stash", "alt+shift+s"),
     _make_command("stash", "stash_list", PROMPT, "actions.stash:choose_from_stash"),
-    UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
-    _make_command("help", "help", APP, "actions.dialogs:show_help", "f1"),
-    _make_command("settings", "settings", APP, "actions.dialogs:show_settings"),
-    _make_command("tour", "tour", APP, "actions.first_run:show_tour"),
-    UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend_program", "ctrl+z", early=True),
-    _make_command("exit", "app_exit", APP, "actions.tabs:quit_program", "ctrl+c,ctrl+d,<leader>q"),
+    UiCommand("command_list", "Show all commands", PROGRAM, "actions.dialogs:show_palette", "ctrl+p", early=True),
+    _make_command("help", "help", PROGRAM, "actions.dialogs:show_help", "f1"),
+    _make_command("settings", "settings", PROGRAM, "actions.dialogs:show_settings"),
+    _make_command("tour", "tour", PROGRAM, "actions.first_run:show_tour"),
+    UiCommand(
+        "terminal_suspend", "Suspend to the shell", PROGRAM, "actions.view:suspend_program", "ctrl+z", early=True
+    ),
+    _make_command("exit", "app_exit", PROGRAM, "actions.tabs:quit_program", "ctrl+c,ctrl+d,<leader>q"),
 )
-BY_ID = {command.id: command for command in COMMANDS}
-BY_SLASH = {command.slash: command for command in COMMANDS if command.slash}
+COMMANDS_BY_ID = {command.id: command for command in COMMANDS}
+COMMANDS_BY_SLASH = {command.slash: command for command in COMMANDS if command.slash}

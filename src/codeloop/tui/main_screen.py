@@ -5,21 +5,21 @@ from textual.screen import Screen
 
 from codeloop.tui.actions.send import run_slash, send_prompt
 from codeloop.tui.actions.tabs import start_session
-from codeloop.tui.commands import BY_ID, BY_SLASH, SESSION
-from codeloop.tui.keys.dispatcher import KeyDispatcher
+from codeloop.tui.commands import COMMANDS_BY_ID, COMMANDS_BY_SLASH, SESSION
+from codeloop.tui.keys.key_dispatcher import KeyDispatcher
 from codeloop.tui.keys.keymap import UiCommand
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.terminal.textual_private import set_update_period
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.base import CommandWidget
-from codeloop.tui.widgets.prompt.entry import PromptEntry
-from codeloop.tui.widgets.prompt.messages import CommandPressed, PromptSlashCommand, PromptSubmitted
-from codeloop.tui.widgets.request_panel.panel import RequestPanel
+from codeloop.tui.widgets.base_widgets import CommandWidget
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_messages import CommandPressed, PromptSlashCommand, PromptSubmitted
+from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
 from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from codeloop.tui.widgets.tab_bar import TabBar
 from codeloop.tui.widgets.transcript.transcript import Transcript
 
-UPDATE_PERIOD = 1 / 200
+UPDATE_PERIOD_SECONDS = 1 / 200
 """Seconds that a change waits to be drawn together with others."""
 
 
@@ -35,11 +35,11 @@ class MainScreen(Screen[None]):
         super().__init__(id="_default")
         self._ui = ui
         self._dispatcher = dispatcher
-        set_update_period(UPDATE_PERIOD)  # a key is on the screen at once, without a wait for the next frame
+        set_update_period(UPDATE_PERIOD_SECONDS)  # a key is on the screen at once, without a wait for the next frame
 
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""
-        self._dispatcher.run_command_of(event)
+        self._dispatcher.run_key_command(event)
 
     @on(PromptSubmitted)
     def _send_prompt(self, event: PromptSubmitted) -> None:
@@ -48,13 +48,13 @@ class MainScreen(Screen[None]):
     @on(PromptSlashCommand)
     def _run_slash(self, event: PromptSlashCommand) -> None:
         ui = self._ui
-        ui.tab.prompt.calls_since = None
-        if (row := BY_SLASH.get(event.name)) is not None and event.words and not row.arguments:
+        ui.tab.prompt.command_submitted_at = None
+        if (row := COMMANDS_BY_SLASH.get(event.name)) is not None and event.words and not row.arguments:
             ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
             ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
         elif row is not None and event.files:  # only a prompt can hold images
             ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
-        elif row is not None and row.group == SESSION and not ui.open_event.is_set():
+        elif row is not None and row.group == SESSION and not ui.opened_event.is_set():
             ui.start_task(_run_when_open(ui, row, event.words))
         elif row is not None:
             ui.run_command(row, event.words)
@@ -63,12 +63,12 @@ class MainScreen(Screen[None]):
 
     @on(CommandPressed)
     def _run_key_command(self, event: CommandPressed) -> None:
-        self._ui.tab.prompt.calls_since = None
-        self._ui.run_command(BY_ID[event.command])
+        self._ui.tab.prompt.command_submitted_at = None
+        self._ui.run_command(COMMANDS_BY_ID[event.command])
 
     @on(CommandWidget.Clicked)
     def _run_click_command(self, event: CommandWidget.Clicked) -> None:
-        self._ui.run_command(BY_ID[event.command], event.words)
+        self._ui.run_command(COMMANDS_BY_ID[event.command], event.words)
 
     @on(RequestPanel.Answered)
     def _send_answer(self, event: RequestPanel.Answered) -> None:
@@ -83,7 +83,7 @@ class MainScreen(Screen[None]):
             self._ui.start_task(self._ui.visit(event.value))
         else:
             name = "picture_view" if event.kind == "image" else "session_child_first"
-            self._ui.run_command(BY_ID[name], event.value)
+            self._ui.run_command(COMMANDS_BY_ID[name], event.value)
 
     @on(Transcript.Toggled)
     def _toggle_item(self, event: Transcript.Toggled) -> None:
@@ -120,5 +120,5 @@ async def _read_older(ui: Ui, view: SessionView) -> None:
 
 async def _run_when_open(ui: Ui, command: UiCommand, words: str) -> None:
     """Run a command of the session that is still being opened, as a prompt is sent to it."""
-    await ui.open_event.wait()
+    await ui.opened_event.wait()
     ui.run_command(command, words)

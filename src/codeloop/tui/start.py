@@ -10,8 +10,8 @@ from contextlib import suppress
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
-from codeloop.tui.commands import BY_SLASH, COMMANDS
-from codeloop.tui.keys.keybind_problems import find_problems
+from codeloop.tui.commands import COMMANDS, COMMANDS_BY_SLASH
+from codeloop.tui.keys.keybind_problems import find_keybind_problems
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
@@ -38,14 +38,14 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     appearance = Appearance(settings, launch.theme_folders, terminal)
     if launch.thinking is not None:  # an option of the command line precedes the settings
         appearance.thinking = launch.thinking
-    appearance.child_key = keys.key_of("session_child_first")
-    appearance.open_key = keys.key_of("call_toggle")
-    commands = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
+    appearance.child_key = keys.format_key("session_child_first")
+    appearance.open_key = keys.format_key("call_toggle")
+    commands = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in COMMANDS_BY_SLASH.items()]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, commands))
     ui.problems = [
         *sources.problems,
         *keys.problems,
-        *find_problems(settings.keybinds),
+        *find_keybind_problems(settings.keybinds),
         *filter(None, [appearance.problem]),
     ]
     return ui
@@ -76,6 +76,6 @@ async def _run(launch: UiLaunch) -> int:
 
 async def _freeze_when_open(ui: TerminalUI) -> None:
     """Enable garbage collection once the project is open, for objects created later: scanning all would delay keys."""
-    await ui.open_event.wait()
+    await ui.opened_event.wait()
     gc.freeze()
     gc.enable()

@@ -28,7 +28,7 @@ from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
 from codeloop.tui.widgets.status_bar import FRAMES_PER_SECOND, StatusBar
-from codeloop.tui.widgets.tab_bar import TabBar, name_window
+from codeloop.tui.widgets.tab_bar import TabBar, make_window_title
 
 PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
@@ -65,7 +65,7 @@ class Ui(TerminalApp, inherit_bindings=False):
     tasks: dict[asyncio.Task[Any], float | None]
     """Background tasks; of a command, when it started or last closed a dialog (monotonic seconds); None: of no command.
 
-    While a command may still open a dialog, keys typed after it wait for that (`keys/dispatcher.py`).
+    While a command may still open a dialog, keys typed after it wait for that (`keys/key_dispatcher.py`).
     """
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
@@ -78,9 +78,9 @@ class Ui(TerminalApp, inherit_bindings=False):
         """None until the project is open."""
         self.shown_tab: SessionTab | None = None
         """None until the first tab is mounted."""
-        self.open_event = asyncio.Event()
+        self.opened_event = asyncio.Event()
         """Set once the project is open."""
-        self.leave_event = asyncio.Event()
+        self.quit_event = asyncio.Event()
         """Set when the user leaves."""
         self.tasks = {}
         self.repeated_key = RepeatedKey(self.draw, self.set_timer)
@@ -127,7 +127,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
             canvas = self.appearance.create_canvas(self.launch.directory)
-            keys = [*PROMPT_HINTS, *((self.keys.key_of(name), what) for name, what in COMMAND_HINTS)]
+            keys = [*PROMPT_HINTS, *((self.keys.format_key(name), what) for name, what in COMMAND_HINTS)]
             greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=keys)
             tab = SessionTab(
                 canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keys.rhythm
@@ -190,7 +190,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         task = self.start_task(load_object(f"tui.{command.run}")(self, words))
         self.tasks[task] = time.monotonic()
 
-    async def read_until(self, message_id: str) -> None:
+    async def load_messages_until(self, message_id: str) -> None:
         """Load older messages of the shown session until one of them is loaded. Raises CodeloopError."""
         view = self.tab.view
         while self.sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
@@ -220,7 +220,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             sidebar.show(self.tab.view, content, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown_tab, self.appearance.styles)
         if self.choices.settings.title:
-            self.window.rename(name_window(tabs, self.shown_tab))
+            self.window.rename(make_window_title(tabs, self.shown_tab))
         return has_scrolled
 
     def _fatal_error(self) -> None:

@@ -100,7 +100,7 @@ async def played(
         )
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codeloop.tui.keys.repeated_key.CONFIRM_SECONDS", 60.0)
+        patch.setattr("codeloop.tui.keys.repeated_key.CONFIRMATION_SECONDS", 60.0)
         async with ui.run_test(size=size) as pilot:
             await pilot.pause()
             yield Played(ui, pilot)

@@ -146,6 +146,6 @@ async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> 
         await ui.type("a secret plan", "enter")
         await ui.sees("Yes.")
     async with rig(tmp_path, [ScriptedAnswer(text="Yes.")]) as it, played(it, tmp_path / "state") as ui:
-        await ui.until(lambda: ui.ui.open_event.is_set())
+        await ui.until(lambda: ui.ui.opened_event.is_set())
         await ui.pilot.press("up")
         assert ui.ui.tab.prompt.entry.text == ""

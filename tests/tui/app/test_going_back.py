@@ -48,8 +48,8 @@ async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path) -
         await ui.sees("Hello.")
         for _ in range(4):
             await ui.pilot.press("alt+m")
-            await ui.until(lambda: ui.ui.choices.profile_of(ui.ui.tab) not in {"", *seen[-1:]})
-            seen.append(ui.ui.choices.profile_of(ui.ui.tab))
+            await ui.until(lambda: ui.ui.choices.get_profile(ui.ui.tab) not in {"", *seen[-1:]})
+            seen.append(ui.ui.choices.get_profile(ui.ui.tab))
         assert seen == ["plan", "ask", "auto", "plan"]
         session = desk.project.store.find_session(ui.ui.session.id)
         assert session is not None

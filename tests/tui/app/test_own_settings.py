@@ -14,7 +14,7 @@ async def test_a_setting_of_the_ui_is_changed_written_and_taken_back(tmp_path: P
     own = tmp_path / "config" / "tui.json"
     given: Any = {"size": (120, 40), "settings": (own,), "own_settings": own}
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", **given) as ui:
-        await ui.until(lambda: ui.ui.open_event.is_set())
+        await ui.until(lambda: ui.ui.opened_event.is_set())
         await ui.type("/settings", "enter")
         await ui.sees("Terminal UI (tui.json)", "codeloop (default)", "vim", "false (default)", "This project")
         await ui.type("vim")

@@ -3,14 +3,14 @@
 import pytest
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.keys.keybind_problems import find_problems
-from codeloop.tui.keys.keymap import Keymap, find_wrong_keys
-from codeloop.tui.keys.prompt_bindings import BINDINGS, build_keymap
+from codeloop.tui.keys.keybind_problems import find_keybind_problems
+from codeloop.tui.keys.keymap import Keymap, find_unknown_keys
+from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS, map_prompt_keys
 
 
-@pytest.mark.parametrize("keys", [row.keys for row in (*COMMANDS, *BINDINGS)])
+@pytest.mark.parametrize("keys", [row.keys for row in (*COMMANDS, *PROMPT_BINDINGS)])
 def test_every_default_key_is_one(keys: str) -> None:
-    assert find_wrong_keys(keys) == []
+    assert find_unknown_keys(keys) == []
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ def test_every_default_key_is_one(keys: str) -> None:
     ],
 )
 def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None:
-    assert find_wrong_keys(keys) == wrong
+    assert find_unknown_keys(keys) == wrong
     assert len(Keymap({"help": "f1"}, {"help": keys}).problems) == len(wrong)
 
 
 def test_names_that_nothing_has_are_told() -> None:
     chosen = {"sesion_list": "f9", "which_key_toggle": "f4", "input_undo": "super+foo", "help": "none", "leader": "f3"}
-    assert find_problems(chosen) == [
+    assert find_keybind_problems(chosen) == [
         "keybinds.input_undo: there is no key super+foo.",
         "keybinds.sesion_list: there is no such command. Did you mean `session_list`?",
     ]
@@ -36,4 +36,4 @@ def test_names_that_nothing_has_are_told() -> None:
 
 def test_a_key_of_the_prompt_is_taken_away_by_none_and_by_false() -> None:
     for nothing in ("none", False):
-        assert "ctrl+j" not in build_keymap({"input_newline": nothing})
+        assert "ctrl+j" not in map_prompt_keys({"input_newline": nothing})

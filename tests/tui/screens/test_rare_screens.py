@@ -9,7 +9,7 @@ from textual.screen import Screen
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import Todo
 from codeloop.tui.actions.dialogs import make_context
-from codeloop.tui.commands import BY_ID
+from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.dialogs.mcp import PASTE_HINT
 from codeloop.tui.dialogs.parts.text_input import SignInScreen, TextInput
 from codeloop.tui.dialogs.profiles import create_profile_picker
@@ -86,12 +86,12 @@ async def test_other_dialogs(tmp_path: Path) -> None:
         await album.take("own-server", "base URL")
         await it.pilot.press("escape")
         await adding
-        it.ui.run_command(BY_ID["mcp_list"])
+        it.ui.run_command(COMMANDS_BY_ID["mcp_list"])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take("empty", "No MCP server")
         await it.pilot.press("escape")
         await it.settle(lambda: len(it.ui.screen_stack) == 1)
-        it.ui.run_command(BY_ID["command_list"])
+        it.ui.run_command(COMMANDS_BY_ID["command_list"])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await it.pilot.press(*"ses")
         await album.take("filtered", "Switch session", "Fork the session")
@@ -99,7 +99,7 @@ async def test_other_dialogs(tmp_path: Path) -> None:
         await album.take("nothing", "Nothing matches")
         await it.pilot.press("escape")
         await it.settle(lambda: len(it.ui.screen_stack) == 1)
-        it.ui.run_command(BY_ID["settings"])
+        it.ui.run_command(COMMANDS_BY_ID["settings"])
         await it.sees("diff_style")
         await it.pilot.press(*"diff_s", "enter")
         await it.settle(lambda: len(it.ui.screen_stack) == 3)
@@ -148,7 +148,7 @@ async def test_few_columns_and_few_colours(tmp_path: Path) -> None:
         for theme in ("monochrome", "system", "high-contrast"):
             await album.take(f"theme-{theme}", "Then it is rounded", sizes=SIZES, theme=theme)
         await album.take("narrow", "Then it is rounded", sizes=NARROW)
-        it.ui.run_command(BY_ID["command_list"])
+        it.ui.run_command(COMMANDS_BY_ID["command_list"])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         for theme in ("monochrome", "system", "high-contrast"):
             await album.take(f"palette-{theme}", "Switch session", sizes=SMALL, theme=theme)

@@ -11,13 +11,13 @@ from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.message import FORK_KEY
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
-from codeloop.tui.commands import BY_ID
+from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.dialogs.export import EXPORT_FORMATS
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from tests.tui.screens.album import SIZES, Album, told
 from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import NOW, Stored, stored
@@ -69,15 +69,15 @@ async def asked(it: Stored) -> tuple[Any, Any]:
 
 async def conversation(it: Stored, album: Album) -> None:
     await album.take("conversation", "Then it is rounded")
-    it.ui.run_command(BY_ID["messages_first"])
+    it.ui.run_command(COMMANDS_BY_ID["messages_first"])
     await album.take("beginning", "Thought")
-    it.ui.run_command(BY_ID["messages_last"])
-    it.ui.run_command(BY_ID["status_view"])
+    it.ui.run_command(COMMANDS_BY_ID["messages_last"])
+    it.ui.run_command(COMMANDS_BY_ID["status_view"])
     await album.take("status", "theme codeloop")
     it.ui.tab.clear_notices()
-    it.ui.run_command(BY_ID["session_new"])
+    it.ui.run_command(COMMANDS_BY_ID["session_new"])
     await album.take("tabs", "2 New session", "Ask, or describe a task")
-    it.ui.run_command(BY_ID["tab_close"])
+    it.ui.run_command(COMMANDS_BY_ID["tab_close"])
     await it.sees("Then it is rounded")
 
 
@@ -133,14 +133,14 @@ async def dialogs(it: Stored, album: Album) -> None:
     a_fork(it.client)
     it.ui.tab.prompt.store.push(StoredPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))
     for name, (command, shown) in DIALOGS.items():
-        it.ui.run_command(BY_ID[command])
+        it.ui.run_command(COMMANDS_BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take(name, shown, beside=PREVIEWED.get(name, ""))
         if name == "subagents":
             await it.pilot.press("enter")
             await it.settle(lambda: len(it.ui.screen_stack) == 1)
             await album.take("child", "2 Look for other totals", "only cart.py")
-            it.ui.run_command(BY_ID["tab_close"])
+            it.ui.run_command(COMMANDS_BY_ID["tab_close"])
             await it.sees("Then it is rounded")
             continue
         if name == "servers":
@@ -201,6 +201,6 @@ async def test_the_first_screen_is_as_it_was(tmp_path: Path) -> None:
     async with stored(tmp_path, size=SIZES[0], resumed=False, client=told()) as it:
         album = Album(it)
         await album.take("first", "Ask, or describe a task")
-        it.ui.run_command(BY_ID["tour"])
+        it.ui.run_command(COMMANDS_BY_ID["tour"])
         await album.take("tour", "Five keys")
     assert not album.wrong, "\n".join(album.wrong)

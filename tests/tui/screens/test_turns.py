@@ -23,9 +23,9 @@ from codeloop.schema.live_events import Retry, SessionState, StatusChanged
 from codeloop.schema.message import Revert
 from codeloop.schema.part import Part, ToolPart
 from codeloop.schema.wire import replace
-from codeloop.tui.commands import BY_ID
+from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.state.items import PromptItem, ReasoningItem, TextItem, ToolItem
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from tests.tui.gallery import CHILD, DIRECTORY, ITEMS, TASK, TEST_RUN
 from tests.tui.parts import answer, failed, file, running, text, thought
 from tests.tui.screens.album import SIZES, Album, told
@@ -100,7 +100,7 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         await album.take("retry", "retry 2 in 12 s")
         it.ui.choices.problem = "http://127.0.0.1:4096 can't be reached; trying again"
         await album.take("lost", "can't be reached")
-        monkeypatch.setattr("codeloop.tui.keys.repeated_key.CONFIRM_SECONDS", 600.0)
+        monkeypatch.setattr("codeloop.tui.keys.repeated_key.CONFIRMATION_SECONDS", 600.0)
         await it.pilot.press("escape")
         await album.take("stopping", "again to stop")
     assert not album.wrong, "\n".join(album.wrong)
@@ -181,13 +181,13 @@ async def test_every_kind_of_call(tmp_path: Path, size: tuple[int, int]) -> None
         for part in opened:
             tab.view.toggle(part.id, part.message_id)
         tab.sync()
-        it.ui.run_command(BY_ID["messages_first"])
+        it.ui.run_command(COMMANDS_BY_ID["messages_first"])
         await it.sees("Fix the failing test")
         for page in range(1, 40):
             await album.take(f"calls-{page}", sizes=(size,))
             if tab.transcript.scroll_y >= tab.transcript.max_scroll_y:
                 break
-            it.ui.run_command(BY_ID["messages_page_down"])
+            it.ui.run_command(COMMANDS_BY_ID["messages_page_down"])
             await it.settle()
     assert not album.wrong, "\n".join(album.wrong)
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.keys.prompt_bindings import BINDINGS
+from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS
 from codeloop.tui.settings.ui_settings import UiSettings
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tui.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def typed(slash: str, arguments: str) -> str:
 
 
 def test_every_action_of_the_prompt_stands_on_the_page_with_its_keys() -> None:
-    missing = [row.id for row in BINDINGS if f"| {row.text} | {code(row.keys)} | `{row.id}` |" not in PAGE]
+    missing = [row.id for row in PROMPT_BINDINGS if f"| {row.text} | {code(row.keys)} | `{row.id}` |" not in PAGE]
     assert missing == []
 
 

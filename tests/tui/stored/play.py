@@ -135,7 +135,7 @@ async def stored(
         time.tzset()
         async with ui.run_test(size=size, notifications=toasts) as pilot:
             shown = Stored(ui, pilot, answering)
-            await shown.settle(ui.open_event.is_set)
+            await shown.settle(ui.opened_event.is_set)
             yield shown
         await ui.wait_for_close()
     time.tzset()

@@ -41,22 +41,22 @@ async def switch_variant(ui: Ui, _words: str) -> None:
 
 async def switch_recent(ui: Ui, _words: str) -> None:
     """Switch to the model chosen before the current one."""
-    _move_to_model(ui, ui.choices.memory.read().recent, 1, "No other model was chosen lately.")
+    _move_to_model(ui, ui.choices.model_memory.read().recent, 1, "No other model was chosen lately.")
 
 
 async def switch_recent_back(ui: Ui, _words: str) -> None:
     """Switch to the model chosen after the current one."""
-    _move_to_model(ui, ui.choices.memory.read().recent, -1, "No other model was chosen lately.")
+    _move_to_model(ui, ui.choices.model_memory.read().recent, -1, "No other model was chosen lately.")
 
 
 async def switch_favourite(ui: Ui, _words: str) -> None:
     """Switch to the next favourite model."""
-    _move_to_model(ui, ui.choices.memory.read().favourites, 1, "There is no other favourite.")
+    _move_to_model(ui, ui.choices.model_memory.read().favourites, 1, "There is no other favourite.")
 
 
 async def switch_favourite_back(ui: Ui, _words: str) -> None:
     """Switch to the previous favourite model."""
-    _move_to_model(ui, ui.choices.memory.read().favourites, -1, "There is no other favourite.")
+    _move_to_model(ui, ui.choices.model_memory.read().favourites, -1, "There is no other favourite.")
 
 
 async def choose_profile(ui: Ui, words: str) -> None:
@@ -65,7 +65,7 @@ async def choose_profile(ui: Ui, words: str) -> None:
     if not name:
         name = (
             await show_dialog(
-                ui, create_profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles)
+                ui, create_profile_picker(ui.choices.get_profile(tab) or "auto", lambda: ui.appearance.styles)
             )
             or ""
         )
@@ -83,7 +83,7 @@ async def choose_profile(ui: Ui, words: str) -> None:
 async def switch_profile(ui: Ui, _words: str) -> None:
     """Switch to the next permission profile, skipping `yolo`."""
     names: list[Profile] = [each for each in PROFILES if each != YOLO_PROFILE]
-    current_name = ui.choices.profile_of(ui.tab) or "auto"
+    current_name = ui.choices.get_profile(ui.tab) or "auto"
     index = next((index for index, each in enumerate(names) if each == current_name), -1)
     name = names[(index + 1) % len(names)]
     await _use_profile(ui, name)
@@ -104,7 +104,7 @@ async def _use_profile(ui: Ui, name: str) -> None:
 def _move_to_agent(ui: Ui, step: int) -> None:
     names = [agent.name for agent in ui.choices.primary_agents]
     if names:
-        current_name = ui.choices.agent_of(ui.tab)
+        current_name = ui.choices.find_agent(ui.tab)
         index = names.index(current_name) if current_name in names else 0
         ui.tab.agent = names[(index + step) % len(names)]
         ui.draw()
@@ -112,12 +112,12 @@ def _move_to_agent(ui: Ui, step: int) -> None:
 
 def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -> None:
     """Switch to the model `step` places further in a list. Raises UsageProblem with `problem` if there is no other."""
-    models = ui.choices.list_usable(references)
+    models = ui.choices.list_usable_models(references)
     model = ui.choices.resolve_model(ui.tab)
     names = [format_reference(each) for each in models]
     current_name = format_reference(model) if model is not None else ""
     if not [name for name in names if name != current_name]:
-        raise UsageProblem(f"{problem} {ui.keys.key_of('model_list')} lists all.")
+        raise UsageProblem(f"{problem} {ui.keys.format_key('model_list')} lists all.")
     # A current model outside the list: forwards leads to the first of the list, backwards to the last.
     index = names.index(current_name) if current_name in names else -1 if step > 0 else 0
     # Don't make it the latest: the next step would lead back.

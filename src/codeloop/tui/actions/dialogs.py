@@ -34,9 +34,9 @@ from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
 from codeloop.tui.keys.keymap import Keymap
-from codeloop.tui.keys.prompt_bindings import BINDINGS
+from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 T = TypeVar("T")
 ALL_KEYS_MIN_WIDTH = 60
@@ -112,7 +112,7 @@ async def _apply_timeline_step(ui: Ui, step: TimelineStep | None) -> None:
     if step is None:
         return
     if step.action == "jump":
-        await ui.read_until(step.message_id)
+        await ui.load_messages_until(step.message_id)
         scroll_to_item(ui, step.message_id)
     elif step.action == "copy":
         ui.copy_to_clipboard(step.text)
@@ -132,7 +132,7 @@ async def choose_model(ui: Ui, words: str) -> None:
         model: ModelRef | None = find_model(ui.choices, words)
     else:
         model = await show_dialog(
-            ui, ModelPicker(make_context(ui), ui.choices.memory, ui.choices.resolve_model(ui.tab))
+            ui, ModelPicker(make_context(ui), ui.choices.model_memory, ui.choices.resolve_model(ui.tab))
         )
     if model is not None:
         ui.choices.use_model(ui.tab, model)
@@ -163,7 +163,7 @@ async def choose_agent(ui: Ui, words: str) -> None:
         raise UsageProblem(
             f"There is no agent {words}.{format_suggestion(find_similar(words, names))} There are: {', '.join(names)}."
         )
-    name = words or await show_dialog(ui, create_agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
+    name = words or await show_dialog(ui, create_agent_picker(make_context(ui), ui.choices.find_agent(ui.tab) or ""))
     if name:
         ui.tab.agent = name
         ui.draw()
@@ -228,7 +228,7 @@ async def delete_session(ui: Ui, _words: str) -> None:
 
 def list_commands(ui: Ui) -> list[PaletteRow]:
     """Return the commands as the palette lists them."""
-    return [PaletteRow(row.id, row.title, row.group, ui.keys.key_of(row.id), row.slash) for row in ui.commands]
+    return [PaletteRow(row.id, row.title, row.group, ui.keys.format_key(row.id), row.slash) for row in ui.commands]
 
 
 async def show_palette(ui: Ui, _words: str) -> None:
@@ -240,15 +240,17 @@ async def show_palette(ui: Ui, _words: str) -> None:
 
 async def show_help(ui: Ui, _words: str) -> None:
     """Show all commands with their keys, and the keys of the prompt."""
-    keymap = Keymap({row.id: row.keys for row in BINDINGS}, ui.choices.settings.keybinds)
+    keymap = Keymap({row.id: row.keys for row in PROMPT_BINDINGS}, ui.choices.settings.keybinds)
     commands = {row.id: row for row in ui.commands}
 
     def keys(name: str) -> str:
-        names = (ui.keys if name in commands else keymap).keys_of(name)
+        names = (ui.keys if name in commands else keymap).format_keys(name)
         return ", ".join(names[: None if ui.size.width >= ALL_KEYS_MIN_WIDTH else 1])
 
     rows = [replace(row, keys=keys(row.id)) for row in list_commands(ui)]
-    rows += [PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in BINDINGS if row.id not in commands]
+    rows += [
+        PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in PROMPT_BINDINGS if row.id not in commands
+    ]
     command_id = await show_dialog(ui, create_help(rows, lambda: ui.appearance.styles))
     if command_id in commands:
         ui.run_command(commands[command_id])

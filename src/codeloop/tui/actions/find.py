@@ -58,7 +58,7 @@ class ConversationSearch:
         if self._task is not None:
             self._task.cancel()
         self._tab.find_bar.close()
-        self._tab.transcript.blocks.highlights.show("")
+        self._tab.transcript.highlights.show("")
         if not keeps_position:
             self._close_items()
             _restore_position(self._tab, self._start_position)
@@ -77,7 +77,7 @@ class ConversationSearch:
         bar, view = self._tab.find_bar, self._tab.view
         if not text.strip() or view is None:
             bar.show_status("")
-            self._tab.transcript.blocks.highlights.show("")
+            self._tab.transcript.highlights.show("")
             self._tab.transcript.refresh()
             return
         query = FindInSession(session_id=view.session.id, query=text[: SESSION_SEARCH_TEXT.value])
@@ -89,7 +89,7 @@ class ConversationSearch:
         self._matches, self._is_complete = result.found, result.complete
         if not self._matches:
             bar.show_status("not found")
-            self._tab.transcript.blocks.highlights.show("")
+            self._tab.transcript.highlights.show("")
             self._tab.transcript.refresh()
             return
         self._current = self._find_nearest()
@@ -109,18 +109,18 @@ class ConversationSearch:
         match, tab = self._matches[self._current], self._tab
         more = "" if self._is_complete else "+"
         tab.find_bar.show_status(f"{self._current + 1} of {len(self._matches)}{more}")
-        await self._ui.read_until(match.message_id)
+        await self._ui.load_messages_until(match.message_id)
         self._open_item(match)
         transcript = tab.transcript
         blocks = transcript.blocks.find(match.part_id) or transcript.blocks.find(match.message_id)
         if blocks is None:
-            transcript.blocks.highlights.show(self._query)
+            transcript.highlights.show(self._query)
             transcript.refresh()
             return
         block, rows, top = blocks
-        transcript.blocks.highlights.show(self._query, block.item.key, match.ordinal)
-        row, number = transcript.blocks.highlights.row_of(block, rows, match.ordinal)
-        transcript.blocks.highlights.show(self._query, block.item.key, number)
+        transcript.highlights.show(self._query, block.item.key, match.ordinal)
+        row, number = transcript.highlights.find_match_row(block, rows, match.ordinal)
+        transcript.highlights.show(self._query, block.item.key, number)
         first, height = round(transcript.scroll_y), transcript.size.height
         if not first <= top + row < first + height - 1:
             transcript.scroll_rows(top + row - int(height * ROWS_ABOVE_MATCH) - transcript.scroll_y)
@@ -150,15 +150,15 @@ def _scroll_position(tab: SessionTab) -> tuple[str, int, bool]:
     """Return the scroll position: the top item's key, the rows above it, and whether the end is followed."""
     transcript = tab.transcript
     top = round(transcript.scroll_y)
-    block = transcript.blocks.block_at(top)
-    first = transcript.blocks.top_of(block.item.key) if block is not None else None
+    block = transcript.blocks.find_block(top)
+    first = transcript.blocks.find_top_row(block.item.key) if block is not None else None
     return (block.item.key if block is not None else "", top - (first or 0), transcript.follows)
 
 
 def _restore_position(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
     """Restore a scroll position."""
     key, rows, follows = origin
-    first = tab.transcript.blocks.top_of(key)
+    first = tab.transcript.blocks.find_top_row(key)
     if follows or first is None:
         tab.transcript.to_end()
     else:

@@ -10,7 +10,7 @@ from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.settings.launch import AskTrust
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 
 async def open_target(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], object]) -> None:
@@ -41,7 +41,7 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     if session is not None:
         await ui.open_tab(session)
     # What was sent before goes to this session.
-    ui.open_event.set()
+    ui.opened_event.set()
     ui.draw()
     if ui.launch.prompt:
         ui.start_task(send_prompt(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
@@ -52,7 +52,7 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
         from codeloop.tui.actions.first_run import check_tmux
 
         ui.start_task(check_tmux(ui))
-    await ui.leave_event.wait()
+    await ui.quit_event.wait()
 
 
 async def _welcome(ui: Ui) -> None:

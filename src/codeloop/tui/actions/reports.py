@@ -56,7 +56,7 @@ async def show_memory(ui: Ui, _words: str) -> None:
 async def show_permissions(ui: Ui, _words: str) -> None:
     """Show the effective rules, the revocable "always" grants, and recent decisions."""
     client, session = ui.client, ui.tab.session
-    query = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))
+    query = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.find_agent(ui.tab))
 
     async def list_permissions() -> Sequence[Pick[str]]:
         report = await client.call(PERMISSION_RULES, query)
@@ -85,7 +85,7 @@ async def show_permissions(ui: Ui, _words: str) -> None:
         return await client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=value))
 
     source = PickSource(
-        title=f"Permissions, profile {ui.choices.profile_of(ui.tab) or 'auto'}",
+        title=f"Permissions, profile {ui.choices.get_profile(ui.tab) or 'auto'}",
         load=list_permissions,
         actions=(PickAction("ctrl+d", "revoke", revoke),),
         choose="close",

@@ -22,8 +22,8 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
-from codeloop.tui.widgets.prompt.preparer import to_stored_prompt
+from codeloop.tui.widgets.prompt.prompt_entry import Delivery, PromptEntry
+from codeloop.tui.widgets.prompt.prompt_preparer import to_stored_prompt
 from codeloop.tui.widgets.session_tab import SessionTab
 
 ATTENDED_LIMITS = RunLimits(attended=True)
@@ -54,7 +54,7 @@ async def send_prompt(
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        client, model, agent = _get_client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
+        client, model, agent = _get_client(ui, session), ui.choices.choose_model(tab), ui.choices.find_agent(tab)
         if entry.mode == "shell":
             shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
             await client.call(SESSION_SHELL, shell)
@@ -101,14 +101,14 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        model = ui.choices.model_of(tab)
+        model = ui.choices.choose_model(tab)
         command = InvokeCommand(
             session_id=session.id,
             command=name,
             arguments=words,
             message_id=message_id,
             model=f"{model.provider_id}/{model.model_id}" if model else None,
-            agent=ui.choices.agent_of(tab),
+            agent=ui.choices.find_agent(tab),
             variant=model.variant if model else None,
             parts=list(files),
             limits=ATTENDED_LIMITS,
@@ -146,7 +146,7 @@ async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -
     # A second prompt waits for the session that the first one creates.
     async with tab.creation_lock:
         # The user can type and send while the project is still being opened.
-        await ui.open_event.wait()
+        await ui.opened_event.wait()
         if not await _ensure_model(ui, tab, entry):
             ui.say(NOTHING_SENT_NOTE, "warning")
             return None

@@ -7,7 +7,7 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 MAX_TABS = 9
 QUIT_QUESTION = "Press again to leave and stop the turn"
@@ -23,7 +23,7 @@ async def open_new_session(ui: Ui, words: str) -> None:
 async def start_session(ui: Ui, entry: PromptEntry) -> None:
     """Show a new session, and send its first prompt if that is not empty."""
     if len(ui.tabs) >= MAX_TABS and all(tab.view is not None for tab in ui.tabs):
-        raise UsageProblem(f"There are {MAX_TABS} tabs already. Close one first ({ui.keys.key_of('tab_close')}).")
+        raise UsageProblem(f"There are {MAX_TABS} tabs already. Close one first ({ui.keys.format_key('tab_close')}).")
     tab = await ui.open_tab(None)
     if entry.text:
         tab.prompt.set_entry(entry)

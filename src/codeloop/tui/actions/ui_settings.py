@@ -9,7 +9,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting
 from codeloop.tui.settings.ui_settings import UiSettings, read_settings, unset_setting, write_setting
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.vim_mode import use_vim
+from codeloop.tui.widgets.prompt.prompt_editor import set_vim_mode
 
 UI_SETTINGS_GROUP = "Terminal UI (tui.json)"
 DESCRIPTIONS = {
@@ -82,7 +82,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     ui.appearance.adopt(settings)
     ui.scroll_sensitivity_y = settings.scroll_speed
     for tab in ui.tabs:
-        use_vim(tab.prompt.editor, is_wanted=settings.vim)
+        set_vim_mode(tab.prompt.editor, is_wanted=settings.vim)
     ui.restyle()
 
 

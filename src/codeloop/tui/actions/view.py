@@ -88,7 +88,7 @@ async def show_last_prompt(ui: Ui, _words: str) -> None:
 def scroll_to_item(ui: Ui, key: str) -> None:
     """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
     transcript = ui.tab.transcript
-    if (top := transcript.blocks.top_of(key)) is not None:
+    if (top := transcript.blocks.find_top_row(key)) is not None:
         transcript.scroll_rows(top - transcript.scroll_y)
 
 
@@ -131,8 +131,8 @@ async def show_status(ui: Ui, _words: str) -> None:
         lines.append(f"{session.id}  {one_line(session.title, MAX_TITLE)}")
         lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
     name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
-    lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
-    if profile := ui.choices.profile_of(ui.tab):
+    lines.append(f"agent {ui.choices.find_agent(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
+    if profile := ui.choices.get_profile(ui.tab):
         lines.append(f"permission profile {profile} (/profile changes it)")
     ui.say("\n".join(filter(None, lines)))
 
@@ -147,7 +147,7 @@ def _scroll_to_prompt(ui: Ui, step: int) -> None:
     view, transcript = ui.tab.view, ui.tab.transcript
     if view is None:
         return
-    tops = [top for prompt in view.log.prompts() if (top := transcript.blocks.top_of(prompt.id)) is not None]
+    tops = [top for prompt in view.log.prompts() if (top := transcript.blocks.find_top_row(prompt.id)) is not None]
     current_row = round(transcript.scroll_y)
     candidates = [top for top in tops if (top > current_row if step > 0 else top < current_row)]
     if candidates:

@@ -9,7 +9,7 @@ from textual.containers import Vertical
 
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
-from codeloop.tui.keys.typing_rhythm import MIN_PAUSE
+from codeloop.tui.keys.early_keys import MIN_PAUSE_SECONDS
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.widgets.rows_view import RowsView
@@ -31,7 +31,7 @@ class TrustScreen(Dialog[bool]):
     typed before that, which belongs to the prompt.
     """
 
-    def __init__(self, about: str, colours: Colours, silence: float = MIN_PAUSE) -> None:
+    def __init__(self, about: str, colours: Colours, silence: float = MIN_PAUSE_SECONDS) -> None:
         super().__init__(colours)
         self.early_text = ""
         self._about = about

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from textual.dom import DOMNode
 from textual.events import Event
 
-GRACE = 1.0
+MAX_HOLD_SECONDS = 1.0
 """Seconds that keys wait at most for an earlier command to open or close a dialog."""
 _POLL_SECONDS = 0.005
 """Between two checks whether the screen accepts keys again; a wait this short is not noticed."""
@@ -29,12 +29,12 @@ class KeyOrder:
         self._settled_event: asyncio.Event | None = None
         """Set once the last key that may change the focus is handled; None: there was none."""
 
-    async def wait(self) -> None:
+    async def wait_until_empty(self) -> None:
         """Wait until no key is held back."""
         if self._queue and self._delivery is not None:
             await asyncio.wait({self._delivery})
 
-    def drop(self) -> None:
+    def drop_held(self) -> None:
         """Drop the held keys, except one being handled."""
         del self._queue[1:]
 
@@ -47,7 +47,7 @@ class KeyOrder:
         else:
             await self._handle(event)
 
-    def follow(self, target: DOMNode) -> None:
+    def hold_until_handled(self, target: DOMNode) -> None:
         """Hold the next key until `target` and its ancestors have handled their messages."""
         settled_event = self._settled_event = asyncio.Event()
 
@@ -66,7 +66,7 @@ class KeyOrder:
             del self._queue[0]
 
     async def _wait_until_free(self) -> None:
-        until = time.monotonic() + GRACE
+        until = time.monotonic() + MAX_HOLD_SECONDS
         while True:
             if self._is_free() or time.monotonic() >= until:
                 self._settled_event = None

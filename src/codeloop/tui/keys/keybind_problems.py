@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from codeloop.kit.suggest import find_similar, format_suggestion
-from codeloop.tui.commands import BY_ID
-from codeloop.tui.keys.keymap import find_wrong_keys
-from codeloop.tui.keys.prompt_bindings import BINDINGS
+from codeloop.tui.commands import COMMANDS_BY_ID
+from codeloop.tui.keys.keymap import find_unknown_keys
+from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS
 
-_FOREIGN = (
+_OPENCODE_ONLY_PREFIXES = (
     "app_", "console_org_switch", "debug_view", "diff_", "docs_open", "messages_toggle_conceal",
     "model_favorite_toggle", "model_provider_list", "plugin_", "prompt_editor_context_clear", "prompt_skills",
     "scrollbar_toggle", "session_background", "session_copy", "session_move", "session_pin_toggle",
@@ -17,17 +17,17 @@ _FOREIGN = (
 """Prefixes of names that OpenCode's `keybinds` have and codeloop's do not: a shared file may set them."""
 
 
-def find_problems(custom: Mapping[str, object]) -> list[str]:
+def find_keybind_problems(custom: Mapping[str, object]) -> list[str]:
     """Return the problems of `keybinds`: unknown names, and unknown keys of the prompt's actions.
 
     Unknown keys of commands are found by `Keymap`.
     """
-    prompt = {row.id for row in BINDINGS} - {*BY_ID}
-    names = {*BY_ID, *prompt, "leader"}
+    prompt = {row.id for row in PROMPT_BINDINGS} - {*COMMANDS_BY_ID}
+    names = {*COMMANDS_BY_ID, *prompt, "leader"}
     problems = [
-        f"keybinds.{name}: there is no key {key}." for name in prompt for key in find_wrong_keys(custom.get(name))
+        f"keybinds.{name}: there is no key {key}." for name in prompt for key in find_unknown_keys(custom.get(name))
     ]
-    unknown = [name for name in custom if name not in names and not name.startswith(_FOREIGN)]
+    unknown = [name for name in custom if name not in names and not name.startswith(_OPENCODE_ONLY_PREFIXES)]
     return [*problems, *(f"keybinds.{name}: there is no such command.{_suggest(name, names)}" for name in unknown)]
 
 

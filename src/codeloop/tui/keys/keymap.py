@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from codeloop.tui.keys.typing_rhythm import TypingRhythm
+from codeloop.tui.keys.early_keys import TypingRhythm
 
 LEADER = "<leader>"
 DEFAULT_LEADER = "ctrl+x"
-ALIASES = {
+KEY_ALIASES = {
     "return": "enter",
     "esc": "escape",
     "pgup": "pageup",
@@ -26,7 +26,7 @@ ALIASES = {
     "win": "super",
 }
 """Other names of keys and modifiers that users may write in `keybinds`."""
-NAMES = {
+TEXTUAL_KEY_NAMES = {
     "/": "slash",
     "\\": "backslash",
     ".": "full_stop",
@@ -61,9 +61,14 @@ _NAMED_KEYS = [
     "delete",
     "insert",
 ]
-_NAMES = frozenset({*NAMES.values(), *_NAMED_KEYS, *(f"f{number}" for number in range(1, 25))})
+_LONG_KEY_NAMES = frozenset({*TEXTUAL_KEY_NAMES.values(), *_NAMED_KEYS, *(f"f{number}" for number in range(1, 25))})
 """All names of more than one character that a key may have."""
-DISPLAY_NAMES = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
+DISPLAY_NAMES = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    **{name: key for key, name in TEXTUAL_KEY_NAMES.items()},
+}
 """The displayed names of keys, where they differ from Textual's."""
 
 
@@ -108,7 +113,7 @@ class Keymap:
                 continue
             if not isinstance(keys, str) and keys is not False:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
-            self.problems += [f"keybinds.{name}: there is no key {key}." for key in find_wrong_keys(keys)]
+            self.problems += [f"keybinds.{name}: there is no key {key}." for key in find_unknown_keys(keys)]
         self.rhythm = TypingRhythm()
         self._leader_timeout, self._waits_until = leader_timeout, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
@@ -143,11 +148,11 @@ class Keymap:
         bindings = self._commands.items()
         return [(_display_key(key.removeprefix(LEADER)), names[0]) for key, names in bindings if key.startswith(LEADER)]
 
-    def key_of(self, name: str) -> str:
+    def format_key(self, name: str) -> str:
         """Return the first key of a command as displayed; "" if it has none."""
-        return next(iter(self.keys_of(name)), "")
+        return next(iter(self.format_keys(name)), "")
 
-    def keys_of(self, name: str) -> list[str]:
+    def format_keys(self, name: str) -> list[str]:
         """Return all keys of a command as displayed."""
         return [self._display_binding(key) for key in self.keys.get(name, ())]
 
@@ -163,7 +168,7 @@ def _display_key(key: str) -> str:
     return "+".join(DISPLAY_NAMES.get(part, part) for part in parts)
 
 
-def find_wrong_keys(keys: object) -> list[str]:
+def find_unknown_keys(keys: object) -> list[str]:
     """Return those of comma-separated keys that do not exist."""
     if not isinstance(keys, str) or keys == ",":
         return []
@@ -174,8 +179,8 @@ def find_wrong_keys(keys: object) -> list[str]:
 def _is_key(name: str) -> bool:
     modifiers = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
     last = _normalise(name).split("+")[-1]
-    is_held = {ALIASES.get(each, each) for each in modifiers if each} <= {*_MODIFIER_ORDER}
-    return bool(name) and is_held and (len(last) == 1 or last in _NAMES)
+    is_held = {KEY_ALIASES.get(each, each) for each in modifiers if each} <= {*_MODIFIER_ORDER}
+    return bool(name) and is_held and (len(last) == 1 or last in _LONG_KEY_NAMES)
 
 
 def _parse(keys: str) -> Iterable[str]:
@@ -190,9 +195,9 @@ def _normalise(name: str) -> str:
     """Return a key's name in Textual, such as `alt+ctrl+full_stop` for `Ctrl+Option+.`."""
     *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
     if len(key) != 1 or key.isascii():
-        modifiers = [ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]
-    key = key if len(key) == 1 else ALIASES.get(key.lower(), key.lower())
+        modifiers = [KEY_ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]
+    key = key if len(key) == 1 else KEY_ALIASES.get(key.lower(), key.lower())
     if len(key) == 1 and key.isupper() and not modifiers:
         return key
     order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]
-    return "+".join([*order, NAMES.get(key, key.lower() if modifiers else key)])
+    return "+".join([*order, TEXTUAL_KEY_NAMES.get(key, key.lower() if modifiers else key)])

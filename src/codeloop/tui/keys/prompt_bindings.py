@@ -16,7 +16,7 @@ class PromptBinding(Struct, frozen=True):
     text: str
 
 
-BINDINGS: tuple[PromptBinding, ...] = (
+PROMPT_BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("completion_enter", "enter", "Take the chosen completion; a command that needs no more runs"),
     PromptBinding("completion_accept", "tab", "Take the chosen completion"),
     PromptBinding("completion_previous", "up,ctrl+p", "Choose the completion above"),
@@ -74,15 +74,15 @@ BINDINGS: tuple[PromptBinding, ...] = (
 )
 """The bindings, in order: of several actions on one key, the first that has an effect is used."""
 
-_LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
+_CAPITAL_LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 
 
-def build_keymap(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+def map_prompt_keys(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Return the actions of each key; `custom`: the user's `keybinds`.
 
     Keys after the leader are in it under names that no key event has: the dispatcher handles those.
     """
-    keys = Keymap({row.id: row.keys for row in BINDINGS}, custom).keys
+    keys = Keymap({row.id: row.keys for row in PROMPT_BINDINGS}, custom).keys
     bindings: dict[str, tuple[str, ...]] = {}
     for action, names in keys.items():
         for name in names:
@@ -93,7 +93,7 @@ def build_keymap(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
 def normalise_key(key: str) -> str:
     """Return the canonical name of a key that terminals report in several ways, such as shift with a capital."""
     key = key.replace("\r", "enter")
-    capital = _LETTER.match(key)
+    capital = _CAPITAL_LETTER.match(key)
     if capital is None or not capital[1]:
         return key
     modifiers = sorted({*capital[1].rstrip("+").split("+"), "shift"})

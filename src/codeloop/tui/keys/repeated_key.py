@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-CONFIRM_SECONDS = 5.0
+CONFIRMATION_SECONDS = 5.0
 """Within which a key must be pressed again."""
 
 
@@ -31,7 +31,7 @@ class RepeatedKey:
         if self._hint in {hint, other_hint} and time.monotonic() < self._until:
             self._hint, self._until = "", 0.0
             return True
-        self._hint, self._until = hint, time.monotonic() + CONFIRM_SECONDS
-        self._call_later(CONFIRM_SECONDS, self._draw)
+        self._hint, self._until = hint, time.monotonic() + CONFIRMATION_SECONDS
+        self._call_later(CONFIRMATION_SECONDS, self._draw)
         self._draw()
         return False

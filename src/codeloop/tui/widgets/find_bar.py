@@ -11,12 +11,12 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import CachedWidget, app_of
+from codeloop.tui.widgets.base_widgets import CachedWidget, get_app
 from codeloop.tui.widgets.line_input import LineInput
 
-STEP_BY_KEY = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
+MATCH_STEPS_BY_KEY = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
 """The keys that show another match, and in which direction: -1 above, 1 below."""
-HINTS = "enter above · down below · tab stay · esc back"
+KEY_HINTS = "enter above · down below · tab stay · esc back"
 _HINTS_MIN_WIDTH = 80
 """Cells of the screen from which the keys are shown."""
 
@@ -112,16 +112,16 @@ class FindBar(Horizontal):
 
     def show_status(self, text: str) -> None:
         """Show the state of the search, such as the number of matches; if there is room, also the keys."""
-        has_room = app_of(self).size.width >= _HINTS_MIN_WIDTH
-        self._status.show(f" {text}  {HINTS} " if has_room else f" {text} ")
+        has_room = get_app(self).size.width >= _HINTS_MIN_WIDTH
+        self._status.show(f" {text}  {KEY_HINTS} " if has_room else f" {text} ")
 
     def press(self, key: str) -> bool:
         """Handle a key; return whether it has a meaning here."""
         actions = self._actions
         if actions is None:
             return False
-        if key in STEP_BY_KEY:
-            actions.step(STEP_BY_KEY[key])
+        if key in MATCH_STEPS_BY_KEY:
+            actions.step(MATCH_STEPS_BY_KEY[key])
         elif key in {"escape", "ctrl+c"}:
             actions.close(keeps_position=False)
         elif key == "tab":

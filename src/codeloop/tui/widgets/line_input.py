@@ -6,7 +6,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from codeloop.tui.widgets.base import app_of
+from codeloop.tui.widgets.base_widgets import get_app
 
 
 class LineInput(Input):
@@ -25,7 +25,7 @@ class LineInput(Input):
     async def on_key(self, event: events.Key) -> None:
         """Run the binding of a key at once, before any later key."""
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            if await app_of(self).run_action(binding.action, self):
+            if await get_app(self).run_action(binding.action, self):
                 event.stop()
                 event.prevent_default()
                 return

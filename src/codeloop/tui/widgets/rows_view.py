@@ -10,9 +10,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.widgets.base import app_of
+from codeloop.tui.widgets.base_widgets import get_app
 
-KEY_METADATA = "press"
+KEY_META_ENTRY = "press"
 """The entry of a style's metadata that names the key to press when words in this style are clicked."""
 
 
@@ -84,8 +84,8 @@ class RowsView(ScrollView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         """Press the clicked key, else post the clicked row."""
-        if key := event.style.meta.get(KEY_METADATA):
-            app_of(self).simulate_key(key)
+        if key := event.style.meta.get(KEY_META_ENTRY):
+            get_app(self).simulate_key(key)
             return
         row = event.y + self.scroll_offset.y
         if row < len(self._rows):

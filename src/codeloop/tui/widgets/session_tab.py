@@ -12,18 +12,18 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
-from codeloop.tui.keys.typing_rhythm import TypingRhythm
+from codeloop.tui.keys.early_keys import TypingRhythm
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.state.children import title_of
 from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import EmptyWidget, app_of
+from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.find_bar import FindBar
-from codeloop.tui.widgets.prompt.history.draft_keeper import NEW
-from codeloop.tui.widgets.prompt.messages import PromptEmptied
+from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION_KEY
 from codeloop.tui.widgets.prompt.prompt import PromptInput
-from codeloop.tui.widgets.request_panel.panel import RequestPanel
+from codeloop.tui.widgets.prompt.prompt_messages import PromptEmptied
+from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
 from codeloop.tui.widgets.transcript.transcript import Greeting, Transcript
 
 NOTICES = "notices"
@@ -53,7 +53,7 @@ class SessionTab(EmptyWidget):
         self._rhythm = rhythm
         self._has_command = False
         """Whether a command is being typed although a question is shown; the question gets the focus back after it."""
-        self.panel = RequestPanel(colours, self._measure_silence)
+        self.panel = RequestPanel(colours, self._compute_required_pause)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
         """The agent of the next prompts; None: that of the session's last one."""
@@ -92,7 +92,7 @@ class SessionTab(EmptyWidget):
         self.view = None
         self.profile = ""
         self._notices.clear()
-        self.prompt.draft_keeper.enter(NEW)
+        self.prompt.draft_keeper.enter(NEW_SESSION_KEY)
         self.panel.hide()
         self.sync()
 
@@ -131,7 +131,7 @@ class SessionTab(EmptyWidget):
 
     @on(Transcript.Selected)
     def _copy_selection(self, event: Transcript.Selected) -> None:
-        app_of(self).copy_to_clipboard(event.text)
+        get_app(self).copy_to_clipboard(event.text)
         self.notify("Copied.", timeout=2)
 
     @on(RequestPanel.EarlyInput)
@@ -168,8 +168,8 @@ class SessionTab(EmptyWidget):
             has_draft = bool(self.prompt.editor.buffer.text)
             self.panel.show(waiting[0], self._describe_asker(waiting[0]), len(waiting), has_draft=has_draft)
 
-    def _measure_silence(self) -> float:
-        return self._rhythm.silence_before_answer(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
+    def _compute_required_pause(self) -> float:
+        return self._rhythm.compute_required_pause(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
     def _describe_asker(self, request: Request) -> Requester:
         """Return which tool and which subagent asks, as far as the log knows."""

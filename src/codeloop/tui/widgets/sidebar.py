@@ -17,12 +17,16 @@ from codeloop.tui.render.cells import cut_path, cut_text
 from codeloop.tui.state.servers import HEALTH, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import CommandWidget, run_on_click
+from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click
 from codeloop.tui.widgets.status_bar import StatusContent
 
-WIDTH = 36
+SIDEBAR_WIDTH = 36
 """Cells of the sidebar, as in its CSS."""
-MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
+MARKS_BY_TODO_STATUS = {
+    "completed": ("[x]", "text_muted"),
+    "in_progress": ("[>]", "primary"),
+    "cancelled": ("[-]", "text_muted"),
+}
 MAX_FILES = 30
 """Changed files that are listed; of more, the number is shown."""
 MAX_REASON_ROWS = 3
@@ -60,7 +64,7 @@ class Sidebar(CommandWidget, ScrollView):
         rows = self._draw_sections(view, self.info, content)
         if rows != self._rows:
             self._rows = rows
-            self.virtual_size = Size(WIDTH, len(rows))
+            self.virtual_size = Size(SIDEBAR_WIDTH, len(rows))
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -75,13 +79,15 @@ class Sidebar(CommandWidget, ScrollView):
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
         if info.branch:
-            rows.append([Segment(cut_text(f"on {one_line(info.branch, 200)}", WIDTH - 4), styles.of("text_muted"))])
+            rows.append(
+                [Segment(cut_text(f"on {one_line(info.branch, 200)}", SIDEBAR_WIDTH - 4), styles.of("text_muted"))]
+            )
         if view is not None:
             rows += [[], _heading_row("Context", styles), *self._usage_rows(view, content)]
             if view.todos:
                 rows += [[], _heading_row("Tasks", styles)]
             for todo in view.todos:
-                mark, colour = MARKS.get(todo.status, ("[ ]", "text"))
+                mark, colour = MARKS_BY_TODO_STATUS.get(todo.status, ("[ ]", "text"))
                 rows += _item_rows(mark, one_line(todo.content, 200), styles, colour)
         if view is not None and info.session_id == view.session.id:
             rows += self._file_rows(info.files)
@@ -113,7 +119,7 @@ class Sidebar(CommandWidget, ScrollView):
         rows: list[Row] = [[], _heading_row(f"Changed files ({len(files)})", styles)]
         for diff in files[:MAX_FILES]:
             sums = f"+{diff.additions} -{diff.deletions}"
-            room = WIDTH - 5 - len(sums)
+            room = SIDEBAR_WIDTH - 5 - len(sums)
             name = cut_path(one_line(diff.file or "", 500), room)
             gap = " " * (room - cell_len(name) + 1)
             additions, deletions = sums.split(" ")
@@ -137,7 +143,7 @@ class Sidebar(CommandWidget, ScrollView):
 
     def _server_rows(self, name: str, state: ServerState) -> list[Row]:
         """Draw a server's state, and below it the problem, if there is one."""
-        styles, room = self._colours, WIDTH - 6
+        styles, room = self._colours, SIDEBAR_WIDTH - 6
         visible_name = cut_text(one_line(name, 60), room * 2 // 3)
         remaining = room - cell_len(visible_name) - 1
         words = cut_text(state.words, remaining) if remaining >= MIN_STATE_WIDTH else ""
@@ -159,13 +165,13 @@ def _heading_row(text: str, styles: Styles) -> Row:
 
 
 def _item_rows(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
-    first, *more = _wrap_words(text, WIDTH - 8)
+    first, *more = _wrap_words(text, SIDEBAR_WIDTH - 8)
     style = styles.of(colour)
     return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
 
 
 def _wrap_title(text: str, styles: Styles, look: str) -> list[Row]:
-    return [[Segment(line, styles.of("text", look))] for line in _wrap_words(text, WIDTH - 4)]
+    return [[Segment(line, styles.of("text", look))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)]
 
 
 def _wrap_words(text: str, room: int) -> list[str]:

@@ -14,7 +14,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text, width_of
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import CommandWidget, run_on_click
+from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 4

@@ -12,7 +12,7 @@ from codeloop.schema.errors import MessageAbortedError
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import CachedWidget, app_of
+from codeloop.tui.widgets.base_widgets import CachedWidget, get_app
 from codeloop.tui.widgets.session_tab import SessionTab
 
 MIN_NAME_WIDTH, MAX_NAME_WIDTH = 12, 60
@@ -46,7 +46,7 @@ class TabBar(CachedWidget):
         self._colours = styles
         self.display = len(tabs) > 1
         row: Row = []
-        name_width = min(max(app_of(self).size.width // len(tabs) - _NAME_MARGIN, MIN_NAME_WIDTH), MAX_NAME_WIDTH)
+        name_width = min(max(get_app(self).size.width // len(tabs) - _NAME_MARGIN, MIN_NAME_WIDTH), MAX_NAME_WIDTH)
         for index, tab in enumerate(tabs):
             mark = _choose_mark([tab.view] if tab.view is not None else [])
             style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
@@ -100,7 +100,7 @@ def _choose_mark(views: Sequence[SessionView]) -> str:
     return "* " if any(view.is_busy for view in views) else ""
 
 
-def name_window(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
+def make_window_title(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
     """Return the title of the terminal's window: the shown session's, with the mark of the tab that most needs care."""
     views = [tab.view for tab in tabs if tab.view is not None]
     return _choose_mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")

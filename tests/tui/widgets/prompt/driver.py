@@ -19,9 +19,9 @@ from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.schema.part import FilePartSourceText, FileSource, TextPart
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow, PromptCommand
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
-from codeloop.tui.widgets.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.widgets.prompt.prompt import PromptInput
-from codeloop.tui.widgets.prompt.settings import PromptSettings
+from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 
 FILES = ["src/", "src/main.py", "src/other.py", "tests/test_main.py", "my file.txt", "README.md"]
 

@@ -12,7 +12,7 @@ from textual import events
 from codeloop.schema.part import FileSource
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.chips import Chip, chips_in, collapse_chips, escape_chips, expand_chips
-from codeloop.tui.widgets.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand, PromptSubmitted
 from tests.tui.widgets.prompt.driver import Hand, prompting
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)

@@ -7,10 +7,10 @@ import pytest
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource
 from codeloop.tui.editor.line_layout import Layout
-from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.draft_keeper import RESTORE_NOTE
-from codeloop.tui.widgets.prompt.messages import PromptSubmitted
-from codeloop.tui.widgets.prompt.settings import PromptSettings
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_messages import PromptSubmitted
+from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 from tests.tui.widgets.prompt.driver import QueueServer, prompting
 
 

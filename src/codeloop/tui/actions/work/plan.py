@@ -18,7 +18,7 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 _PLANS_FOLDER = ".codeloop/plans/"
 _SEND_CHOICE = 0

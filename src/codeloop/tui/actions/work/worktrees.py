@@ -25,7 +25,7 @@ from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import wrap
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 # A value in quotes may hold blanks. Not `shlex`: the prompt after the options stays as it was typed.
 _OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")

@@ -13,12 +13,12 @@ from textual.screen import ModalScreen, Screen
 from textual.theme import Theme
 
 from codeloop.client.client import Client
-from codeloop.tui.keys.key_order import GRACE
+from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import justify, wrap_text
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import app_of
-from codeloop.tui.widgets.rows_view import KEY_METADATA
+from codeloop.tui.widgets.base_widgets import get_app
+from codeloop.tui.widgets.rows_view import KEY_META_ENTRY
 
 Result = TypeVar("Result")
 Colours = Callable[[], Styles]
@@ -53,7 +53,7 @@ class Dialog(ModalScreen[Result]):
     @property
     def takes_keys(self) -> bool:
         """Whether typed keys are for this dialog: it is mounted, not closing, and not about to open another dialog."""
-        is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < GRACE
+        is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < MAX_HOLD_SECONDS
         return self.is_mounted and not self.is_over and not is_acting
 
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
@@ -89,7 +89,7 @@ class Dialog(ModalScreen[Result]):
         so can't be dimmed.
         """
         # The main screen and this dialog are two.
-        is_above_another = len(app_of(self).screen_stack) > 2
+        is_above_another = len(get_app(self).screen_stack) > 2
         self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
     def draw(self) -> None:
@@ -123,7 +123,7 @@ class Dialog(ModalScreen[Result]):
 
 def style_as_key(key: str) -> Style:
     """Return a style for words that act as a key when clicked."""
-    return Style(meta={KEY_METADATA: key})
+    return Style(meta={KEY_META_ENTRY: key})
 
 
 def draw_title(title: str, styles: Styles, width: int) -> Row:

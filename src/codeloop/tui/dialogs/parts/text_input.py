@@ -9,7 +9,7 @@ from textual.widgets import Input
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.widgets.base import app_of
+from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
@@ -79,7 +79,7 @@ class SignInScreen(TextInput):
         # The address may be wider than the screen: wrapped, it can't be selected with the mouse.
         if event.key == "ctrl+y":
             event.stop()
-            app_of(self).copy_to_clipboard(self._url)
+            get_app(self).copy_to_clipboard(self._url)
             self.notify("The address is copied.", markup=False)
         else:
             super().on_key(event)

@@ -13,8 +13,8 @@ from textual.app import App, SuspendNotSupported
 from codeloop.kit.processes import start_desktop_program
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.editor.chips import collapse_chips, escape_chips, expand_chips
-from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
 
 class EditorFailed(Exception):

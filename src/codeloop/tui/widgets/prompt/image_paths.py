@@ -10,11 +10,17 @@ from codeloop.kit.small_files import expand_user_path, read_start
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.editor.chips import Chip
 
-MIMES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
-_SUFFIX = rf"\.(?:{'|'.join(suffix[1:] for suffix in MIMES)})"
-_PATH = re.compile(
-    rf"""(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_SUFFIX})(?P=quote)"""
-    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_SUFFIX})(?![^\s).,;:!?])""",
+IMAGE_MIME_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+_IMAGE_SUFFIX = rf"\.(?:{'|'.join(suffix[1:] for suffix in IMAGE_MIME_TYPES)})"
+_IMAGE_PATH = re.compile(
+    rf"""(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_IMAGE_SUFFIX})(?P=quote)"""
+    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_IMAGE_SUFFIX})(?![^\s).,;:!?])""",
     re.IGNORECASE,
 )
 """An absolute or `~` path, as a separate word or in quotes."""
@@ -23,7 +29,7 @@ _PATH = re.compile(
 def read_image(name: str, note: Callable[[str], None]) -> Chip | None:
     """Return the image at an absolute path or `file:` URL; None: there is none, or it is too large (see `note`)."""
     path = expand_user_path(unquote(urlsplit(name).path) if name.startswith("file://") else name)
-    mime = MIMES.get(path.suffix.lower())
+    mime = IMAGE_MIME_TYPES.get(path.suffix.lower())
     if mime is None or not path.is_absolute() or not is_file(path):
         return None
     try:
@@ -43,7 +49,7 @@ def make_image_chip(data: bytes, mime: str, name: str) -> Chip:
 
 def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
     """Yield the range of each image's path in a text, and the image."""
-    for match in _PATH.finditer(text):
+    for match in _IMAGE_PATH.finditer(text):
         group = "plain" if match["plain"] else "quoted"
         chip = read_image(match[group], note)
         if chip is not None:

@@ -10,32 +10,36 @@ from codeloop.client.client import Client
 from codeloop.schema.bounds.tui import PROMPT_DRAFT
 from codeloop.tui.editor.chips import expand_chips
 from codeloop.tui.editor.vim.grammar import SCROLLS
-from codeloop.tui.keys.prompt_bindings import build_keymap
+from codeloop.tui.keys.prompt_bindings import map_prompt_keys
 from codeloop.tui.terminal.sequences import register_keys
-from codeloop.tui.widgets.base import EmptyWidget, app_of
+from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.prompt.completion.candidates import Candidates
 from codeloop.tui.widgets.prompt.completion.completer import Completer
-from codeloop.tui.widgets.prompt.completion.completions import Completions
-from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
-from codeloop.tui.widgets.prompt.editor import PromptEditor
-from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.widgets.prompt.completion.completion_controller import CompletionController
+from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup
 from codeloop.tui.widgets.prompt.external_editor import edit_externally
-from codeloop.tui.widgets.prompt.history.draft_keeper import NEW, DraftKeeper
+from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION_KEY, DraftKeeper
 from codeloop.tui.widgets.prompt.history.history_search import HistorySearch
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
-from codeloop.tui.widgets.prompt.messages import CommandPressed, PromptEmptied, PromptSlashCommand, PromptSubmitted
-from codeloop.tui.widgets.prompt.paste import Paster
-from codeloop.tui.widgets.prompt.preparer import PromptPreparer, SlashCall, UnknownCommand, to_stored_prompt
-from codeloop.tui.widgets.prompt.queue import QueuedPrompts
-from codeloop.tui.widgets.prompt.settings import PromptSettings
-from codeloop.tui.widgets.prompt.vim_mode import copy_from, use_vim
+from codeloop.tui.widgets.prompt.paster import Paster
+from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor, copy_text, set_vim_mode
+from codeloop.tui.widgets.prompt.prompt_entry import Delivery, PromptEntry
+from codeloop.tui.widgets.prompt.prompt_messages import (
+    CommandPressed,
+    PromptEmptied,
+    PromptSlashCommand,
+    PromptSubmitted,
+)
+from codeloop.tui.widgets.prompt.prompt_preparer import PromptPreparer, SlashCall, UnknownCommand, to_stored_prompt
+from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
+from codeloop.tui.widgets.prompt.queued_prompts import QueuedPrompts
 
 
 class PromptInput(EmptyWidget):
     """The prompt: an editor, with the queued prompts and the completions above it."""
 
-    calls_since: float | None = None
+    command_submitted_at: float | None = None
     """When a command was submitted that has not started yet (monotonic seconds)."""
     DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"
 
@@ -44,19 +48,21 @@ class PromptInput(EmptyWidget):
         self.settings = settings or PromptSettings()
         self.store = store
         self.editor = PromptEditor(
-            build_keymap(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._on_change
+            map_prompt_keys(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._on_change
         )
         self.editor.placeholder = self.settings.placeholder
-        use_vim(self.editor, is_wanted=self.settings.vim)
+        set_vim_mode(self.editor, is_wanted=self.settings.vim)
         self._popup = CompletionPopup()
         self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
-        self._completions = Completions(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
+        self._completions = CompletionController(
+            self.editor, self._popup, Candidates(completer, store), store, self._spawn
+        )
         self._history = HistorySearch(self.editor, self._popup, store)
         self.draft_keeper = DraftKeeper(
             self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._note
         )
         self._preparer = PromptPreparer(completer, self._note)
-        self._paster = Paster(self.editor, self.settings, self._spawn, self._note, lambda: app_of(self).clipboard)
+        self._paster = Paster(self.editor, self.settings, self._spawn, self._note, lambda: get_app(self).clipboard)
         self.editor.insert_paste = self._paster.paste
         self._actions = self._list_actions()
 
@@ -74,7 +80,7 @@ class PromptInput(EmptyWidget):
             return lambda: (searching if self._history.is_searching and name in searching else completing)[name]()
 
         def request_help() -> bool:
-            self.calls_since = monotonic()
+            self.command_submitted_at = monotonic()
             return self.post_message(CommandPressed("help"))
 
         return {
@@ -84,7 +90,7 @@ class PromptInput(EmptyWidget):
             "input_submit": lambda: self.submit(self.settings.delivery),
             "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
             "input_clear": self._clear_or_copy,
-            "editor_open": lambda: self._spawn(edit_externally(self.editor, app_of(self), self._note)),
+            "editor_open": lambda: self._spawn(edit_externally(self.editor, get_app(self), self._note)),
             "input_paste": self._paster.paste_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
@@ -102,7 +108,7 @@ class PromptInput(EmptyWidget):
 
     def on_mount(self) -> None:
         """Restore the draft of a new session."""
-        self.draft_keeper.enter(NEW)
+        self.draft_keeper.enter(NEW_SESSION_KEY)
 
     def show_session(self, client: Client, session_id: str, *, is_new: bool) -> None:
         """Switch to a session: with its draft, or for one just created, keeping the content."""
@@ -169,7 +175,7 @@ class PromptInput(EmptyWidget):
             self.editor.vim.reset()
         self.clear()
         self.draft_keeper.write()
-        self.calls_since = monotonic() if prompt.text.startswith("/") else None
+        self.command_submitted_at = monotonic() if prompt.text.startswith("/") else None
         self._spawn(self._send(prompt, delivery))
         return True
 
@@ -177,14 +183,14 @@ class PromptInput(EmptyWidget):
         try:
             result = await self._preparer.prepare(prompt)
         except UnknownCommand as error:
-            self.calls_since = None
+            self.command_submitted_at = None
             self._note(str(error))
             self.draft_keeper.give_back(prompt)
             return
         if isinstance(result, SlashCall):
             self.post_message(PromptSlashCommand(result.name, result.words, result.files))
         else:
-            self.calls_since = None
+            self.command_submitted_at = None
             self.post_message(PromptSubmitted(result, delivery))
 
     def _on_change(self) -> None:
@@ -202,7 +208,7 @@ class PromptInput(EmptyWidget):
         buffer = self.editor.buffer
         start, end = self.editor.selection
         if start < end:
-            return copy_from(self.editor, buffer.text[start:end])
+            return copy_text(self.editor, buffer.text[start:end])
         if not buffer.text and self.editor.mode == "prompt":
             return False
         self.clear()

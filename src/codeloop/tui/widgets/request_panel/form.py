@@ -127,5 +127,5 @@ class Form(Protocol):
         ...
 
 
-MOVES: dict[str, int] = {"up": -1, "k": -1, "ctrl+p": -1, "down": 1, "j": 1, "ctrl+n": 1}
+CURSOR_STEPS_BY_KEY: dict[str, int] = {"up": -1, "k": -1, "ctrl+p": -1, "down": 1, "j": 1, "ctrl+n": 1}
 """The keys that move the cursor, and by how many choices."""

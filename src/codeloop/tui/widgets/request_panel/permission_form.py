@@ -11,11 +11,18 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.wire import replace
-from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, RepeatedChoice
+from codeloop.tui.widgets.request_panel.form import (
+    CURSOR_STEPS_BY_KEY,
+    FormAnswer,
+    FormEntry,
+    FormRow,
+    FormText,
+    RepeatedChoice,
+)
 
-WIDER = "That is wider than what was offered: it allows more than this request is about."
-BROAD = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
-CONFIRM_REJECT = "Press esc or enter again to reject it and stop the {}."
+WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
+BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
+CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 
 _FIRST_WORD_ONLY = re.compile(r"\A[^ *?]*( )?[*?]")
 """Matches a pattern of which at most the first word is fixed, such as `git *`: it allows a whole program."""
@@ -26,7 +33,7 @@ class PermissionForm:
 
     is_multiple = False
 
-    def __init__(self, request: PermissionRequest, asking: Requester) -> None:
+    def __init__(self, request: PermissionRequest, requester: Requester) -> None:
         self.cursor = 0
         self.notice = ""
         self.answer: FormAnswer | None = None
@@ -35,7 +42,7 @@ class PermissionForm:
         self.tabs: tuple[tuple[str, bool], ...] = ()
         self._request = request
         self._offered_patterns = tuple(request.always)
-        self._asking = asking
+        self._requester = requester
         self._repeated_choice = RepeatedChoice()
         self._typed_patterns: list[str] | None = None
         """The patterns edited so far, one after the other; None: none is being edited."""
@@ -45,19 +52,19 @@ class PermissionForm:
     def text(self, width: int) -> FormText:
         """Return the requested action, with the whole command or diff."""
         request = self._request
-        words = describe_request(request, self._asking, width, UNLIMITED_ROWS)
+        words = describe_request(request, self._requester, width, UNLIMITED_ROWS)
         diff = request.metadata.get("diff")
         if not isinstance(diff, str) or not diff:
             return FormText(words.title, list(words.rows))
         without_diff = replace(
             request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
         )
-        rows_without_diff = describe_request(without_diff, self._asking, width, UNLIMITED_ROWS).rows
+        rows_without_diff = describe_request(without_diff, self._requester, width, UNLIMITED_ROWS).rows
         return FormText(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
     def rows(self) -> list[FormRow]:
         """Return the choices."""
-        stopped = "subagent" if self._asking.subagent else "turn"
+        stopped = "subagent" if self._requester.subagent else "turn"
         always = describe_always(self._request)
         form_rows = {
             "once": FormRow("y", "Allow once"),
@@ -79,55 +86,55 @@ class PermissionForm:
 
     def press(self, key: str) -> bool:
         """Handle a key; return whether it has a meaning here. Escape only rejects when it is pressed twice."""
-        self._begin()
+        self._begin_choice()
         choices = self._choices
-        if key in MOVES:
-            self.cursor = (self.cursor + MOVES[key]) % len(choices)
+        if key in CURSOR_STEPS_BY_KEY:
+            self.cursor = (self.cursor + CURSOR_STEPS_BY_KEY[key]) % len(choices)
         elif key == "enter":
-            self._take(self.cursor)
+            self._take_choice(self.cursor)
         elif key.isdecimal() and 0 < int(key) <= len(choices):
-            self._take(int(key) - 1)
-        elif key in _KEYS and _KEYS[key] in choices:
-            self._take(choices.index(_KEYS[key]))
+            self._take_choice(int(key) - 1)
+        elif key in _CHOICES_BY_KEY and _CHOICES_BY_KEY[key] in choices:
+            self._take_choice(choices.index(_CHOICES_BY_KEY[key]))
         elif key == "e" and self._can_edit:
             self.cursor = choices.index("always")
             self._typed_patterns = []
             self._ask_pattern()
         elif key == "escape" and self._repeated_choice.is_repeated("reject"):
-            self._end("reject")
+            self._answer_with("reject")
         elif key == "escape":
             self.cursor = choices.index("reject")
-            self.notice = CONFIRM_REJECT.format("subagent" if self._asking.subagent else "turn")
+            self.notice = CONFIRM_REJECT_NOTICE.format("subagent" if self._requester.subagent else "turn")
         else:
             return False
         return True
 
     def choose(self, row: int) -> None:
         """Take a choice; a broad "always" must be chosen twice."""
-        self._begin()
-        self._take(row)
+        self._begin_choice()
+        self._take_choice(row)
 
-    def _begin(self) -> None:
+    def _begin_choice(self) -> None:
         self._repeated_choice.begin()
         self.notice = ""
 
-    def _take(self, row: int) -> None:
+    def _take_choice(self, row: int) -> None:
         self.cursor = row
         match self._choices[row]:
             case "once":
-                self._end("once")
+                self._answer_with("once")
             case "always" if self._is_broad and not self._repeated_choice.is_repeated("always"):
-                self.notice = BROAD.format(describe_always(self._request))
+                self.notice = BROAD_NOTICE.format(describe_always(self._request))
             case "always":
-                self._end("always")
+                self._answer_with("always")
             case "reject":
-                self._end("reject")
+                self._answer_with("reject")
             case _:
                 self._ask_reason(self._reason)
 
     def begin_text(self, text: str) -> bool:
         """Open the entry of the reason with a typed text that is not a key of the form. Return True: there is one."""
-        self._begin()
+        self._begin_choice()
         self.cursor = self._choices.index("reason")
         self._ask_reason(self._reason + text)
         return True
@@ -166,7 +173,7 @@ class PermissionForm:
         self.close_entry()
         if patterns:
             self._request = replace(self._request, always=list(patterns))
-        self.notice = WIDER if self._is_wider else ""
+        self.notice = WIDER_NOTICE if self._is_wider else ""
 
     @property
     def _is_broad(self) -> bool:
@@ -182,10 +189,10 @@ class PermissionForm:
         """Whether the edited patterns allow more than the offered ones."""
         return not all(is_within(pattern, self._offered_patterns) for pattern in self._request.always)
 
-    def _end(self, reply: Reply) -> None:
+    def _answer_with(self, reply: Reply) -> None:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
         self.answer = FormAnswer(reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider)
 
 
-_KEYS = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
+_CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}

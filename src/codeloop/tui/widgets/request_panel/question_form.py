@@ -8,11 +8,18 @@ from codeloop.client.permission_text import UNLIMITED_ROWS, quote_text
 from codeloop.client.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
-from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, RepeatedChoice
+from codeloop.tui.widgets.request_panel.form import (
+    CURSOR_STEPS_BY_KEY,
+    FormAnswer,
+    FormEntry,
+    FormRow,
+    FormText,
+    RepeatedChoice,
+)
 
-CONFIRM_REJECT = "Press esc again to answer nothing and stop the {}."
-OWN = "Your own words"
-SEND = "Send these answers"
+CONFIRM_REJECT_NOTICE = "Press esc again to answer nothing and stop the {}."
+OWN_WORDS_LABEL = "Your own words"
+SEND_LABEL = "Send these answers"
 _OWN_KEY = "t"
 """The key that opens the entry for the user's own words."""
 _MAX_LABEL = 400
@@ -22,17 +29,17 @@ _MAX_LABEL = 400
 class QuestionForm:
     """The choices made for each question, and which question is shown."""
 
-    def __init__(self, request: QuestionRequest, asking: Requester) -> None:
+    def __init__(self, request: QuestionRequest, requester: Requester) -> None:
         self.cursor = 0
         self.notice = ""
         self.answer: FormAnswer | None = None
         self.entry: FormEntry | None = None
         self.tab = 0
         self._request = request
-        self._asking = asking
+        self._requester = requester
         self._selections: list[list[str]] = [[] for _ in request.questions]
         """The labels chosen for each question."""
-        self._own = [""] * len(request.questions)
+        self._own_words = [""] * len(request.questions)
         """The user's own words for each question."""
         self._partial_answers: dict[int, str] = {}
         """The unfinished words that the user left to go back to the options, by the question's index."""
@@ -63,20 +70,20 @@ class QuestionForm:
     def text(self, width: int) -> FormText:
         """Return the question, or in the last tab all answers."""
         rows: list[tuple[Look | None, str]] = []
-        who = f"The {self._asking.subagent or 'model'} asks"
+        who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
-            return FormText(who, _give_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
+            return FormText(who, _apply_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
         for number, question in enumerate(self._request.questions):
-            rows += _give_look(None, quote_text(question.question, width, 3))
+            rows += _apply_look(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._answer_to(number)) or "(no answer)"
-            rows += _give_look("bold", quote_text(f"  → {answer}", width, 3))
+            rows += _apply_look("bold", quote_text(f"  → {answer}", width, 3))
         return FormText(f"{who}. These are your answers", rows)
 
     def rows(self) -> list[FormRow]:
         """Return the options of the question that is shown."""
         question = self._question
         if question is None:
-            return [FormRow("1", SEND)]
+            return [FormRow("1", SEND_LABEL)]
         labels, several = self._selections[self.tab], bool(question.multiple)
         rows = [
             FormRow(
@@ -88,11 +95,11 @@ class QuestionForm:
             for number, option in enumerate(question.options, 1)
         ]
         if question.custom is not False:
-            own = self._own[self.tab]
-            text = f"{OWN}: {one_line(own, _MAX_LABEL)}" if own else OWN
+            own = self._own_words[self.tab]
+            text = f"{OWN_WORDS_LABEL}: {one_line(own, _MAX_LABEL)}" if own else OWN_WORDS_LABEL
             rows.append(FormRow(_OWN_KEY, text, "", bool(own) if several or own else None))
         if several:
-            rows.append(FormRow("", "Go on" if self.tabs else SEND))
+            rows.append(FormRow("", "Go on" if self.tabs else SEND_LABEL))
         return rows
 
     def press(self, key: str) -> bool:
@@ -101,20 +108,20 @@ class QuestionForm:
         self._repeated_choice.begin()
         self.notice = ""
         tabs = len(self.tabs)
-        if key in MOVES:
-            self.cursor = (self.cursor + MOVES[key]) % len(rows)
+        if key in CURSOR_STEPS_BY_KEY:
+            self.cursor = (self.cursor + CURSOR_STEPS_BY_KEY[key]) % len(rows)
         elif key == "enter" and self._is_marked(rows[self.cursor]):
-            self._go_on()
+            self._show_next_question()
         elif key in {"enter", "space"}:
             self.choose(self.cursor)
         elif key in {"left", "right", "tab", "shift+tab"} and tabs:
-            self._show((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
+            self._show_question((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
         elif (at := self._find_row(key)) is not None:
             self.choose(at)
         elif key == "escape" and self._repeated_choice.is_repeated("reject"):
             self.answer = FormAnswer("reject")
         elif key == "escape":
-            self.notice = CONFIRM_REJECT.format("subagent" if self._asking.subagent else "turn")
+            self.notice = CONFIRM_REJECT_NOTICE.format("subagent" if self._requester.subagent else "turn")
         else:
             return False
         return True
@@ -127,11 +134,11 @@ class QuestionForm:
             self._send()
             return
         if row < len(question.options):
-            self._take(question, question.options[row].label)
+            self._take_choice(question, question.options[row].label)
         elif self.rows()[row].key == _OWN_KEY:
-            self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab) or self._own[self.tab])
+            self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab) or self._own_words[self.tab])
         else:
-            self._go_on()
+            self._show_next_question()
 
     def begin_text(self, text: str) -> bool:
         """Open the entry of the user's own words with a typed text that is not a key; return whether there is one."""
@@ -146,10 +153,10 @@ class QuestionForm:
         self.entry = None
         self._partial_answers.pop(self.tab, None)
         question = self._question
-        self._own[self.tab] = text.strip()
+        self._own_words[self.tab] = text.strip()
         if question is not None and not question.multiple and text.strip():
             self._selections[self.tab] = []
-            self._go_on()
+            self._show_next_question()
 
     def close_entry(self, text: str = "") -> None:
         """Go back to the options; the typed text is kept for the next time."""
@@ -163,11 +170,11 @@ class QuestionForm:
     def _find_row(self, key: str) -> int | None:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
 
-    def _take(self, question: QuestionInfo, label: str) -> None:
+    def _take_choice(self, question: QuestionInfo, label: str) -> None:
         labels = self._selections[self.tab]
         if not question.multiple:
-            self._selections[self.tab], self._own[self.tab] = [label], ""
-            self._go_on()
+            self._selections[self.tab], self._own_words[self.tab] = [label], ""
+            self._show_next_question()
         elif label in labels:
             labels.remove(label)
         else:
@@ -177,32 +184,32 @@ class QuestionForm:
         """Return the answer to a question: the options in their order, then the user's words."""
         labels = [option.label for option in self._request.questions[number].options]
         selected_labels = sorted(set(self._selections[number]), key=labels.index)
-        return [*selected_labels, *([self._own[number]] if self._own[number] else [])]
+        return [*selected_labels, *([self._own_words[number]] if self._own_words[number] else [])]
 
-    def _go_on(self) -> None:
+    def _show_next_question(self) -> None:
         """Show the next question without an answer, or the last tab; if there is only one question, send the answer."""
         if not self.tabs:
             self._send()
             return
         later = [*range(self.tab + 1, len(self._selections)), *range(self.tab)]
-        self._show(next((number for number in later if not self._answer_to(number)), len(self._selections)))
+        self._show_question(next((number for number in later if not self._answer_to(number)), len(self._selections)))
 
     def _send(self) -> None:
         for number in range(len(self._selections)):
             if not self._answer_to(number):
-                self._show(number)
+                self._show_question(number)
                 self.notice = "Choose at least one, or answer in your own words."
                 return
         self.answer = FormAnswer(
             answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._selections)))
         )
 
-    def _show(self, tab: int) -> None:
+    def _show_question(self, tab: int) -> None:
         self.tab = tab
         selection, question = self._selections[tab] if tab < len(self._selections) else [], self._question
         labels = [option.label for option in question.options] if question is not None else []
         self.cursor = labels.index(selection[0]) if selection and not self.is_multiple else 0
 
 
-def _give_look(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
+def _apply_look(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
     return [(look, row) for row in rows]

@@ -3,16 +3,30 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Struct
+
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.items import Item, ToolItem
-from codeloop.tui.widgets.transcript.block import Block
-from codeloop.tui.widgets.transcript.highlights import Highlights
 
 DrawItem = Callable[[Item], list[Row]]
 MAX_DRAWN_BLOCKS = 400
 """How many blocks keep their rows; of blocks farther from the screen only the height is kept."""
 
 EMPTY_ROW: Row = []
+
+
+class Block(Struct, eq=False):
+    """An item and its rows, below `gap` empty rows. `rows` is None after they were dropped to save memory.
+
+    `height`: rows without the gap. `unchanged_rows`: how many rows at its top the last drawing left as they were.
+    """
+
+    message_id: str
+    item: Item
+    rows: list[Row] | None
+    height: int
+    gap: int = 0
+    unchanged_rows: int = 0
 
 
 class Blocks:
@@ -30,8 +44,6 @@ class Blocks:
         """Rows of the page."""
         self.empty_page: list[Row] = []
         """The rows that are shown while there are no messages."""
-        self.highlights = Highlights()
-        """The search highlights."""
 
     def redraw(self, draw: DrawItem) -> None:
         """Redraw every item, for another width or theme."""
@@ -71,7 +83,7 @@ class Blocks:
             self._position(first)
         return is_any
 
-    def block_at(self, row: int) -> Block | None:
+    def find_block(self, row: int) -> Block | None:
         """Return the block that a row belongs to, with its gap."""
         at = bisect_right(self._starts, row) - 1
         return self._blocks[at] if 0 <= at < len(self._blocks) and row < self.height else None
@@ -104,7 +116,7 @@ class Blocks:
             block.rows = self._draw(block.item)
         return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY_ROW
 
-    def top_of(self, key: str) -> int | None:
+    def find_top_row(self, key: str) -> int | None:
         """Return the number of an item's first row, by its key; None: there is no such item."""
         for block, start in zip(self._blocks, self._starts, strict=True):
             if block.item.key == key:

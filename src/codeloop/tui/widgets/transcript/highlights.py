@@ -12,7 +12,7 @@ from textual.strip import Strip
 from codeloop.kit.wildcard import compile_word_search
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.transcript.block import Block
+from codeloop.tui.widgets.transcript.blocks import Block
 from codeloop.tui.widgets.transcript.selection import highlight
 
 WORD_SEPARATORS = r"[\s▌▎│]+"
@@ -38,7 +38,7 @@ class Highlights:
         self._current = (key, ordinal)
         self._cache.clear()
 
-    def row_of(self, block: Block, rows: list[Row], ordinal: int) -> tuple[int, int]:
+    def find_match_row(self, block: Block, rows: list[Row], ordinal: int) -> tuple[int, int]:
         """Return the row of an occurrence in a block, and its index among the occurrences that the rows show.
 
         The rows may show fewer occurrences than the item's text has: then it is the last one, or without any, row 0

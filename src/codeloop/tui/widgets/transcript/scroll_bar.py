@@ -8,7 +8,7 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 
-from codeloop.tui.widgets.base import app_of
+from codeloop.tui.widgets.base_widgets import get_app
 
 EIGHTHS = 8
 """Steps per row: the block characters that draw the thumb's ends have eighths of a row."""
@@ -30,7 +30,7 @@ class PlainScrollBar(ScrollBar):
         look = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
         if self._cached_rows is not None and self._cached_rows[0] == look:
             return self._cached_rows[1]
-        style = app_of(self).console.get_style(bar.style)
+        style = get_app(self).console.get_style(bar.style)
         if style.bgcolor is None or style.color is None:
             return super().render_lines(crop)
         rows = ScrollBarRender.render_bar(
@@ -53,15 +53,17 @@ class PlainScrollBar(ScrollBar):
         return self._cached_rows[1]
 
 
-def make_scroll_bar(view: ScrollView) -> ScrollBar:
+def create_scroll_bar(view: ScrollView) -> ScrollBar:
     """Create and mount a bar for a view, hidden at first."""
     bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
     bar.display = False
-    methodcaller("_start_widget", view, bar)(app_of(view))  # like Textual starts its own
+    methodcaller("_start_widget", view, bar)(get_app(view))  # like Textual starts its own
     return bar
 
 
-def move_bar(view: ScrollView, total: int, position: float, before: tuple[int, int, int]) -> tuple[int, int, int]:
+def update_scroll_bar(
+    view: ScrollView, total: int, position: float, before: tuple[int, int, int]
+) -> tuple[int, int, int]:
     """Move a view's bar, but only if that changes its look: drawing the bar costs as much as drawing the text.
 
     `total`: rows of the page. `before`: the look that the last call returned. A look is the height of the bar in rows,

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive, var
@@ -20,9 +22,9 @@ from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
-from codeloop.tui.widgets.transcript.scroll_bar import make_scroll_bar, move_bar
+from codeloop.tui.widgets.transcript.highlights import Highlights
+from codeloop.tui.widgets.transcript.scroll_bar import create_scroll_bar, update_scroll_bar
 from codeloop.tui.widgets.transcript.selection import Selection, highlight
-from codeloop.tui.widgets.transcript.strips import RowStrips
 
 
 class PictureRows:
@@ -69,6 +71,46 @@ REVERSE = Style(color="default", bgcolor="default", bold=False, dim=False, rever
 """The selection where the colours of the theme are the terminal's, which are unknown."""
 CACHED_SCREENS = 4
 """Screens of rows whose strips are kept."""
+
+
+class StripCache:
+    """The strips of a widget's rows, with `margin` columns on their left."""
+
+    def __init__(self, widget: Widget, margin: int) -> None:
+        self._widget = widget
+        self._margin = Segment(" " * margin)
+        self._base = Style()
+        self._background: Color | None = None
+        """The colour behind everything, for filters; None: not asked for yet."""
+        self._cache: dict[int, tuple[Row, Strip]] = {}
+        """By the identity of their rows."""
+
+    def restyle(self, base: Style) -> None:
+        """Drop all strips, for another base style."""
+        self._base, self._background = base, None
+        self._cache.clear()
+
+    def limit(self, most: int) -> None:
+        """Drop all strips if there are more than `most`."""
+        if len(self._cache) > most:
+            self._cache.clear()
+
+    def make_strip(self, row: Row, width: int) -> Strip:
+        """Return a row as a strip of `width` cells."""
+        rows = self._cache.get(id(row))
+        if rows is not None and rows[0] is row and rows[1].cell_length == width:
+            return rows[1]
+        segments = [*Segment.apply_style([self._margin, *row], self._base)]
+        segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
+        if filters := self._widget.get_line_filters():  # filters fail on segments without a style
+            segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
+            # Kept here, since Textual works it out anew each time.
+            self._background = self._background or self._widget.background_colors[1]
+            for each in filters:
+                segments = each.apply(segments, self._background)
+        strip = Strip(segments, width)
+        self._cache[id(row)] = (row, strip)
+        return strip
 
 
 class Selected(Message, namespace="transcript"):
@@ -135,9 +177,11 @@ class Transcript(ScrollView, can_focus=False):
         self._greeting = greeting
         self._renderer = Renderer(canvas)
         self.blocks = Blocks(self._renderer.rows)
+        self.highlights = Highlights()
+        """The matches of the search in the conversation."""
         self._bar = (0, 0, 0)
-        """The look of the scroll bar, see `move_bar`."""
-        self._strips = RowStrips(self, MARGIN)
+        """The look of the scroll bar, see `update_scroll_bar`."""
+        self._strips = StripCache(self, MARGIN)
         self.selection = Selection(self, self._text_of, self.scroll_rows)
         self.pictures = PictureRows(self)
 
@@ -145,7 +189,7 @@ class Transcript(ScrollView, can_focus=False):
     def vertical_scrollbar(self) -> ScrollBar:
         """The scroll bar, created at first use."""
         if self._vertical_scrollbar is None:
-            self._vertical_scrollbar = make_scroll_bar(self)
+            self._vertical_scrollbar = create_scroll_bar(self)
         return self._vertical_scrollbar
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -184,12 +228,12 @@ class Transcript(ScrollView, can_focus=False):
     def sync(self, order: Sequence[str], changed_ids: Iterable[str], items_of: ItemsOf) -> bool:
         """Update the messages, keeping the visible rows in place. Return whether it has scrolled."""
         top, before = round(self.scroll_y), self.blocks.height
-        anchor = self.blocks.block_at(top)
-        at = self.blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
+        anchor = self.blocks.find_block(top)
+        at = self.blocks.find_top_row(anchor.item.key) if anchor is not None and not self.follows else None
         first = self.blocks.sync(order, changed_ids, items_of)
         self._update_size()
         if at is not None and anchor is not None and before:
-            now = self.blocks.top_of(anchor.item.key)
+            now = self.blocks.find_top_row(anchor.item.key)
             if now is not None and now != at:
                 self.selection.move(now - at)
                 self.scroll_to(y=top + now - at, animate=False)
@@ -215,7 +259,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, for Textual's lookup of the mouse target."""
-        return self._strips.strip(self.blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
+        return self._strips.make_strip(self.blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen; unchanged ones are the same objects."""
@@ -226,12 +270,12 @@ class Transcript(ScrollView, can_focus=False):
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
             row = self.blocks.row(number)
-            strip = self._strips.strip(self.pictures.take(number - top, row, self.canvas.pictures), width)
+            strip = self._strips.make_strip(self.pictures.take(number - top, row, self.canvas.pictures), width)
             if not has_picture(row) and (span := self.selection.span(number)) is not None:
                 strip = highlight(strip, span, _selection_style(self.canvas.styles))
-            if self.blocks.highlights.is_on:
+            if self.highlights.is_on:
                 position = self.blocks.locate(number)
-                strip = self.blocks.highlights.mark(strip, position, MARGIN, self.canvas.styles)
+                strip = self.highlights.mark(strip, position, MARGIN, self.canvas.styles)
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 
@@ -243,7 +287,7 @@ class Transcript(ScrollView, can_focus=False):
         """Follow the end once the user has scrolled there; request older messages near the top."""
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
-        self._bar = move_bar(self, self.blocks.height, new_value, self._bar)
+        self._bar = update_scroll_bar(self, self.blocks.height, new_value, self._bar)
         if new_value < old_value:
             self.follows = new_value >= self.max_scroll_y
         elif new_value >= self.max_scroll_y:
@@ -279,7 +323,7 @@ class Transcript(ScrollView, can_focus=False):
 
         `is_marked`: the rows are marked as opening an item, of whatever kind.
         """
-        blocks = (self.blocks.block_at(y + round(self.scroll_y)) for y in rows)
+        blocks = (self.blocks.find_block(y + round(self.scroll_y)) for y in rows)
         for block in blocks:
             if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
                 return self.post_message(self.Toggled(block.item.key, block.message_id))
@@ -295,7 +339,7 @@ class Transcript(ScrollView, can_focus=False):
         size = Size(self.size.width, self.blocks.height)
         if size != self.virtual_size:
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)  # nothing else moves: no new layout
-            self._bar = move_bar(self, self.blocks.height, self.scroll_y, self._bar)
+            self._bar = update_scroll_bar(self, self.blocks.height, self.scroll_y, self._bar)
         if self.follows and not self.selection.is_selecting:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 

@@ -8,9 +8,8 @@ import msgspec
 
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.bounds.tui import PROMPT_BLOB
-from codeloop.tui.widgets.prompt.entry import PromptEntry
-from codeloop.tui.widgets.prompt.history.chip_contents import ChipContents
-from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.history.stored_prompt import ChipContents, StoredPrompt
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 
 class DraftFiles:

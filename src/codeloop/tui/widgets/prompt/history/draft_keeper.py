@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.editor.chips import adopt_chips
-from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
-NEW = "new"
+NEW_SESSION_KEY = "new"
 """The key of the draft of a session that does not exist yet."""
 _EMPTY = StoredPrompt("")
 RESTORE_NOTE = "What you were typing when the program ended is back."
@@ -27,8 +27,8 @@ class DraftKeeper:
         later: Callable[[Callable[[], None]], object],
         note: Callable[[str], None],
     ) -> None:
-        self.session: str = NEW
-        """The id of the shown session, or NEW."""
+        self.session: str = NEW_SESSION_KEY
+        """The id of the shown session, or NEW_SESSION_KEY."""
         self._editor = editor
         self._store = store
         self._later = later
@@ -72,7 +72,7 @@ class DraftKeeper:
         """
         prompt = self._editor.stored_prompt
         is_new = (prompt.text, prompt.mode) != (self._initial_draft.text, self._initial_draft.mode)
-        is_carried = is_new and session != self.session == NEW
+        is_carried = is_new and session != self.session == NEW_SESSION_KEY
         if is_carried:
             self._editor.load(self._initial_draft)
         self.write()

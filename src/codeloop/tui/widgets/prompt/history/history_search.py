@@ -5,12 +5,12 @@ from collections.abc import Callable
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.editor.chips import Chip, expand_chips
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
-from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
-from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
-SEARCHING, NOTHING = "history", "nothing in the history fits"
+SEARCH_STATUS, NO_MATCH_STATUS = "history", "nothing in the history fits"
 _MAX_HITS = 50
 """Prompts that a search lists."""
 
@@ -94,7 +94,7 @@ class HistorySearch:
             for text, each in hits.items()
         ]
         self._popup.show(rows)
-        self._editor.status = SEARCHING if rows else NOTHING
+        self._editor.status = SEARCH_STATUS if rows else NO_MATCH_STATUS
         self._editor.refresh()
 
     def accept(self, index: int) -> bool:

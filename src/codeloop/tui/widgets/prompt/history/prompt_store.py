@@ -24,9 +24,8 @@ from codeloop.schema.bounds.tui import (
     PROMPT_STASH,
 )
 from codeloop.schema.ids import now_ms
-from codeloop.tui.widgets.prompt.history.chip_contents import ChipContents
 from codeloop.tui.widgets.prompt.history.draft_files import DraftFiles
-from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.history.stored_prompt import ChipContents, StoredPrompt
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _HALF_LIFE_MS = 7 * 86_400_000.0

@@ -12,12 +12,12 @@ from textual.widget import Widget
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.render.cells import cut_path
-from codeloop.tui.widgets.base import find_faint_style
+from codeloop.tui.widgets.base_widgets import find_faint_style
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 
-ROWS = 8
+MAX_VISIBLE_ROWS = 8
 """Rows that are shown at once."""
-_MAX_LABEL = 2_000
+_MAX_MEASURED_CHARACTERS = 2_000
 """Characters of a path that are measured; all of a longer one would be slow."""
 
 
@@ -59,26 +59,26 @@ class CompletionPopup(Widget):
         """Show rows; none closes the list."""
         if tuple(rows) == self.rows and index == self.cursor:
             return
-        is_as_high = min(len(rows), ROWS) == min(len(self.rows), ROWS)
+        is_as_high = min(len(rows), MAX_VISIBLE_ROWS) == min(len(self.rows), MAX_VISIBLE_ROWS)
         self.rows, self.cursor = tuple(rows), min(index, len(rows) - 1)
         self._top = 0
-        self._follow()
+        self._scroll_to_cursor()
         self.display = bool(rows)
         self.refresh(layout=not is_as_high)
 
     def move(self, step: int) -> None:
         """Move the cursor by `step` rows; after the last row comes the first."""
         self.cursor = (max(self.cursor, -1 if step > 0 else 0) + step) % len(self.rows)
-        self._follow()
+        self._scroll_to_cursor()
         self.refresh()
 
-    def _follow(self) -> None:
-        self._top = max(min(self._top, self.cursor), self.cursor - ROWS + 1, 0)
+    def _scroll_to_cursor(self) -> None:
+        self._top = max(min(self._top, self.cursor), self.cursor - MAX_VISIBLE_ROWS + 1, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return as many rows as there are, up to eight."""
         del container, viewport, width
-        return min(len(self.rows), ROWS)
+        return min(len(self.rows), MAX_VISIBLE_ROWS)
 
     def on_click(self, event: events.Click) -> None:
         """Accept the clicked row."""
@@ -105,7 +105,9 @@ class CompletionPopup(Widget):
         if row.detail and room > 8:
             segments.append(Segment(one_line(row.detail, room), faint))
         strip = Strip(segments)
-        if y == ROWS - 1 and len(self.rows) > ROWS:  # the last row ends with the cursor's position in the list
+        if (
+            y == MAX_VISIBLE_ROWS - 1 and len(self.rows) > MAX_VISIBLE_ROWS
+        ):  # the last row ends with the cursor's position in the list
             position = f" {max(self.cursor, 0) + 1} of {len(self.rows)} {self._arrows}"
             strip = strip.adjust_cell_length(max(cells - len(position), 0), style)
             strip = Strip([*strip, Segment(position, faint)])
@@ -114,15 +116,15 @@ class CompletionPopup(Widget):
     @property
     def _arrows(self) -> str:
         """The arrows that tell at which end of the list there is more."""
-        is_below = self._top + ROWS < len(self.rows)
+        is_below = self._top + MAX_VISIBLE_ROWS < len(self.rows)
         return "↕" if self._top and is_below else "↓" if is_below else "↑"
 
     def _visible_rows(self) -> tuple[CompletionRow, ...]:
-        return self.rows[self._top : self._top + ROWS]
+        return self.rows[self._top : self._top + MAX_VISIBLE_ROWS]
 
 
 def _cut_label(row: CompletionRow, cells: int) -> str:
     """Return the label of a row, cut to fit: a long path keeps its end."""
     if row.kind in {"file", "folder"}:
-        return cut_path(one_line(row.label, _MAX_LABEL), cells)
+        return cut_path(one_line(row.label, _MAX_MEASURED_CHARACTERS), cells)
     return one_line(row.label, cells)

@@ -1,7 +1,7 @@
 """The panel that shows a session's requests: permissions and questions. Its choices always stay visible.
 
 A key typed before the question could be read must not answer it. Until the user has paused typing after the panel was
-drawn, keys are posted as `RequestPanel.EarlyInput` and go to the prompt. `keys/typing_rhythm.py` says how long a pause.
+drawn, keys are posted as `RequestPanel.EarlyInput` and go to the prompt. `keys/early_keys.py` says how long a pause.
 """
 
 from collections.abc import Callable
@@ -24,24 +24,24 @@ from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import app_of
+from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
+from codeloop.tui.widgets.request_panel.draw_form import draw_choices, draw_content, draw_head
 from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry
-from codeloop.tui.widgets.request_panel.form_rows import draw_choices, draw_content, draw_head
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 from codeloop.tui.widgets.rows_view import RowsView
 
-WHOLE_SCREEN = "f"
+WHOLE_SCREEN_KEY = "f"
 """The key that shows the request on the whole screen, and goes back."""
 _TITLE_WIDTH = 200
 """Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
 
 
-class FullRequest(ReadingScreen):
+class FullRequestScreen(ReadingScreen):
     """The whole request on a screen of its own, for reading: it is answered in the panel once this is closed."""
 
-    closing_keys = ((WHOLE_SCREEN, "back to the question"),)
+    closing_keys = ((WHOLE_SCREEN_KEY, "back to the question"),)
 
     def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
         def draw_request(width: int) -> list[Row]:
@@ -50,12 +50,12 @@ class FullRequest(ReadingScreen):
         super().__init__(form.text(_TITLE_WIDTH).title, draw_request, colours)
 
 
-WITHDRAWN = "A question was answered elsewhere, or withdrawn."
-DRAFT = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
-A_COMMAND = "That is a command, not an answer: it stands in the prompt."
-OTHER_ROWS, SMALL_OTHER_ROWS = 5, 4
+WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
+DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
+COMMAND_NOTICE = "That is a command, not an answer: it stands in the prompt."
+RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
 """Rows of the screen that the panel leaves to other widgets, and on a small screen."""
-SMALL_SCREEN = 20
+SMALL_SCREEN_ROWS = 20
 """Rows below which a screen is small."""
 MIN_ROWS = 3
 """Rows of the content, and of the choices, that are shown even on the smallest screen."""
@@ -66,13 +66,20 @@ _CUT_NOTES = (
     "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
     "   {} of {:,} rows: pgdn scrolls",
 )
-_REJECT, _WHOLE_SCREEN = ("esc esc", "reject"), ("f", "whole screen")
-_SEVERAL = ("←→", "questions")
-_HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
-_MARKING = [("space or enter", "mark"), ("enter again", "go on")]
+_REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), ("f", "whole screen")
+_QUESTIONS_HINT = ("←→", "questions")
+_CHOOSING_HINTS = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
+_MARKING_HINTS = [("space or enter", "mark"), ("enter again", "go on")]
 _COMMAND_PREFIXES = ("/", "!")
 """A command can be run although a question is shown."""
-_SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
+_SCROLL_SHARES = {
+    "pageup": -1.0,
+    "pagedown": 1.0,
+    "ctrl+u": -0.5,
+    "ctrl+d": 0.5,
+    "shift+up": 0.0,
+    "shift+down": 0.0,
+}
 """The keys that scroll the content, and by which part of the visible rows; 0: by one row."""
 
 
@@ -100,8 +107,8 @@ class EarlyInput(Message, namespace="request_panel"):
 class RequestPanel(Widget, can_focus=True):
     """Shows one request at a time; hidden without one.
 
-    `colours` returns the styles of the theme in use. `silence` returns how many seconds must pass without a key, after
-    the panel was first drawn, until keys count as an answer.
+    `colours` returns the styles of the theme in use. `compute_pause` returns how many seconds must pass without a key,
+    after the panel was first drawn, until keys count as an answer.
     """
 
     DEFAULT_CSS = """
@@ -117,16 +124,16 @@ class RequestPanel(Widget, can_focus=True):
     Answered = Answered
     EarlyInput = EarlyInput
 
-    def __init__(self, colours: Callable[[], Styles], silence: Callable[[], float]) -> None:
+    def __init__(self, colours: Callable[[], Styles], compute_pause: Callable[[], float]) -> None:
         super().__init__()
-        self._early_keys = EarlyKeys(silence)
+        self._early_keys = EarlyKeys(compute_pause)
         self.request: Request | None = None
         self._colours = colours
         self._form: Form | None = None
         """The state of the request that is shown."""
-        self._waiting = 1
+        self._waiting_count = 1
         """How many requests wait, including the one that is shown."""
-        self._owners: list[int] = []
+        self._choice_of_row: list[int] = []
         """The index of the choice that each row of the choices belongs to."""
         self._is_command = False
         """Whether a command was begun with `/` or `!`: the keys after it go to the prompt."""
@@ -146,17 +153,17 @@ class RequestPanel(Widget, can_focus=True):
         """Whether keys count as an answer."""
         return monotonic() >= self._early_keys.ready_at
 
-    def show(self, request: Request, asking: Requester, waiting: int = 1, *, has_draft: bool = False) -> None:
+    def show(self, request: Request, requester: Requester, waiting: int = 1, *, has_draft: bool = False) -> None:
         """Show a request; showing the same request again only updates `waiting`, the number of requests with this one.
 
-        `asking`: the tool and the subagent that ask. `has_draft`: the prompt holds text.
+        `requester`: the tool and the subagent that ask. `has_draft`: the prompt holds text.
         """
-        self._waiting = waiting
+        self._waiting_count = waiting
         if self.request is None or self.request.id != request.id:
             self.request = request
             is_permission = isinstance(request, PermissionRequest)
-            self._form = PermissionForm(request, asking) if is_permission else QuestionForm(request, asking)
-            self._early_keys.begin(has_draft=has_draft)
+            self._form = PermissionForm(request, requester) if is_permission else QuestionForm(request, requester)
+            self._early_keys.begin_question(has_draft=has_draft)
             self.display = True
             self.focus()
             self.query_one("#request-choices", RowsView).is_drawn = False
@@ -171,11 +178,11 @@ class RequestPanel(Widget, can_focus=True):
                 self.post_message(self.EarlyInput(events.Paste(text)))
             self.hide()
             if request_id != self.answered_id:
-                self.notify(WITHDRAWN)
+                self.notify(WITHDRAWN_NOTICE)
 
     def hide(self) -> None:
         """Close the request, without an answer."""
-        if isinstance(screen := app_of(self).screen, FullRequest):
+        if isinstance(screen := get_app(self).screen, FullRequestScreen):
             screen.dismiss(None)
         self.request = self._form = self._shown_entry = None
         self._entry.display = False
@@ -188,11 +195,11 @@ class RequestPanel(Widget, can_focus=True):
         if form is None or width < 1:
             return
         text, canvas = form.text(width), Canvas(width, styles, diff=self.diff_view)
-        head = draw_head(form, text.title, self._waiting, styles, width)
-        choices, self._owners = draw_choices(form, styles, width, is_ready=self.is_ready)
+        head = draw_head(form, text.title, self._waiting_count, styles, width)
+        choices, self._choice_of_row = draw_choices(form, styles, width, is_ready=self.is_ready)
         keys = _hint_rows(form, styles, width, is_ready=self.is_ready)
         about = draw_content(text, canvas)
-        other_rows = OTHER_ROWS if self.screen.size.height >= SMALL_SCREEN else SMALL_OTHER_ROWS
+        other_rows = RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
         free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
         foot_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
         if foot_height < len(choices):
@@ -208,8 +215,8 @@ class RequestPanel(Widget, can_focus=True):
         view = self.query_one("#request-choices", RowsView)
         view.show(choices, foot_height)
         self.query_one("#request-keys", RowsView).show(keys, len(keys))
-        view.is_choice = lambda row: self.is_ready and row < len(self._owners)
-        cursor_rows = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
+        view.is_choice = lambda row: self.is_ready and row < len(self._choice_of_row)
+        cursor_rows = [row for row, owner in enumerate(self._choice_of_row) if owner == form.cursor]
         view.scroll_to_row(cursor_rows[0], cursor_rows[-1])
         self._show_entry(form)
 
@@ -236,19 +243,19 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             event.prevent_default()
             if self._early_keys.ready_at < float("inf"):
-                self._start_silence()
+                self._start_pause()
             self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
         elif self._early_keys.needs_confirmation(event.key):
             event.stop()
-            form.notice = DRAFT
+            form.notice = DRAFT_NOTICE
             self.draw()
         elif self._scroll_key(event.key) or form.press(event.key):
             event.stop()
             event.prevent_default()
             self._apply_form(form)
-        elif event.key == WHOLE_SCREEN:
+        elif event.key == WHOLE_SCREEN_KEY:
             event.stop()
-            app_of(self).push_screen(FullRequest(form, self.diff_view, self._colours))
+            get_app(self).push_screen(FullRequestScreen(form, self.diff_view, self._colours))
         elif event.is_printable and event.key != "space" and form.begin_text(event.character or ""):
             event.stop()
             event.prevent_default()
@@ -258,7 +265,7 @@ class RequestPanel(Widget, can_focus=True):
         """Accept keys as answers again; only after a pause if a command was begun here, which may still be typed."""
         if self._is_command:
             self._is_command = False
-            self._start_silence()
+            self._start_pause()
             self.draw()
 
     def _handle_entry_key(self, event: events.Key, form: Form) -> None:
@@ -286,8 +293,8 @@ class RequestPanel(Widget, can_focus=True):
         form = self._form
         if form is None or event.view.id != "request-choices" or not self.is_ready:
             return
-        if event.row < len(self._owners):
-            form.choose(self._owners[event.row])
+        if event.row < len(self._choice_of_row):
+            form.choose(self._choice_of_row[event.row])
             self._apply_form(form)
 
     @on(Input.Submitted)
@@ -297,7 +304,7 @@ class RequestPanel(Widget, can_focus=True):
         form, line = self._form, event.value
         if isinstance(form, PermissionForm) and is_command(line):
             form.close_entry()
-            form.notice = A_COMMAND
+            form.notice = COMMAND_NOTICE
             self.draw()
             self.post_message(self.EarlyInput(events.Paste(line), is_command=True))
         elif form is not None:
@@ -311,19 +318,19 @@ class RequestPanel(Widget, can_focus=True):
     def _wait_for_drawing(self) -> None:
         """Poll until the choices are drawn: before, they can't have been read."""
         if self.query_one("#request-choices", RowsView).is_drawn:
-            self._start_silence()
+            self._start_pause()
         else:
             self.set_timer(_POLL_SECONDS, self._wait_for_drawing)
 
-    def _start_silence(self) -> None:
+    def _start_pause(self) -> None:
         """Start the pause after which keys count as an answer: the question is drawn, and must have been read."""
-        self.set_timer(self._early_keys.wait_from(monotonic()), self.draw)
+        self.set_timer(self._early_keys.start_pause(monotonic()), self.draw)
 
     def _scroll_key(self, key: str) -> bool:
-        if key not in _SCROLLS:
+        if key not in _SCROLL_SHARES:
             return False
         view = self.query_one("#request-about", RowsView)
-        rows = round(_SCROLLS[key] * view.size.height) or (1 if key == "shift+down" else -1)
+        rows = round(_SCROLL_SHARES[key] * view.size.height) or (1 if key == "shift+down" else -1)
         view.scroll_relative(y=rows, animate=False)
         return True
 
@@ -364,12 +371,16 @@ def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
         return [[Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)]
     if not is_ready:
         return [[]]
-    keys = [*(_MARKING if form.is_multiple else _HINT), _SEVERAL if form.tabs else _WHOLE_SCREEN, _REJECT]
+    keys = [
+        *(_MARKING_HINTS if form.is_multiple else _CHOOSING_HINTS),
+        _QUESTIONS_HINT if form.tabs else _WHOLE_SCREEN_HINT,
+        _REJECT_HINT,
+    ]
     position = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
     room = width - len(position)
     rows = next(
         rows
-        for hints in (keys, [_HINT[0], _REJECT], [_REJECT])
+        for hints in (keys, [_CHOOSING_HINTS[0], _REJECT_HINT], [_REJECT_HINT])
         if len(rows := draw_keys(hints, styles, room)) == 1 or len(hints) == 1
     )
     return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows

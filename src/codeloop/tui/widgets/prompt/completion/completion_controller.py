@@ -7,13 +7,13 @@ from contextlib import suppress
 from codeloop.schema.bounds.tui import PROMPT_DEBOUNCE
 from codeloop.tui.widgets.prompt.completion.candidates import Candidates
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
-from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
+from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup
 from codeloop.tui.widgets.prompt.completion.trigger import Trigger, find_trigger
-from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
 
-class Completions:
+class CompletionController:
     """Completes the word at the cursor. `spawn` runs slow work in the background, so that typing never waits."""
 
     def __init__(

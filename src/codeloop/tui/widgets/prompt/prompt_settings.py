@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from codeloop.tui.widgets.prompt.entry import Delivery
+from codeloop.tui.widgets.prompt.prompt_entry import Delivery
 
 
 class PromptSettings(Struct, frozen=True):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from codeloop.tui.editor.chips import Chip
 from codeloop.tui.terminal import clipboard_reader
-from codeloop.tui.widgets.prompt.editor import PromptEditor
-from codeloop.tui.widgets.prompt.image_paths import MIMES, is_file, make_image_chip, read_image
-from codeloop.tui.widgets.prompt.settings import PromptSettings
+from codeloop.tui.widgets.prompt.image_paths import IMAGE_MIME_TYPES, is_file, make_image_chip, read_image
+from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
+from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 
 _MAX_PATHS_LENGTH = 8_000
 """Characters of a paste that is searched for the paths of dropped files; a longer one is taken as text."""
@@ -82,7 +82,7 @@ class Paster:
         if (
             len(text) > _MAX_PATHS_LENGTH
             or "\n" in text.strip()
-            or not text.rstrip().rstrip("'\"").lower().endswith(tuple(MIMES))
+            or not text.rstrip().rstrip("'\"").lower().endswith(tuple(IMAGE_MIME_TYPES))
         ):
             return []
         words = [text.strip()]

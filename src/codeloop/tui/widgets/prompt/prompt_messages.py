@@ -3,7 +3,7 @@
 from textual.message import Message
 
 from codeloop.schema.api.session_inputs import FilePartInput
-from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.widgets.prompt.prompt_entry import Delivery, PromptEntry
 
 
 class PromptSubmitted(Message):

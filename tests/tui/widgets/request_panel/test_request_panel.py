@@ -19,7 +19,7 @@ from codeloop.schema.operation import QUESTION_LIST, NoArguments
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.request_panel.form import FormAnswer
-from codeloop.tui.widgets.request_panel.panel import WITHDRAWN, RequestPanel
+from codeloop.tui.widgets.request_panel.request_panel import WITHDRAWN_NOTICE, RequestPanel
 from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from tests.support.project import Rig, call, calls, rig, until
 from tests.tui.stage import Stage, staged
@@ -316,7 +316,7 @@ async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
         await pilot.pause()
         assert len(app.screen_stack) == 1
         assert not app.panel.display
-        assert [each.message for each in app._notifications] == [WITHDRAWN]
+        assert [each.message for each in app._notifications] == [WITHDRAWN_NOTICE]
 
 
 async def test_a_click_on_a_choice_takes_it(tmp_path: Path) -> None:

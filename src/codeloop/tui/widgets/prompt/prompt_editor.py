@@ -1,6 +1,7 @@
 """The text field of the prompt: draws the visible rows, and passes keys to the buffer."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 from unicodedata import category
 
 from rich.segment import Segment
@@ -10,19 +11,68 @@ from textual.geometry import Offset, Size
 from textual.strip import Strip
 
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.chips import adopt_chips, chips_in, is_chip
+from codeloop.tui.editor.chips import adopt_chips, chips_in, expand_chips, is_chip
 from codeloop.tui.editor.edits import EDITS
 from codeloop.tui.editor.line_layout import Layout
 from codeloop.tui.editor.vim.vim import Vim
 from codeloop.tui.editor.words import find_span
 from codeloop.tui.keys.prompt_bindings import normalise_key
-from codeloop.tui.widgets.base import find_faint_style
-from codeloop.tui.widgets.prompt.entry import Mode
+from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style, get_app
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
-from codeloop.tui.widgets.prompt.mouse_text import MouseTextWidget, Unit
+from codeloop.tui.widgets.prompt.prompt_entry import Mode
 
 _CURSOR = Style(reverse=True)
 SHELL_HINT = "A shell command; esc leaves"
+Unit = Literal["character", "word", "line"]
+"""How much a click selects."""
+
+
+class MouseTextWidget(CachedWidget):
+    """Calls `point` for clicks and drags, and `scroll_rows` for the wheel."""
+
+    ALLOW_SELECT = False
+
+    def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
+        """Move the cursor to a cell; `select`: extend the selection to it.
+
+        `unit`: select the word or line there.
+        """
+        raise NotImplementedError
+
+    def scroll_rows(self, step: int) -> bool:
+        """Scroll; return whether there is more than is shown."""
+        raise NotImplementedError
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Move the cursor to the pointer."""
+        if event.button == 1:
+            self.point(event.get_content_offset_capture(self), select=event.shift)
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select while the button is held."""
+        if get_app(self).mouse_captured is self:
+            self.point(event.get_content_offset_capture(self), select=True)
+
+    def on_mouse_up(self) -> None:
+        """End a selection."""
+        self.release_mouse()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select more with each further click."""
+        if event.chain > 1 and event.button == 1:
+            unit = "line" if event.chain % 2 else "word"
+            self.point(event.get_content_offset_capture(self), select=True, unit=unit)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up, or let the parent scroll."""
+        if self.scroll_rows(-1):
+            event.stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down, or let the parent scroll."""
+        if self.scroll_rows(1):
+            event.stop()
 
 
 class PromptEditor(MouseTextWidget, can_focus=True):
@@ -73,7 +123,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         """Handle a key, or let it bubble to the parent if it has no effect here."""
-        if self.press(normalise_key(event.key), character_of(event)):
+        if self.press(normalise_key(event.key), get_typed_character(event)):
             event.stop()
             event.prevent_default()
 
@@ -260,7 +310,7 @@ def _draw_hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
     return [under_cursor, Segment(text[1:], style)]
 
 
-def character_of(event: events.Key) -> str | None:
+def get_typed_character(event: events.Key) -> str | None:
     """Return the character that a key types; None: it types none. Joiners count, since some scripts need them."""
     char = event.character
     if char is None or any(
@@ -268,3 +318,15 @@ def character_of(event: events.Key) -> str | None:
     ):
         return None
     return char if char.isprintable() or category(char) == "Cf" else None
+
+
+def set_vim_mode(editor: PromptEditor, *, is_wanted: bool) -> None:
+    """Switch vi mode on or off."""
+    if is_wanted != (editor.vim is not None):
+        editor.vim = Vim(editor.buffer, editor.do, lambda text: copy_text(editor, text)) if is_wanted else None
+
+
+def copy_text(editor: PromptEditor, text: str) -> bool:
+    """Copy a piece of the editor's text to the clipboard, with expanded chips. Return True: the key is used up."""
+    get_app(editor).copy_to_clipboard(expand_chips(editor.buffer.chips, text))
+    return True

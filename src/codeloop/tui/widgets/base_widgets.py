@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-_COMMAND_KEY = "run"
+_COMMAND_META_ENTRY = "run"
 """The entry of a style's metadata that names the command to run when words in this style are clicked."""
 
-app_of: Callable[[Widget], App[None]] = attrgetter("app")
+get_app: Callable[[Widget], App[None]] = attrgetter("app")
 """Returns the app of a widget, typed, unlike Textual's own property."""
 
 
@@ -72,14 +72,14 @@ class CommandWidget(CachedWidget):
 
     def on_click(self, event: events.Click) -> None:
         """Post the command of the clicked words."""
-        if action := event.style.meta.get(_COMMAND_KEY):
+        if action := event.style.meta.get(_COMMAND_META_ENTRY):
             command, _, words = str(action).partition(" ")
             self.post_message(self.Clicked(command, words))
 
 
 def run_on_click(style: Style, command: str, words: str = "") -> Style:
     """Return a style for words that run a command when clicked."""
-    return style + Style(meta={_COMMAND_KEY: f"{command} {words}"})
+    return style + Style(meta={_COMMAND_META_ENTRY: f"{command} {words}"})
 
 
 class PlainHorizontal(Horizontal, EmptyWidget):

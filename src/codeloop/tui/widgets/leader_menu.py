@@ -9,13 +9,10 @@ from textual.strip import Strip
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_text
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.base import CachedWidget, app_of
+from codeloop.tui.widgets.base_widgets import CachedWidget, get_app
 
 _COLUMN_WIDTH = 36
 """Cells of a column of the menu, at least."""
-READING_SECONDS = 15.0
-"""How long the leader waits for a key while the menu is shown: reading it takes time."""
 
 
 class LeaderMenu(CachedWidget):
@@ -51,7 +48,7 @@ class LeaderMenu(CachedWidget):
     def _lay_out(self) -> None:
         if self._colours is None or not self._keys:
             return
-        styles, width = self._colours(), app_of(self).size.width
+        styles, width = self._colours(), get_app(self).size.width
         columns = max(min(width // _COLUMN_WIDTH, len(self._keys)), 1)
         height = -(-len(self._keys) // columns)
         column_width, key_width = width // columns, max(cell_len(key) for key, _ in self._keys)
@@ -72,15 +69,3 @@ class LeaderMenu(CachedWidget):
             return Strip.blank(self.size.width)
         base = self._colours().of("text", on="background_panel")
         return Strip(self._rows[y]).apply_style(base).adjust_cell_length(self.size.width, base)
-
-
-async def show_menu(ui: Ui) -> float:
-    """Show the menu, and return for how many seconds."""
-    ui.keys.wait(READING_SECONDS)
-    menu = next(iter(ui.query(LeaderMenu)), None)
-    if menu is None:
-        menu = LeaderMenu()
-        await ui.mount(menu)
-    titles = {row.id: row.title for row in ui.commands}
-    menu.show([(key, titles[name]) for key, name in ui.keys.list_leader_keys()], lambda: ui.appearance.styles)
-    return READING_SECONDS

@@ -7,21 +7,23 @@ from textual import events
 from textual.events import Event
 from textual.widgets import Input
 
-from codeloop.tui.commands import BY_ID
+from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.dialogs.parts.dialog import Dialog
-from codeloop.tui.keys.key_order import GRACE, KeyOrder
+from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS, KeyOrder
 from codeloop.tui.keys.keymap import UiCommand
 from codeloop.tui.keys.prompt_bindings import normalise_key
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
+from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 
-INTERRUPT = "ctrl+c"
+INTERRUPT_KEY = "ctrl+c"
 """This key also copies and clears, as in other programs, so it quits only when it is pressed twice."""
-FOCUS_KEYS = frozenset({"enter", "escape"})
+FOCUS_MOVING_KEYS = frozenset({"enter", "escape"})
 """Keys of the prompt that may move the focus, so that later keys go to another widget."""
-MENU_DELAY = 0.7
-"""Seconds after the leader key until the keys that can follow it are shown."""
+MENU_DELAY_SECONDS = 0.7
+"""Seconds after the leader key until the keys that can hold_until_handled it are shown."""
+MENU_READING_SECONDS = 15.0
+"""How long the leader waits for a key while the menu is shown: reading it takes time."""
 
 
 class KeyDispatcher:
@@ -31,7 +33,7 @@ class KeyDispatcher:
     """
 
     def __init__(self, ui: Ui, forward: Callable[[Event], Awaitable[None]]) -> None:
-        self.order = KeyOrder(self._handle, self._is_settled)
+        self.key_order = KeyOrder(self._handle_in_turn, self._is_settled)
         self._ui = ui
         self._forward = forward
         self._early_events: list[Event] = []
@@ -46,7 +48,7 @@ class KeyDispatcher:
             self._early_events.append(event)
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             ui.keys.rhythm.add_key(event.time)
-            await self.order.feed(event)
+            await self.key_order.feed(event)
         else:
             await self._forward(event)
 
@@ -56,43 +58,43 @@ class KeyDispatcher:
             self._ui.post_message(event)
         self._early_events.clear()
 
-    def run_command_of(self, event: events.Key) -> None:
+    def run_key_command(self, event: events.Key) -> None:
         """Run the command of a key that no widget has handled; none while a dialog is open."""
         if len(self._ui.screen_stack) > 1:
             return
         commands = self._ui.keys.press(normalise_key(event.key)).commands
-        row = next((BY_ID[name] for name in commands if name in BY_ID), None)
+        row = next((COMMANDS_BY_ID[name] for name in commands if name in COMMANDS_BY_ID), None)
         if row is not None:
             event.stop()
-            self._ui.run_command(row, INTERRUPT if event.key == INTERRUPT and row.id == "app_exit" else "")
+            self._ui.run_command(row, INTERRUPT_KEY if event.key == INTERRUPT_KEY and row.id == "app_exit" else "")
 
-    async def _handle(self, event: Event) -> None:
+    async def _handle_in_turn(self, event: Event) -> None:
         """Handle a key when its turn comes."""
         ui = self._ui
         if not ui.screen_stack:
             return
         key = normalise_key(event.key) if isinstance(event, events.Key) else ""
         is_plain = len(ui.screen_stack) == 1
-        if key and is_plain and self._handle_early(key):
+        if key and is_plain and self._handle_before_widget(key):
             return
-        if key == INTERRUPT and not is_plain and not self._has_selection():
+        if key == INTERRUPT_KEY and not is_plain and not self._has_selection():
             event = events.Key("escape", None)
         target = ui.screen.focused or ui.screen
         await self._forward(event)
-        if key and (not is_plain or key in FOCUS_KEYS or ui.keys.press(key).commands):
-            self.order.follow(target)
+        if key and (not is_plain or key in FOCUS_MOVING_KEYS or ui.keys.press(key).commands):
+            self.key_order.hold_until_handled(target)
 
     def _has_selection(self) -> bool:
         """Return whether text is selected in a dialog's input, so that it can be copied."""
         line = self._ui.screen.focused
         return isinstance(line, Input) and not line.selection.is_empty
 
-    def _handle_early(self, key: str) -> bool:
+    def _handle_before_widget(self, key: str) -> bool:
         """Handle the leader key, a key after it, or a key of an early command; return whether the key was one."""
         ui = self._ui
         was_waiting = ui.keys.is_waiting
         press = ui.keys.press(key)
-        rows = [BY_ID[name] for name in press.commands if name in BY_ID]
+        rows = [COMMANDS_BY_ID[name] for name in press.commands if name in COMMANDS_BY_ID]
         if press.waits or was_waiting:
             self._handle_leader(rows)
             return True
@@ -108,9 +110,9 @@ class KeyDispatcher:
         screen = ui.screen_stack[-1] if ui.screen_stack else None
         if isinstance(screen, Dialog):
             return screen.takes_keys
-        if ui.shown_tab is not None and now - (ui.shown_tab.prompt.calls_since or 0.0) < GRACE:
+        if ui.shown_tab is not None and now - (ui.shown_tab.prompt.command_submitted_at or 0.0) < MAX_HOLD_SECONDS:
             return False
-        return all(now - since >= GRACE for since in ui.tasks.values() if since is not None)
+        return all(now - since >= MAX_HOLD_SECONDS for since in ui.tasks.values() if since is not None)
 
     def _handle_leader(self, rows: Sequence[UiCommand]) -> None:
         """Run the command of a leader sequence; after the leader key alone, show that it waits, and later its menu."""
@@ -119,16 +121,23 @@ class KeyDispatcher:
             ui.run_command(rows[0])
         elif ui.keys.is_waiting:
             ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._close_menu)
-            ui.set_timer(MENU_DELAY, self._open_menu)
+            ui.set_timer(MENU_DELAY_SECONDS, self._open_menu)
         self._close_menu()
 
     async def _open_menu(self) -> None:
         ui = self._ui
         if ui.keys.is_waiting and len(ui.screen_stack) == 1:
-            from codeloop.tui.keys.leader_menu import show_menu
+            # Imported here, since few sessions ever show the menu.
+            from codeloop.tui.widgets.leader_menu import LeaderMenu
 
-            seconds = await show_menu(ui)
-            ui.set_timer(seconds, self._close_menu)
+            ui.keys.wait(MENU_READING_SECONDS)
+            menu = next(iter(ui.query(LeaderMenu)), None)
+            if menu is None:
+                menu = LeaderMenu()
+                await ui.mount(menu)
+            titles = {command.id: command.title for command in ui.commands}
+            menu.show([(key, titles[name]) for key, name in ui.keys.list_leader_keys()], lambda: ui.appearance.styles)
+            ui.set_timer(MENU_READING_SECONDS, self._close_menu)
 
     def _close_menu(self) -> None:
         """Hide the menu unless the leader still waits, and show in the status bar whether it does."""

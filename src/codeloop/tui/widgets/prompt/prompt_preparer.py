@@ -13,9 +13,9 @@ from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, expand_chips
 from codeloop.tui.widgets.prompt.completion.completer import Completer, PromptCommand
-from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.image_paths import find_image_paths
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
 

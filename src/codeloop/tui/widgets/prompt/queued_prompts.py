@@ -16,9 +16,9 @@ from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import MESSAGE_DELETE, SESSION_QUEUED
 from codeloop.schema.part import FilePart, TextPart
-from codeloop.tui.widgets.base import CachedWidget, find_faint_style
-from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 _MAX_ROWS = 4
 """Rows that are shown; the last one counts the prompts that have none."""
@@ -121,7 +121,7 @@ class QueuedPrompts(CachedWidget):
                 with suppress(CodeloopError):  # then the prompt stays in the conversation
                     ids = MessageId(session_id=self._session, message_id=message.info.id)
                     await self._client.call(MESSAGE_DELETE, ids)
-                    entries.append(entry_of(message))
+                    entries.append(restore_entry(message))
         if entries and to_editor:
             files = tuple(file for entry in entries for file in entry.files)
             self._edit(PromptEntry("\n\n".join(entry.text for entry in entries), files=files))
@@ -138,7 +138,7 @@ class QueuedPrompts(CachedWidget):
         except CodeloopError as error:
             self._note(f"The prompt can't be taken back any more: {error}")
         else:
-            self._edit(entry_of(message))
+            self._edit(restore_entry(message))
         await self.reload()
 
     def _set(self, entries: list[PromptEntry]) -> None:
@@ -152,7 +152,7 @@ class QueuedPrompts(CachedWidget):
 
     def _list_rows(self) -> list[tuple[str, str]]:
         return [
-            *((_NEXT_STEP, entry_of(message).text) for message in self.server_prompts),
+            *((_NEXT_STEP, restore_entry(message).text) for message in self.server_prompts),
             *((_AFTER_TURN, ("! " if entry.mode == "shell" else "") + entry.text) for entry in self.local_prompts),
         ]
 
@@ -190,7 +190,7 @@ class QueuedPrompts(CachedWidget):
         return Strip([Segment(label, faint), *words, Segment(hint, faint)]).adjust_cell_length(cells, base)
 
 
-def entry_of(message: MessageWithParts) -> PromptEntry:
+def restore_entry(message: MessageWithParts) -> PromptEntry:
     """Return a stored prompt's own text and files, to be edited and sent again."""
     text = "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     files = tuple(
