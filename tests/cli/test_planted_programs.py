@@ -15,7 +15,7 @@ from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import exclude_project_folders, find_program, start_desktop_program
 from codeloop.tui.terminal import clipboard_reader
 from codeloop.tui.terminal.desktop import open_link, write_clipboard
-from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal
+from codeloop.tui.terminal.pictures.protocol import query_outer_terminal
 from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.cli.program import Desk, bash, call, serving, steps
@@ -67,7 +67,7 @@ async def not_installed() -> None:
         lambda: write_clipboard("text", [("wl-copy",), ("xclip", "-in")]),
         clipboard_reader.read_text,
         clipboard_reader.read_image,
-        ask_tmux_terminal,
+        query_outer_terminal,
         lambda: open_browser("https://example.com"),
     ],
 )

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.terminal_theme import TerminalTheme
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import pad
+from codeloop.tui.render.cells import pad_row
 from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.themes.themes import load
 from tests.tui.drawing import canvas
@@ -41,7 +41,7 @@ def picture(rows: Sequence[Row], ground: Style, width: int) -> str:
         legacy_windows=False,
     )
     for row in rows:
-        segments = [Segment(text, ground + (style or Style())) for text, style, _ in pad(row, width, ground)]
+        segments = [Segment(text, ground + (style or Style())) for text, style, _ in pad_row(row, width, ground)]
         console.print(Segments([*segments, Segment.line()]), end="")
     plain = [(0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205)]
     back = ground.bgcolor.triplet if ground.bgcolor else None

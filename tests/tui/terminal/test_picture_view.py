@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from codeloop.tui.terminal.images import PictureBox
+from codeloop.tui.render.picture_rows import PictureBox
 from codeloop.tui.terminal.picture_view import picture_screen
 from tests.tui.parts import file
 

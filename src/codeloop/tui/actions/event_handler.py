@@ -22,7 +22,7 @@ from codeloop.schema.live_events import (
 from codeloop.tui.actions.send import reload_queues, send_queued_prompt
 from codeloop.tui.actions.sidebar import refresh_sidebar
 from codeloop.tui.actions.tabs import close_deleted_session
-from codeloop.tui.state.frame_rate import Debounce, Frames
+from codeloop.tui.state.rate_limit import FrameScheduler, Throttle
 from codeloop.tui.ui import Ui
 
 SIDEBAR_DELAY = 0.3
@@ -48,10 +48,10 @@ class EventHandler:
         self._ui = ui
         self._turn_starts: dict[str, float] = {}
         """When the running turns began (monotonic seconds), by the session's id."""
-        self._frames = Frames(ui.draw)
-        self._sidebar = Debounce(lambda: ui.start_task(refresh_sidebar(ui)), SIDEBAR_DELAY)
-        self._choices = Debounce(lambda: ui.start_task(_reload_choices(ui)), SIDEBAR_DELAY)
-        self._queue = Debounce(lambda: ui.start_task(reload_queues(ui)), QUEUE_DELAY)
+        self._frames = FrameScheduler(ui.draw)
+        self._sidebar = Throttle(lambda: ui.start_task(refresh_sidebar(ui)), SIDEBAR_DELAY)
+        self._choices = Throttle(lambda: ui.start_task(_reload_choices(ui)), SIDEBAR_DELAY)
+        self._queue = Throttle(lambda: ui.start_task(reload_queues(ui)), QUEUE_DELAY)
 
     def handle(self, event: Event) -> None:
         """React to an event, and redraw with the next frame."""

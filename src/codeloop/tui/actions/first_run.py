@@ -7,7 +7,7 @@ from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.actions.dialogs import make_context, show_dialog
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
-from codeloop.tui.terminal.multiplexer import ask_tmux
+from codeloop.tui.terminal.tmux import query_tmux
 from codeloop.tui.ui import Ui
 
 TMUX_HINT = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
@@ -61,7 +61,7 @@ async def offer_tour(ui: Ui) -> None:
 async def check_tmux(ui: Ui) -> None:
     """Warn once per machine that tmux does not distinguish Shift+Enter from Enter."""
     marker = ui.launch.state_folder / "tmux-keys"
-    if not marker.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first_time(marker):
+    if not marker.exists() and (await query_tmux("#{extended-keys}")).strip() == "off" and _is_first_time(marker):
         ui.say(TMUX_HINT)
 
 

@@ -27,7 +27,7 @@ from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import wrap
+from codeloop.tui.render.cells import wrap_line
 from codeloop.tui.ui import Ui
 
 # The last rule that matches decides, so the rules are listed from the last to the first.
@@ -98,6 +98,6 @@ async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]])
 
     def rows(width: int) -> list[Row]:
         style = ui.appearance.styles.of("text")
-        return [row for line in lines(width) for row in wrap([Segment(escape_controls(line), style)], width)]
+        return [row for line in lines(width) for row in wrap_line([Segment(escape_controls(line), style)], width)]
 
     await show_dialog(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))

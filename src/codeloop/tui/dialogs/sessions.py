@@ -42,7 +42,7 @@ from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.text_rows import format_time
+from codeloop.tui.render.formats import format_short_time
 from codeloop.tui.state.children import title_of
 
 _MAX_SESSIONS = 1_000
@@ -225,7 +225,7 @@ class ForkPicker(Picker[str]):
             waiting += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
             title = f"{_draw_branch(depth)}{session.title}"
             where = await self._describe_fork_point(session) if depth else "" if forks else "there is no fork of it yet"
-            state = labels.get(session_id) or format_time(session.time.updated)
+            state = labels.get(session_id) or format_short_time(session.time.updated)
             picks.append(Pick(session_id, title, where, state, mark="●" if session_id == self._session.id else ""))
         return picks
 

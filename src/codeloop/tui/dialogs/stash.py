@@ -6,7 +6,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.render.text_rows import format_time
+from codeloop.tui.render.formats import format_short_time
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
@@ -16,7 +16,8 @@ def create_stash_picker(store: PromptStore, colours: Colours) -> Picker[int]:
     async def list_prompts() -> Sequence[Pick[int]]:
         prompts = list(enumerate(store.stash()))
         return [
-            Pick(at, prompt.text, hint=format_time(prompt.at) if prompt.at else "") for at, prompt in reversed(prompts)
+            Pick(at, prompt.text, hint=format_short_time(prompt.at) if prompt.at else "")
+            for at, prompt in reversed(prompts)
         ]
 
     async def forget(index: int | None) -> bool:

@@ -24,7 +24,8 @@ from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.session_messages import draw_messages, join_text, read_messages
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.text_rows import format_time, justify
+from codeloop.tui.render.cells import justify_row
+from codeloop.tui.render.formats import format_short_time
 
 _MAX_LISTED_FILES = 12
 
@@ -88,7 +89,7 @@ class Timeline(Picker[TimelineStep]):
             text = join_text(message)
             if isinstance(message.info, UserMessage) and text:
                 step = TimelineStep("jump", message.info.id, text, self._session_id)
-                picks.append(Pick(step, text, hint=format_time(message.info.time.created)))
+                picks.append(Pick(step, text, hint=format_short_time(message.info.time.created)))
         return picks[::-1]
 
     async def _draw_turn(self, step: TimelineStep, width: int) -> Sequence[Row]:
@@ -104,7 +105,9 @@ class Timeline(Picker[TimelineStep]):
             rows += [] if number else [[]]
             name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
             additions = Segment(f"+{diff.additions} ", styles.of("diff_added"))
-            rows.append(justify([name], [additions, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
+            rows.append(
+                justify_row([name], [additions, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width)
+            )
         return rows
 
     async def _copy(self, step: TimelineStep | None) -> bool:

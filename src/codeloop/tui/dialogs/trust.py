@@ -11,7 +11,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.keys.early_keys import MIN_PAUSE_SECONDS
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.text_rows import wrap_text
+from codeloop.tui.render.cells import wrap_text
 from codeloop.tui.widgets.rows_view import RowsView
 
 TRUST_QUESTION = "Trust this project?"

@@ -6,7 +6,7 @@ from rich.style import Style
 from codeloop.client.formatting import compute_elapsed_ms, format_duration
 from codeloop.kit.terminal_text import escape_answer_controls, format_json_block
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import cut
+from codeloop.tui.render.cells import cut_line
 from codeloop.tui.render.markdown.document import MarkdownDocument
 from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.state.items import ReasoningItem, SummaryItem, TextItem
@@ -68,14 +68,18 @@ def draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:
-        return [cut([head, Segment(title, style + click)], canvas.width), *texts.render_thinking(item)]
+        return [cut_line([head, Segment(title, style + click)], canvas.width), *texts.render_thinking(item)]
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
     label = Segment(f"{title}: ", style + click)
     line = text.rpartition("\n")[2] if item.is_live else text.partition("\n")[0]
     first = [Segment(" ".join(escape_answer_controls(line).split()).strip("*# "), style + click)]
     room = canvas.width - MARGIN - len(label.text) - len(more)
-    return [cut([head, label, *cut(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width)]
+    return [
+        cut_line(
+            [head, label, *cut_line(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width
+        )
+    ]
 
 
 def draw_summary(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
@@ -85,7 +89,7 @@ def draw_summary(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Ro
     line = canvas.styles.of("border")
     side = max((canvas.width - len(words) - 2) // 2, 1)
     rule = [Segment("─" * side, line), Segment(f" {words} ", style), Segment("─" * side, line)]
-    rows = [cut(rule, canvas.width)]
+    rows = [cut_line(rule, canvas.width)]
     if item.is_open and item.text.strip():
         rows += texts.render_summary(item)
     return rows

@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.tui.render.pictures import PictureStore
+from codeloop.tui.render.picture_rows import PictureStore
 from codeloop.tui.themes.styles import Styles
 
 Row = list[Segment]

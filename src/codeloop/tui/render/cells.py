@@ -1,21 +1,23 @@
 """Measures, wraps and cuts text in terminal cells, without ever breaking a grapheme."""
 
+import re
 from collections.abc import Iterable, Sequence
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.clusters import split_clusters
 
-TAB = 4
+TAB_WIDTH = 4
 """Cells between two tab stops."""
-_OPENING = "\uff08\u300c\u300e\u3010\u3008\u300a"
+_OPENING_BRACKETS = "\uff08\u300c\u300e\u3010\u3008\u300a"
 """Opening brackets of Chinese and Japanese, after which a row must not end."""
+_WORD_WITH_BLANKS = re.compile(r"\s*\S+")
 
 
-def width_of(row: Iterable[Segment]) -> int:
+def measure_row(row: Iterable[Segment]) -> int:
     """Return how many cells a row takes."""
     return sum(cell_len(segment.text) for segment in row)
 
@@ -26,29 +28,29 @@ def is_plain(text: str) -> bool:
 
 
 def expand_tabs(text: str) -> str:
-    """Return a line with each tab replaced by spaces up to the next multiple of `TAB` cells."""
+    """Return a line with each tab replaced by spaces up to the next multiple of `TAB_WIDTH` cells."""
     if "\t" not in text:
         return text
     if is_plain(text):
-        return text.expandtabs(TAB)
+        return text.expandtabs(TAB_WIDTH)
     line_text, *pieces = text.split("\t")
     for piece in pieces:
-        line_text += " " * (TAB - cell_len(line_text) % TAB) + piece
+        line_text += " " * (TAB_WIDTH - cell_len(line_text) % TAB_WIDTH) + piece
     return line_text
 
 
-def wrap(line: Sequence[Segment], width: int) -> list[Row]:
+def wrap_line(line: Sequence[Segment], width: int) -> list[Row]:
     """Return a line in rows of at most `width` cells, broken at spaces if there are any; these are dropped."""
-    return _break(line, width, trims=True)
+    return _break_line(line, width, drops_spaces=True)
 
 
-def fold(line: Sequence[Segment], width: int) -> list[Row]:
+def fold_line(line: Sequence[Segment], width: int) -> list[Row]:
     """Return a line in rows of at most `width` cells, broken after spaces if there are any; every space is kept."""
-    return _break(line, width, trims=False)
+    return _break_line(line, width, drops_spaces=False)
 
 
-def _break(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
-    """Break a line into rows; `trims`: the spaces at the breaks are dropped.
+def _break_line(line: Sequence[Segment], width: int, *, drops_spaces: bool) -> list[Row]:
+    """Break a line into rows; `drops_spaces`: the spaces at the breaks are dropped.
 
     A break is a pair: the start and the end of a row in the text. Plain text is broken without splitting it into
     graphemes, which is faster: the end of an answer is broken again with every delta.
@@ -58,12 +60,12 @@ def _break(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
         return [list(line)]
     width = max(width, 2)
     if is_plain(text):
-        breaks = _break_words(text, width) if trims else _break_pieces(text, width)
+        breaks = _break_words(text, width) if drops_spaces else _break_pieces(text, width)
     elif cell_len(text) <= width:
         return [list(line)]
     else:
-        breaks = _break_graphemes(text, width, trims=trims)
-    return _slice(line, breaks)
+        breaks = _break_graphemes(text, width, drops_spaces=drops_spaces)
+    return _slice_line(line, breaks)
 
 
 def _break_words(text: str, width: int) -> list[tuple[int, int]]:
@@ -71,16 +73,16 @@ def _break_words(text: str, width: int) -> list[tuple[int, int]]:
     breaks: list[tuple[int, int]] = []
     start, end = 0, len(text)
     while end - start > width:
-        cut = text.rfind(" ", start + 1, start + width + 1)
-        if cut == -1 or not text[start:cut].strip(" "):
+        at = text.rfind(" ", start + 1, start + width + 1)
+        if at == -1 or not text[start:at].strip(" "):
             breaks.append((start, start + width))
             start += width
             continue
-        stop = cut
+        stop = at
         while text[stop - 1] == " ":
             stop -= 1
         breaks.append((start, stop))
-        start = cut + 1
+        start = at + 1
         while start < end and text[start] == " ":
             start += 1
     if start < end or not breaks:
@@ -101,14 +103,14 @@ def _break_pieces(text: str, width: int) -> list[tuple[int, int]]:
     return [*breaks, (start, len(text))]
 
 
-def _break_graphemes(text: str, width: int, *, trims: bool) -> list[tuple[int, int]]:
+def _break_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[tuple[int, int]]:
     """Return the breaks of any text: at spaces, and next to wide characters."""
     breaks: list[tuple[int, int]] = []
     start = used = 0
     chance = used_there = 0  # the last index at which the row may end, and the cells of the row up to there
     for begin, end, cells in split_clusters(text):
         is_space = text[begin:end] == " "
-        if used + cells > width and not (is_space and trims):
+        if used + cells > width and not (is_space and drops_spaces):
             if chance > start and text[start:chance].strip(" "):
                 breaks.append((start, chance))
                 start, used = chance, used - used_there
@@ -121,15 +123,15 @@ def _break_graphemes(text: str, width: int, *, trims: bool) -> list[tuple[int, i
             chance, used_there = end, used
     if start < len(text) or not breaks:
         breaks.append((start, len(text)))
-    return [_trim(text, first, last) for first, last in breaks] if trims else breaks
+    return [_trim_break(text, first, last) for first, last in breaks] if drops_spaces else breaks
 
 
 def _is_wide(char: str, cells: int) -> bool:
     """Return whether a row may end after a character: Chinese, Japanese and Korean have no spaces between words."""
-    return cells == 2 and char not in _OPENING
+    return cells == 2 and char not in _OPENING_BRACKETS
 
 
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim_break(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a break without the spaces at the end of its row."""
     stop = end
     while stop > start and text[stop - 1] == " ":
@@ -137,7 +139,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     return start, stop
 
 
-def _slice(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[Row]:
+def _slice_line(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[Row]:
     rows: list[Row] = []
     at, offset = 0, 0  # the index of a segment, and its start in the text
     for start, end in breaks:
@@ -156,14 +158,14 @@ def _slice(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[R
     return rows
 
 
-def cut(line: Sequence[Segment], width: int) -> Row:
+def cut_line(line: Sequence[Segment], width: int) -> Row:
     """Return a line on one row of at most `width` cells; one that is cut ends with an ellipsis."""
-    if width_of(line) <= width:
+    if measure_row(line) <= width:
         return list(line)
     row: Row = []
     room = max(width, 1) - 1
     for text, style, _ in line:
-        beginning = head(text, room)
+        beginning = truncate_text(text, room)
         room -= cell_len(beginning)
         if beginning:
             row.append(Segment(beginning, style))
@@ -173,7 +175,7 @@ def cut(line: Sequence[Segment], width: int) -> Row:
     return row
 
 
-def head(text: str, width: int) -> str:
+def truncate_text(text: str, width: int) -> str:
     """Return as much of the beginning of a text as `width` cells hold."""
     if is_plain(text):
         return text[:width]
@@ -186,7 +188,9 @@ def head(text: str, width: int) -> str:
 
 def cut_text(text: str, width: int) -> str:
     """Return a text in at most `width` cells; one that is cut ends with an ellipsis."""
-    return text if cell_len(text) <= width else head(text, max(width, 1) - 1) + "…"
+    if cell_len(text) <= width:
+        return text
+    return truncate_text(text, width - 1).rstrip() + "…" if width > 0 else ""
 
 
 def cut_path(path: str, width: int) -> str:
@@ -203,9 +207,30 @@ def cut_path(path: str, width: int) -> str:
     return "…" + path[at:]
 
 
-def pad(row: Row, width: int, style: Style) -> Row:
+def wrap_text(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most `width` cells, broken between words if possible.
+
+    The blanks at the start of a paragraph are kept.
+    """
+    width = max(width, 1)
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for number, word in enumerate(_WORD_WITH_BLANKS.findall(paragraph)):
+            if line and cell_len(line) + cell_len(word) > width:
+                lines.append(line)
+                line = ""
+            line += word if line or number == 0 else word.lstrip()
+            if cell_len(line) > width:
+                *complete_rows, line = chop_cells(line, width)
+                lines += complete_rows
+        lines.append(line)
+    return lines
+
+
+def pad_row(row: Row, width: int, style: Style) -> Row:
     """Return a row filled up to `width` cells with spaces in a style."""
-    room = width - width_of(row)
+    room = width - measure_row(row)
     return [*row, Segment(" " * room, style)] if room > 0 else row
 
 
@@ -217,3 +242,15 @@ def prefix_rows(rows: Iterable[Row], first: Segment, others: Segment | None = No
         result.append([before, *row])
         before = first if others is None else others
     return result
+
+
+def justify_row(row: Row, right: Row, width: int) -> Row:
+    """Return a row with one part at each end; if there is no room for both, only the left part."""
+    gap = width - measure_row(row) - measure_row(right)
+    return [*row, Segment(" " * gap), *right] if gap > 0 else row
+
+
+def fill_background(row: Row, style: Style, width: int) -> Row:
+    """Return a row with a background over the whole width."""
+    gap = max(width - measure_row(row), 0)
+    return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * gap)]]

@@ -7,7 +7,7 @@ from codeloop.client.formatting import format_cost, format_count, format_duratio
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import prefix_rows, wrap
+from codeloop.tui.render.cells import prefix_rows, wrap_line
 from codeloop.tui.state.items import EndItem, NoticeItem, NoticeLook
 
 _COLOURS: dict[NoticeLook, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
@@ -23,7 +23,7 @@ def draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
         message = get_error_message(error)
         rows += _text_rows(f"{message}\n{_advise(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
-    sums = [row for line in _join_words(*_describe_use(item), room) for row in wrap([Segment(line, style)], room)]
+    sums = [row for line in _join_words(*_describe_use(item), room) for row in wrap_line([Segment(line, style)], room)]
     return [*rows, *prefix_rows(sums, Segment("  "))]
 
 
@@ -80,6 +80,6 @@ def _text_rows(text: str, colour: str, canvas: Canvas) -> list[Row]:
     rows = [
         row
         for line in escape_controls(text.strip("\n")).split("\n")
-        for row in wrap([Segment(line.expandtabs(4), style)], max(canvas.width - 2, 4))
+        for row in wrap_line([Segment(line.expandtabs(4), style)], max(canvas.width - 2, 4))
     ]
     return prefix_rows(rows, Segment("▌ ", canvas.styles.of(colour)))

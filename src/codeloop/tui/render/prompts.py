@@ -5,11 +5,11 @@ from rich.style import Style
 
 from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
+from codeloop.tui.render.attachments import describe_attachment
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import cut, expand_tabs, pad, wrap
-from codeloop.tui.render.pictures import PictureRow, is_picture, reserve_rows
+from codeloop.tui.render.cells import cut_line, expand_tabs, pad_row, wrap_line
+from codeloop.tui.render.picture_rows import PictureRow, is_picture, reserve_rows
 from codeloop.tui.state.items import PromptItem
-from codeloop.tui.terminal.images import describe_attachment
 
 BAR = "▌"
 _MAX_CHIP = 60
@@ -29,7 +29,7 @@ def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
     for part in item.parts:
         if isinstance(part, TextPart) and not part.synthetic:
             for line in escape_answer_controls(part.text.strip("\n")).split("\n"):
-                rows += wrap([Segment(expand_tabs(line), text_style)], inner)
+                rows += wrap_line([Segment(expand_tabs(line), text_style)], inner)
     muted_style = styles.of("text_muted", "", background)
     if len(rows) > _MAX_ROWS:
         note = muted_style + styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
@@ -37,13 +37,13 @@ def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
             rows.append([Segment("▴ show less", note)])
         else:
             more = [Segment(f"… {len(rows) - 2 * _FOLDED_END_ROWS:,} more rows; a click shows them", note)]
-            rows = [*rows[:_FOLDED_END_ROWS], cut(more, inner), *rows[-_FOLDED_END_ROWS:]]
+            rows = [*rows[:_FOLDED_END_ROWS], cut_line(more, inner), *rows[-_FOLDED_END_ROWS:]]
     fill = styles.of("text", "", background)
     before = [Segment(BAR, styles.of(bar, "", background)), Segment(" ", fill)]
     chips = [chip for part in item.parts for chip in _draw_chip(part, muted_style)]
-    chip_rows = wrap(chips, inner) if chips else []
-    panel_rows: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
-    words = [pad([*before, *row], canvas.width, fill) for row in chip_rows]
+    chip_rows = wrap_line(chips, inner) if chips else []
+    panel_rows: list[Row] = [pad_row([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
+    words = [pad_row([*before, *row], canvas.width, fill) for row in chip_rows]
     pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
     panel_rows += [PictureRow(row) for row in words] if pictures else words
     for part in pictures:

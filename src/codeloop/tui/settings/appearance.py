@@ -9,7 +9,7 @@ from textual.theme import Theme
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, DiffView
-from codeloop.tui.render.pictures import PictureStore
+from codeloop.tui.render.picture_rows import PictureStore
 from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.colours import TerminalColours
 from codeloop.tui.themes import themes

@@ -16,8 +16,10 @@ from textual.app import App, SuspendNotSupported
 from codeloop.kit.processes import find_program, start_desktop_program
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
-from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, describe_attachment, protocol_of
+from codeloop.tui.render.attachments import describe_attachment, read_attachment
+from codeloop.tui.render.picture_rows import PictureBox
 from codeloop.tui.terminal.pictures.encode import draw_picture
+from codeloop.tui.terminal.pictures.protocol import PictureProtocol, guess_protocol
 
 _CLEAR = "\x1b[2J\x1b[H"
 _ALTERNATE_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
@@ -32,10 +34,10 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
 
     Returns a message for the user; "": the picture was shown.
     """
-    data = await asyncio.to_thread(data_of, part)
+    data = await asyncio.to_thread(read_attachment, part)
     if not data:
         return f"{describe_attachment(part)} can't be read any more."
-    protocol = protocol_of(os.environ)
+    protocol = guess_protocol(os.environ)
     if not protocol:
         return await _open_elsewhere(part, data)
     try:
@@ -52,7 +54,7 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
     return ""
 
 
-def _show_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
+def _show_until_key(part: FilePart, data: bytes, protocol: PictureProtocol) -> None:
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
         screen = picture_screen(part, data, protocol, _measure_terminal(terminal.fileno()))
         before = termios.tcgetattr(terminal.fileno())
@@ -63,7 +65,7 @@ def _show_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
         terminal.write(f"{_CLEAR}{_MAIN_SCREEN}".encode())
 
 
-def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: PictureBox) -> str:
+def picture_screen(part: FilePart, data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
     """Return the output that clears the screen and draws a picture on it. Raises ValueError if it can't be decoded."""
     room = PictureBox(box.columns, max(box.rows - _TEXT_ROWS, 1), box.cell)
     picture = draw_picture(data, protocol, room)

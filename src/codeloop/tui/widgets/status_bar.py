@@ -11,7 +11,7 @@ from codeloop.client.formatting import format_cost, format_count
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import cut_path, cut_text, width_of
+from codeloop.tui.render.cells import cut_path, cut_text, measure_row
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click
@@ -74,15 +74,15 @@ class StatusBar(CommandWidget):
         """Return the whole row, without the parts that have no room."""
         width = self.size.width
         right = self._draw_right(self._content.hint)
-        if width < _HINT_MIN_WIDTH or self._min_width() + width_of(right) > width:  # the model precedes a hint
+        if width < _HINT_MIN_WIDTH or self._min_width() + measure_row(right) > width:  # the model precedes a hint
             right = self._draw_right("")
-        row = self._draw_left(max(width - width_of(right) - 3, 10))
+        row = self._draw_left(max(width - measure_row(right) - 3, 10))
         gap = 3 if self._content.pending_key else 1  # everything else ends with blanks of its own
-        if width_of(row) + width_of(right) + gap > width:  # a pending key comes first
+        if measure_row(row) + measure_row(right) + gap > width:  # a pending key comes first
             right = []
-        if (problem := self._content.problem) and cell_len(problem) + width_of(right) + 3 > width:
+        if (problem := self._content.problem) and cell_len(problem) + measure_row(right) + 3 > width:
             row, right = self._draw_left(width - 3), []
-        blanks = Segment(" " * max(width - width_of(row) - width_of(right) - 2, 0))
+        blanks = Segment(" " * max(width - measure_row(row) - measure_row(right) - 2, 0))
         return [Segment(" "), *row, blanks, *right, Segment(" ")]
 
     def _min_width(self) -> int:
@@ -91,7 +91,7 @@ class StatusBar(CommandWidget):
         if content.pending_key or content.problem or (view is not None and isinstance(view.status, Retry)):
             return 0
         busy = (
-            width_of(self._activity_segments(view, self._colours, _HINT_MIN_WIDTH)) + 2
+            measure_row(self._activity_segments(view, self._colours, _HINT_MIN_WIDTH)) + 2
             if view is not None and view.is_busy
             else 0
         )
@@ -118,7 +118,7 @@ class StatusBar(CommandWidget):
         if content.profile == "yolo":  # comes first, so that it is seen on the narrowest screen, too
             parts.insert(0, parts.pop(2))
         for text, style, gap, fit in parts:
-            remaining = room - width_of(row)
+            remaining = room - measure_row(row)
             if text and remaining > 8:
                 row += [Segment(fit(text, remaining - 2), style), Segment(gap)]
         return row

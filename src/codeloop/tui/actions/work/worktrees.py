@@ -22,7 +22,7 @@ from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.dialogs.parts.dialog import draw_text
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import wrap
+from codeloop.tui.render.cells import wrap_line
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
@@ -96,6 +96,6 @@ async def _show_result(ui: Ui, words: str, lines: Sequence[str]) -> None:
             return draw_quoted_diff(text, Canvas(width, styles, diff=ui.appearance.diff)) or draw_text(
                 text, styles, width
             )
-        return [row for line in text.split("\n") for row in wrap([Segment(line, styles.of("text"))], width)]
+        return [row for line in text.split("\n") for row in wrap_line([Segment(line, styles.of("text"))], width)]
 
     await show_dialog(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))

@@ -15,7 +15,7 @@ from textual.theme import Theme
 from codeloop.client.client import Client
 from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.text_rows import justify, wrap_text
+from codeloop.tui.render.cells import justify_row, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.rows_view import KEY_META_ENTRY
@@ -129,7 +129,7 @@ def style_as_key(key: str) -> Style:
 def draw_title(title: str, styles: Styles, width: int) -> Row:
     """Return the first row of a dialog: its title, and the key that closes it."""
     close_style = styles.of("text_muted") + style_as_key("escape")
-    return justify([Segment(title, styles.of("text", "bold"))], [Segment("esc", close_style)], width)
+    return justify_row([Segment(title, styles.of("text", "bold"))], [Segment("esc", close_style)], width)
 
 
 def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:

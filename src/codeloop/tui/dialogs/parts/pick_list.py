@@ -10,7 +10,7 @@ from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.tui.dialogs.parts.fuzzy_index import FuzzyIndex, find_match
 from codeloop.tui.dialogs.parts.pick import Pick, T
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.text_rows import cut_line, fill_background, justify
+from codeloop.tui.render.cells import cut_text, fill_background, justify_row
 from codeloop.tui.themes.styles import Styles
 
 AnyPick = Pick[Any]
@@ -73,7 +73,7 @@ class PickRows(Sequence[Row]):
         if styles is None:
             return []
         if isinstance(line, str):
-            return [Segment(cut_line(line, self.width), styles.of("text_muted", "bold"))] if line else []
+            return [Segment(cut_text(line, self.width), styles.of("text_muted", "bold"))] if line else []
         return self._draw_pick(self._picks[self._indices[line]], styles, is_current=line == self.cursor)
 
     def _draw_pick(self, pick: AnyPick, styles: Styles, *, is_current: bool) -> Row:
@@ -81,13 +81,13 @@ class PickRows(Sequence[Row]):
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _MAX_TEXT, escape_answer_controls)
         hint = (
-            cut_line(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
+            cut_text(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
             if pick.problem
             else one_line(pick.hint, 60)
         )
         hint = hint if width >= _NARROW_WIDTH or cell_len(hint) <= _MAX_NARROW_HINT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
-        visible_title = cut_line(title, room)
+        visible_title = cut_text(title, room)
         matching = find_match(visible_title, self._query) if self._query.strip() else set[int]()
         row: Row = [
             Segment("▸ " if is_current else "  ", styles.of("primary", "bold")),
@@ -102,9 +102,9 @@ class PickRows(Sequence[Row]):
         remaining = room - cell_len(visible_title) - gap
         # A shorter piece of a detail would only be noise.
         if detail and remaining >= 8:
-            row += [Segment(" " * gap), Segment(cut_line(detail, remaining), styles.of(pick.look))]
+            row += [Segment(" " * gap), Segment(cut_text(detail, remaining), styles.of(pick.look))]
         if hint:
-            row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
+            row = justify_row(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
         return fill_background(row, styles.of("", on="background_element"), width) if is_current else row
 
 

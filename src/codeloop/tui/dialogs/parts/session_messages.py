@@ -13,9 +13,9 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import wrap_text
 from codeloop.tui.render.markdown.document import MarkdownDocument
 from codeloop.tui.render.markdown.looks import ProseStyles
-from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.themes.styles import Styles
 
 _MAX_PREVIEW = 2_000

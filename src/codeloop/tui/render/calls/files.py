@@ -11,7 +11,7 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.tui.render.calls.generic import render_generic
 from codeloop.tui.render.calls.tool_call import MAX_ROWS, CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import cut, cut_path, expand_tabs, fold
+from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line
 from codeloop.tui.render.diff.patch import PatchedFile, read_patches
 from codeloop.tui.render.diff.rows import DiffRows
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
@@ -51,7 +51,7 @@ def _problem_row(call: ToolCall, problem: FileProblem) -> Row:
     location = cut_path(escape_controls(call.relative_path(problem.path)), max(call.room // 2 - len(line), 4))
     look = call.style(colour)
     where = Segment(f"{location}{line}  ", call.style("text_muted"))
-    return cut([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
+    return cut_line([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
 
 
 def _read_problems(call: ToolCall) -> Iterator[FileProblem]:
@@ -112,7 +112,9 @@ def _read_rows(call: ToolCall) -> list[Row]:
     gutter = call.style("diff_line_number")
     rows: list[Row] = []
     for at, line in enumerate(lines, number):
-        for index, row in enumerate(fold(code.highlight(expand_tabs(escape_controls(line))), call.room - digits - 1)):
+        for index, row in enumerate(
+            fold_line(code.highlight(expand_tabs(escape_controls(line))), call.room - digits - 1)
+        ):
             rows.append([Segment(f"{'' if index else at:>{digits}} ", gutter), *row])
     return call.fold(rows)
 

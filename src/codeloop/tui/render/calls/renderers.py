@@ -6,6 +6,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolStateCompleted
+from codeloop.tui.render.attachments import describe_attachment
 from codeloop.tui.render.calls.files import (
     render_change,
     render_language,
@@ -38,10 +39,9 @@ from codeloop.tui.render.calls.shell import (
 )
 from codeloop.tui.render.calls.tool_call import MARGIN, CallBody, ToolCall, draw_failure, draw_heading, draw_notes
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import cut, prefix_rows
-from codeloop.tui.render.pictures import PictureRow, is_picture, reserve_rows
+from codeloop.tui.render.cells import cut_line, prefix_rows
+from codeloop.tui.render.picture_rows import PictureRow, is_picture, reserve_rows
 from codeloop.tui.state.items import ToolItem
-from codeloop.tui.terminal.images import describe_attachment
 
 _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "bash": render_bash,
@@ -91,7 +91,7 @@ def _attachment_rows(call: ToolCall) -> list[Row]:
     rows: list[Row] = []
     for file in files or ():
         words = Segment(describe_attachment(file), look + Style(meta={"image": file.id}))
-        row = [margin, *cut([words], call.room)]
+        row = [margin, *cut_line([words], call.room)]
         rows.append(PictureRow(row) if is_picture(file) else row)
         rows += reserve_rows(file, call.canvas.pictures, call.room + MARGIN, [margin], Style())
     return rows

@@ -8,8 +8,8 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import expand_tabs, fold
-from codeloop.tui.terminal.images import format_size
+from codeloop.tui.render.cells import expand_tabs, fold_line
+from codeloop.tui.render.formats import format_size
 
 
 def render_grep(call: ToolCall) -> CallBody:
@@ -32,14 +32,14 @@ def _draw_hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
     """Yield the lines that match, and those around them, below the names of their files."""
     name, number, context_style = call.style("text", "bold"), call.style("diff_line_number"), call.style("text_muted")
     for each in hits:
-        yield from fold([Segment(_flatten(str(each.get("path", ""))), name)], call.room)
+        yield from fold_line([Segment(_flatten(str(each.get("path", ""))), name)], call.room)
         for line in sequence(each.get("lines")):
             match line:
                 case [int(at), bool(is_match), str(text)] if at:
                     look = call.style("text") if is_match else context_style
-                    yield from fold([Segment(f"{at:>5} ", number), Segment(_flatten(text), look)], call.room)
+                    yield from fold_line([Segment(f"{at:>5} ", number), Segment(_flatten(text), look)], call.room)
                 case [_, _, str(text)]:
-                    yield from fold([Segment(_flatten(text), context_style)], call.room)
+                    yield from fold_line([Segment(_flatten(text), context_style)], call.room)
                 case _:
                     pass
 

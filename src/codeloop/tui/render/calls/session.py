@@ -12,7 +12,7 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.search import draw_output_if_open
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import cut, prefix_rows, wrap
+from codeloop.tui.render.cells import cut_line, prefix_rows, wrap_line
 
 _BOXES = {
     "completed": ("[x]", "text_muted", "strike"),
@@ -35,7 +35,9 @@ def render_todos(call: ToolCall) -> CallBody:
     for todo in todo_rows:
         box, colour, look = _BOXES.get(str(todo.get("status")), _BOXES["pending"])
         text = [Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
-        rows += prefix_rows(wrap(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    "))
+        rows += prefix_rows(
+            wrap_line(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    ")
+        )
     done_count = sum(todo.get("status") == "completed" for todo in todo_rows)
     return CallBody(
         f"{done_count} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold(rows, 30), name="todos"
@@ -67,7 +69,7 @@ def render_task(call: ToolCall) -> CallBody:
             "open the subagent's session", call.style("text_muted", "underline") + Style(meta={"open": link})
         )
         key = Segment(f"  {call.canvas.child_key}".rstrip(), call.style("text_muted"))
-        rows.append([hint, key] if cell_len(hint.text + key.text) <= call.room else cut([hint], call.room))
+        rows.append([hint, key] if cell_len(hint.text + key.text) <= call.room else cut_line([hint], call.room))
     return CallBody(call.text("description") or call.title, notes, rows, link=link)
 
 
@@ -91,13 +93,13 @@ def render_question(call: ToolCall) -> CallBody:
     questions = [one for one in call.read_objects("questions") if one.get("question")]
     rows: list[Row] = []
     for number, one in enumerate(questions):
-        rows += wrap(
+        rows += wrap_line(
             [Segment(escape_controls(" ".join(str(one["question"]).split())), call.style("text_muted"))],
             call.room,
         )
         if number < len(answers):
             labels = ", ".join(str(label) for label in answers[number]) or "no answer"
-            answer = wrap(
+            answer = wrap_line(
                 [Segment(escape_controls(" ".join(labels.split())), call.style("text"))], max(call.room - 2, 4)
             )
             rows += prefix_rows(answer, Segment("→ ", call.style("primary")), Segment("  "))
@@ -119,9 +121,9 @@ def render_plan_exit(call: ToolCall) -> CallBody:
         where = f"line {line}: " if line else ""
         mark = Segment("✓ ", call.style("success")) if answer else Segment("○ ", call.style("warning"))
         text = [Segment(escape_controls(f"{where}{thread.get('text')}"), call.style("text"))]
-        rows += prefix_rows(wrap(text, max(call.room - 2, 4)), mark, Segment("  "))
+        rows += prefix_rows(wrap_line(text, max(call.room - 2, 4)), mark, Segment("  "))
         answer_rows = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
-        rows += prefix_rows(wrap(answer_rows, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
+        rows += prefix_rows(wrap_line(answer_rows, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
     open_count = sum(not mapping(each).get("answer") for each in threads)
     notes = (
         [f"{open_count} of {len(threads)} comments open" if open_count else f"{len(threads)} comments answered"]
@@ -157,7 +159,7 @@ def _call_row(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
     """Return the row of a call within another call."""
     before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
-    return cut([*before, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)
+    return cut_line([*before, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)
 
 
 def _choose_mark(part: ToolPart) -> str:

@@ -8,7 +8,7 @@ from codeloop.schema.part import remove_model_notes
 from codeloop.tui.render.ansi import AnsiText
 from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MAX_ROWS, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import expand_tabs, fold
+from codeloop.tui.render.cells import expand_tabs, fold_line
 
 
 def render_bash(call: ToolCall) -> CallBody:
@@ -57,7 +57,7 @@ def draw_output(call: ToolCall, output: str) -> list[Row]:
     before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
     visible_lines = lines[-(MAX_ROWS if call.is_open else FOLDED_ROWS + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
-    rows = [row for line in visible_lines for row in fold(reader.draw_line(line), call.room)]
+    rows = [row for line in visible_lines for row in fold_line(reader.draw_line(line), call.room)]
     return call.fold(rows, end=True, above=before + len(lines) - len(visible_lines))
 
 
@@ -77,4 +77,4 @@ def _command_rows(call: ToolCall) -> list[Row]:
         return []
     style = call.style("markdown_code")
     lines = escape_controls(command).split("\n")
-    return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], call.room)]
+    return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], call.room)]

@@ -19,7 +19,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import cut, expand_tabs, fold, width_of
+from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row
 from codeloop.tui.state.items import ToolItem
 
 Status = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
@@ -139,7 +139,7 @@ class ToolCall:
         """Return the rows of a plain text, broken at the width of the output."""
         style = self.style(colour)
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
-        return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
+        return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], self.room)]
 
     def fold(self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, end: bool = False, above: int = 0) -> list[Row]:
         """Return at most `max_rows` rows, or of an open call `MAX_ROWS`, and a note with the number of hidden ones.
@@ -158,12 +158,12 @@ class ToolCall:
         """Return the row that stands for hidden rows, with a hint how to show them."""
         look = self.style("text_muted", "italic")
         if self.is_open:
-            return cut([Segment(words, look)], self.room)
+            return cut_line([Segment(words, look)], self.room)
         key = self.canvas.open_key
         for how in (f"  {key} or a click shows all", f"  {key}") if key else ("  a click shows all",):
-            if width_of([Segment(words + how)]) <= self.room:
+            if measure_row([Segment(words + how)]) <= self.room:
                 return [Segment(words, look + self.toggle), Segment(how, self.style("text_muted") + self.toggle)]
-        return cut([Segment(words, look + self.toggle)], self.room)
+        return cut_line([Segment(words, look + self.toggle)], self.room)
 
     def list_durations(self) -> list[str]:
         """Return a note with the duration of the call; none if that is less than half a second."""
@@ -214,14 +214,14 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
     notes += [one_line(note, _MAX_NAME) for note in body.notes]
     look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
     ending = [Segment("  " + " · ".join(notes), look)] if notes else []
-    room = call.room - width_of([name]) - 1
-    width = min(width_of(ending), room // 2)
+    room = call.room - measure_row([name]) - 1
+    width = min(measure_row(ending), room // 2)
     subject_style = call.style("text_muted" if status == "pending" else "text") + click
-    subject = cut([Segment(_join_lines(body.subject), subject_style)], room - width)
+    subject = cut_line([Segment(_join_lines(body.subject), subject_style)], room - width)
     row = [Segment(f"{mark} ", call.style(colour) + click), name]
     if body.subject:
         row += [Segment(" ", click), *subject]
-    return cut([*row, *ending], call.canvas.width)
+    return cut_line([*row, *ending], call.canvas.width)
 
 
 def _join_lines(text: str) -> str:

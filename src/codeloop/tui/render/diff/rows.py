@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import fold, pad
+from codeloop.tui.render.cells import fold_line, pad_row
 from codeloop.tui.render.diff.patch import DiffLine, PatchedFile, Sign
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
@@ -147,8 +147,8 @@ class DiffRows:
         if spans:
             code = _overlay(code, spans, self._choose_emphasis(line.sign))
         inner = max(room - self._digits - 3, 4)
-        for at, row in enumerate(fold(code, inner)):
-            yield pad([*(others if at else first), *row], room, plain)
+        for at, row in enumerate(fold_line(code, inner)):
+            yield pad_row([*(others if at else first), *row], room, plain)
 
     def _colour_text(self, sign: Sign, text: str, plain: Style) -> Row:
         if not self._has_backgrounds:

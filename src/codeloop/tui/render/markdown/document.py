@@ -8,7 +8,7 @@ from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import cut, expand_tabs, fold, pad, width_of, wrap
+from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row, pad_row, wrap_line
 from codeloop.tui.render.markdown.blocks import MAX_OPEN_LENGTH, BlockReader, Frame, Leaf
 from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
 from codeloop.tui.render.markdown.looks import ProseStyles
@@ -73,9 +73,9 @@ class MarkdownDocument:
     def _shorten(self) -> None:
         """Parse the first pieces of a long line as final, so that they are not parsed again with each delta."""
         while len(self._line) > MAX_OPEN_LENGTH:
-            cut = self._line.rfind(" ", MAX_OPEN_LENGTH // 2, MAX_OPEN_LENGTH) + 1 or MAX_OPEN_LENGTH
-            self._read(self._line[:cut])
-            self._line, self._is_within = self._line[cut:], True
+            end = self._line.rfind(" ", MAX_OPEN_LENGTH // 2, MAX_OPEN_LENGTH) + 1 or MAX_OPEN_LENGTH
+            self._read(self._line[:end])
+            self._line, self._is_within = self._line[end:], True
 
     def _read(self, line: str, *, is_end: bool = False) -> None:
         if line or (is_end and not self._is_within):
@@ -133,7 +133,7 @@ class _LeafRows:
 
     def _frame_rows(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
         first, others = self._frame_segments(leaf.frames)
-        room = max(self._width - width_of(first), 2)
+        room = max(self._width - measure_row(first), 2)
         body = self._body_rows(leaf, room, is_open=is_open)
         rows: list[Row] = [self._blank_row(leaf.frames)] if leaf.is_apart else []
         self._last_frames = leaf.frames
@@ -164,7 +164,7 @@ class _LeafRows:
             space = Segment(" " * (len(frame.marker) + 1))
             first.append(Segment(f"{frame.marker} ", style) if frame.is_first else space)
             others.append(space)
-        while width_of(first) > self._width // 2:  # too deep for this width
+        while measure_row(first) > self._width // 2:  # too deep for this width
             del first[0], others[0]
         return first, others
 
@@ -191,9 +191,11 @@ class _LeafRows:
     def _wrap(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
         line_pieces = parse_pieces(text, is_open=is_open)
         if len(line_pieces) == 1:
-            return wrap(self._prose.segments(line_pieces, colour, look), room)
+            return wrap_line(self._prose.segments(line_pieces, colour, look), room)
         return [
-            row for line in split_lines(line_pieces) for row in wrap(self._prose.segments(line, colour, look), room)
+            row
+            for line in split_lines(line_pieces)
+            for row in wrap_line(self._prose.segments(line, colour, look), room)
         ]
 
     def _code_rows(self, text: str, room: int, *, is_open: bool) -> list[Row]:
@@ -201,7 +203,7 @@ class _LeafRows:
         style = self._prose.styles.of("markdown_code_block", "", CODE_BACKGROUND)
         edge = Segment(" ", style)
         inner = max(room - 2, 1)
-        return [cut(pad([edge, *row], room, style), room) for row in fold(segments, inner)]
+        return [cut_line(pad_row([edge, *row], room, style), room) for row in fold_line(segments, inner)]
 
 
 def _as_table(leaf: Leaf) -> list[Leaf]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import width_of, wrap
+from codeloop.tui.render.cells import measure_row, wrap_line
 from codeloop.tui.render.markdown.blocks import split_cells
 from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
 from codeloop.tui.render.markdown.looks import ProseStyles
@@ -57,7 +57,9 @@ class TableLayout:
     def _fit_widths(self, rows: Sequence[list[Cell]]) -> list[int]:
         """Return the widths of the columns; empty if there is no room for columns."""
         count = len(self._sides)
-        natural_widths = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
+        natural_widths = [
+            max(1, *(measure_row(line) for row in rows for line in row[column])) for column in range(count)
+        ]
         room = self._room - len(_SEPARATOR) * (count - 1)
         if sum(natural_widths) <= room:
             return natural_widths
@@ -77,7 +79,8 @@ class TableLayout:
 
     def _side_by_side(self, cells: list[Cell]) -> list[Row]:
         columns = [
-            [row for line in cell for row in wrap(line, width)] for cell, width in zip(cells, self._widths, strict=True)
+            [row for line in cell for row in wrap_line(line, width)]
+            for cell, width in zip(cells, self._widths, strict=True)
         ]
         separator = Segment(_SEPARATOR, self._prose.of("border"))
         rows: list[Row] = []
@@ -95,8 +98,8 @@ class TableLayout:
         rows: list[Row] = []
         for name, cell in zip(self._names, cells, strict=True):
             first, *others = cell
-            rows += wrap([*name[0], Segment(": ", self._prose.of("text_muted")), *first], self._room)
-            rows += [row for line in others for row in wrap(line, self._room)]
+            rows += wrap_line([*name[0], Segment(": ", self._prose.of("text_muted")), *first], self._room)
+            rows += [row for line in others for row in wrap_line(line, self._room)]
         return [*rows, []]
 
 
@@ -107,7 +110,7 @@ def _read_alignment(mark: str) -> str:
 
 
 def _align(row: Row, width: int, side: str) -> Row:
-    room = max(width - width_of(row), 0)
+    room = max(width - measure_row(row), 0)
     before = {"left": 0, "right": room, "middle": room // 2}[side]
     return [
         *([Segment(" " * before)] if before else []),

@@ -10,7 +10,8 @@ import struct
 from typing import TYPE_CHECKING
 
 from codeloop.schema.bounds.tui import PICTURE_PIXELS
-from codeloop.tui.terminal.images import PictureBox, Protocol
+from codeloop.tui.render.picture_rows import PictureBox
+from codeloop.tui.terminal.pictures.protocol import PictureProtocol
 from codeloop.tui.terminal.pictures.sixel import CLEAR, COLOURS, encode_sixels
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _CLEAR = bytes([255] * 128 + [0] * 128)
 """Translates the opacity of a pixel to 255, if it counts as transparent, or 0."""
 
 
-def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
+def draw_picture(data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
     """Return the output that draws a picture at the cursor, fitted to a box. Raises ValueError for invalid data."""
     image = _scale(data, box)
     room = box.fit(image.width, image.height)
@@ -34,7 +35,7 @@ def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
     return "".join(kitty_commands(f"a=T,f=100,c={room.columns},r={room.rows}", _encode_png(image)))
 
 
-def draw_rows(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
+def draw_rows(data: bytes, protocol: PictureProtocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
     """Return the output that draws each row of a picture that fills a box. Raises ValueError for invalid data."""
     image = _fill_box(data, box)
     width, height = box.cell

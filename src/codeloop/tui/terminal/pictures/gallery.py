@@ -14,11 +14,11 @@ from rich.style import Style
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.tui import PICTURES_KEPT
 from codeloop.schema.part import FilePart
-from codeloop.tui.render.pictures import PictureRow, PictureSpace
-from codeloop.tui.terminal import images
-from codeloop.tui.terminal.images import PictureBox, data_of
+from codeloop.tui.render.attachments import read_attachment
+from codeloop.tui.render.picture_rows import PictureBox, PictureRow, PictureSpace
 from codeloop.tui.terminal.pictures import encode, kitty, sixel
 from codeloop.tui.terminal.pictures.painter import Slice
+from codeloop.tui.terminal.pictures.protocol import PictureProtocol
 
 Key = tuple[str, int, int]
 """The key of a picture: its attachment's id, and its columns and rows."""
@@ -61,8 +61,8 @@ class Gallery:
     `room`: the largest size of a picture. `colours`: how many the terminal has for one.
     """
 
-    def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, screen: PictureScreen) -> None:
-        self.protocol: images.Protocol = protocol
+    def __init__(self, protocol: PictureProtocol, room: PictureBox, colours: int, screen: PictureScreen) -> None:
+        self.protocol: PictureProtocol = protocol
         self.room = room
         self._colours = max(min(colours, sixel.COLOURS), 2)
         self._screen = screen
@@ -138,13 +138,13 @@ class Gallery:
 
 
 def _encode(
-    file: FilePart, protocol: images.Protocol, box: PictureBox, colours: int, number: int
+    file: FilePart, protocol: PictureProtocol, box: PictureBox, colours: int, number: int
 ) -> tuple[LoadedPicture, Sequence[str]]:
     """Encode a picture; return it with the commands that upload it."""
     try:
         if protocol == "kitty":
-            return LoadedPicture(number=number), encode.upload_picture(data_of(file), box, number)
-        return LoadedPicture(encode.draw_rows(data_of(file), protocol, box, colours)), ()
+            return LoadedPicture(number=number), encode.upload_picture(read_attachment(file), box, number)
+        return LoadedPicture(encode.draw_rows(read_attachment(file), protocol, box, colours)), ()
     except ValueError as error:
         return LoadedPicture(problem=str(error)), ()
 

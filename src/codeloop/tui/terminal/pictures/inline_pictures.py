@@ -1,10 +1,6 @@
 """Draws pictures within the conversation. Imported only once a conversation has a picture."""
 
-import fcntl
 import os
-import re
-import struct
-import termios
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -13,66 +9,29 @@ from textual.timer import Timer
 
 from codeloop.schema.part import FilePart
 from codeloop.tui.actions.pictures import find_pictures
-from codeloop.tui.render.pictures import PictureSpace
+from codeloop.tui.render.picture_rows import DEFAULT_CELL, PictureBox, PictureSpace
 from codeloop.tui.terminal.desktop import PLAIN_TERMINALS, pass_through
-from codeloop.tui.terminal.images import PictureBox, Protocol
-from codeloop.tui.terminal.multiplexer import ask_tmux
 from codeloop.tui.terminal.pictures import kitty
 from codeloop.tui.terminal.pictures.gallery import Gallery
 from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
+from codeloop.tui.terminal.pictures.protocol import (
+    ATTRIBUTES,
+    CELL,
+    CELL_QUERY,
+    COLOURS,
+    QUERIES,
+    VERSION,
+    find_cell_size,
+    find_protocol,
+    query_outer_terminal,
+)
 from codeloop.tui.terminal.pictures.sixel import COLOURS as MAX_COLOURS
 from codeloop.tui.terminal.textual_private import Layer, resume_signal, visible_layers
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.transcript.transcript import MARGIN, Transcript
 
-VERSION, COLOURS, CELL, LAST = "version", "colours", "cell", "attributes"
-"""The names of the queries in `Arrival`."""
-QUERY_CELL = "\x1b[16t"
-QUERIES = f"\x1b[>q\x1b[?1;1;0S{QUERY_CELL}\x1b[c"
-"""All queries. Every terminal answers the last one, after the others that it knows."""
-_KITTY = re.compile(r"kitty\((\d+)\.(\d+)|ghostty")
-_ITERM = re.compile(r"iterm2|wezterm|mintty")
-_TEXT_STAYS_BELOW = re.compile(r"konsole")
-"""Matches terminals in which pictures stay when text is written over them."""
-_TMUX = "#{client_termtype}\n#{client_termfeatures}\n#{allow-passthrough}"
-
-
-def find_protocol(answers: Mapping[str, str]) -> Protocol:
-    """Return the drawing protocol of a terminal by its answers; "": none."""
-    version = answers.get(VERSION, "").lower()
-    if match := _KITTY.match(version):
-        return "kitty" if match[1] is None or (int(match[1]), int(match[2])) >= (0, 28) else ""
-    if _ITERM.match(version):
-        return "iterm"
-    if _TEXT_STAYS_BELOW.match(version):
-        return ""
-    return "sixel" if "4" in answers.get(LAST, "").split(";")[1:] else ""
-
-
-async def ask_tmux_terminal() -> dict[str, str]:
-    """Return the answers of the terminal that tmux runs in; {}: tmux does not pass pictures on to it."""
-    version, features, passthrough, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
-    can_pass = passthrough in {"on", "all", "1"} and "RGB" in features.split(",")
-    return {VERSION: version} if can_pass and _KITTY.match(version.lower()) else {}
-
-
-def find_cell_size(answers: Mapping[str, str], descriptor: int) -> tuple[int, int] | None:
-    """Return a cell's width and height in pixels, from the terminal or its driver; None: unknown."""
-    height, _, width = answers.get(CELL, "").partition(";")
-    if height.isdigit() and width.isdigit() and int(height) and int(width):
-        return int(width), int(height)
-    try:
-        rows, columns, wide, high = struct.unpack("HHHH", fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8)))
-    except OSError:
-        return None
-    cell = (wide // max(columns, 1), high // max(rows, 1))
-    return cell if all(cell) else None
-
-
 _HEIGHT_DIVISOR = 3
 """A picture takes at most the height of the screen divided by this."""
-_CELL = (10, 20)
-"""Width and height of a cell in pixels if they are unknown, for protocols that need no exact size."""
 _STDIN = 0
 
 
@@ -94,10 +53,10 @@ class InlinePictures:
         self._answers[question] = answer
         if question == CELL and self._gallery is not None and before != answer:
             self._fit()
-        if question != LAST or self._gallery is not None:
+        if question != ATTRIBUTES or self._gallery is not None:
             return
         if self._answers.get(VERSION, "").startswith("tmux") or os.environ.get("TMUX"):
-            self._answers |= {VERSION: "", LAST: ""} | await ask_tmux_terminal()
+            self._answers |= {VERSION: "", ATTRIBUTES: ""} | await query_outer_terminal()
         protocol = find_protocol(self._answers)
         cell = self._find_cell(is_needed=protocol == "sixel")
         if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_all_colours):
@@ -112,7 +71,7 @@ class InlinePictures:
     def resize(self) -> None:
         """Handle a change of the screen's size, with which the size of a cell may change."""
         if self._gallery is not None:
-            self._ui.write_sequence(QUERY_CELL)
+            self._ui.write_sequence(CELL_QUERY)
             self._fit()
 
     def _fit(self) -> None:
@@ -168,7 +127,7 @@ class InlinePictures:
 
     def _find_cell(self, *, is_needed: bool) -> tuple[int, int] | None:
         """Return a cell's width and height in pixels. If they are unknown: None if `is_needed`, else the usual ones."""
-        return find_cell_size(self._answers, _STDIN) or (None if is_needed else _CELL)
+        return find_cell_size(self._answers, _STDIN) or (None if is_needed else DEFAULT_CELL)
 
     def _find_room(self, cell: tuple[int, int]) -> PictureBox:
         """Return the largest box for a picture on this screen."""

@@ -4,8 +4,8 @@ from rich.segment import Segment
 
 from codeloop.client.formatting import Look
 from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.cells import fill_background, justify_row, wrap_text
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
-from codeloop.tui.render.text_rows import fill_background, justify, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormRow, FormText
 
@@ -30,7 +30,7 @@ def draw_head(form: Form, title: str, waiting: int, styles: Styles, width: int) 
     lines = wrap_text(title, width - len(count))
     looks = styles.of("warning", "bold")
     rows: list[Row] = [[Segment(line, looks)] for line in lines]
-    rows[0] = justify(rows[0], [Segment(count, styles.of("text_muted"))], width)
+    rows[0] = justify_row(rows[0], [Segment(count, styles.of("text_muted"))], width)
     if form.tabs:
         tabs: Row = []
         for number, (name, is_done) in enumerate(form.tabs):

@@ -21,7 +21,7 @@ from codeloop.tui.dialogs.parts.dialog import Colours, draw_keys
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
-from codeloop.tui.render.text_rows import wrap_text
+from codeloop.tui.render.cells import wrap_text
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import get_app

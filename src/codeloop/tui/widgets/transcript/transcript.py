@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.pictures import PictureRow, PictureStore
+from codeloop.tui.render.picture_rows import PictureRow, PictureStore
 from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles

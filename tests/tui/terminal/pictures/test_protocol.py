@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.terminal.images import Protocol
-from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal, find_cell_size, find_protocol
+from codeloop.tui.terminal.pictures.protocol import (
+    PictureProtocol,
+    find_cell_size,
+    find_protocol,
+    guess_protocol,
+    query_outer_terminal,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +32,7 @@ from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal, fi
         ("", "", ""),
     ],
 )
-def test_a_terminal_says_how(version: str, attributes: str, protocol: Protocol) -> None:
+def test_a_terminal_says_how(version: str, attributes: str, protocol: PictureProtocol) -> None:
     assert find_protocol({"version": version, "attributes": attributes}) == protocol
 
 
@@ -49,7 +54,7 @@ async def test_tmux_hands_on_what_kitty_draws(
     program.write_text(f"#!/bin/sh\nprintf '{said}'\n")
     program.chmod(stat.S_IRWXU)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert (await ask_tmux_terminal()).get("version") == version
+    assert (await query_outer_terminal()).get("version") == version
 
 
 def test_a_cell_is_as_the_terminal_says() -> None:
@@ -57,3 +62,22 @@ def test_a_cell_is_as_the_terminal_says() -> None:
         assert find_cell_size({"cell": "20;10"}, nothing.fileno()) == (10, 20)
         for answer in ("", "0;0", "x;y", "20"):
             assert find_cell_size({"cell": answer}, nothing.fileno()) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "protocol"),
+    [
+        ({"TERM": "xterm-kitty"}, "kitty"),
+        ({"TERM": "xterm-ghostty"}, "kitty"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "iterm"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"}, "iterm"),
+        ({"TERM": "foot"}, "sixel"),
+        ({"TERM": "xterm"}, ""),
+        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "230800"}, "kitty"),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/x", "TERM_PROGRAM": "iTerm.app"}, ""),
+        ({"TERM": "xterm-256color"}, ""),
+        ({}, ""),
+    ],
+)
+def test_variables_name_a_terminal_that_draws(environment: dict[str, str], protocol: str) -> None:
+    assert guess_protocol(environment) == protocol

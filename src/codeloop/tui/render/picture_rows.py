@@ -9,7 +9,29 @@ from rich.style import Style
 
 from codeloop.schema.bounds.tui import PICTURE_PIXELS
 from codeloop.schema.part import FilePart
-from codeloop.tui.terminal.images import PictureBox, pixels_of
+from codeloop.tui.render.attachments import read_picture_size
+
+DEFAULT_CELL = (10, 20)
+"""The usual width and height of a cell in pixels, for terminals that do not report them."""
+
+
+class PictureBox(Struct, frozen=True):
+    """The size of a picture on the screen, in columns and rows; `cell`: width and height of a cell in pixels."""
+
+    columns: int
+    rows: int
+    cell: tuple[int, int] = DEFAULT_CELL
+
+    def fit(self, width: int, height: int) -> "PictureBox":
+        """Return the largest box within this one that has the shape of a picture; `width`, `height`: its pixels.
+
+        A small picture is not enlarged.
+        """
+        room_width, room_height = self.columns * self.cell[0], self.rows * self.cell[1]
+        scale = min(room_width / max(width, 1), room_height / max(height, 1), 1.0)
+        columns = max(round(width * scale / self.cell[0]), 1)
+        rows = max(round(height * scale / self.cell[1]), 1)
+        return PictureBox(min(columns, self.columns), min(rows, self.rows), self.cell)
 
 
 class PictureSpace(Struct, frozen=True):
@@ -33,9 +55,12 @@ class PictureSpace(Struct, frozen=True):
 class PictureRow(list[Segment]):
     """A row that a picture is drawn on, or if `space` is None, its caption."""
 
+    # A list, so that it can be used as any other `Row`; only the transcript asks for its `space`.
+
     def __init__(self, segments: Iterable[Segment], space: PictureSpace | None = None) -> None:
         super().__init__(segments)
         self.space = space
+        # Drawing a row is asked for with every frame; the same object as before shows that nothing has changed.
         self.cache: tuple[object, list[Segment]] | None = None
         """The picture last drawn on the row, and its segments."""
 
@@ -68,11 +93,12 @@ def reserve_rows(
     """
     if store is None or not is_picture(file):
         return []
-    width, height = pixels_of(file)
+    width, height = read_picture_size(file)
+    # Without a size, no room can be reserved; pictures with too many pixels would not be decoded later.
     if not 0 < width * height <= PICTURE_PIXELS.value:
         return []
-    column, most = sum(segment.cell_length for segment in before), store.room
-    box = PictureBox(max(min(most.columns, room - column), 1), most.rows, most.cell).fit(width, height)
-    empty = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
-    row = [*before, empty, Segment(" " * (room - column - box.columns), fill)]
+    column, largest = sum(segment.cell_length for segment in before), store.room
+    box = PictureBox(max(min(largest.columns, room - column), 1), largest.rows, largest.cell).fit(width, height)
+    blank = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
+    row = [*before, blank, Segment(" " * (room - column - box.columns), fill)]
     return [PictureRow(row, PictureSpace(file.id, box.columns, box.rows, line, column)) for line in range(box.rows)]

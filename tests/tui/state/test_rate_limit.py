@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from codeloop.tui.state.frame_rate import FRAME, SCROLL, Debounce, Frames
+from codeloop.tui.state.rate_limit import FRAME_INTERVAL, SCROLL_INTERVAL, FrameScheduler, Throttle
 
 
 @pytest.mark.parametrize("scrolls", [False, True])
@@ -18,7 +18,7 @@ async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second_or_fiftee
         drawn.append(clock())
         return scrolls
 
-    frames = Frames(draw)
+    frames = FrameScheduler(draw)
     began = clock()
     turns = 0
     while len(drawn) < 3:
@@ -26,7 +26,7 @@ async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second_or_fiftee
         await asyncio.sleep(0)
         turns += not drawn
     assert turns < 3, "the first one waits for nothing"
-    assert drawn[-1] - began >= 2 * (SCROLL if scrolls else FRAME)
+    assert drawn[-1] - began >= 2 * (SCROLL_INTERVAL if scrolls else FRAME_INTERVAL)
 
 
 async def test_work_is_begun_once_for_a_burst_and_again_for_what_comes_while_it_goes_on() -> None:
@@ -38,7 +38,7 @@ async def test_work_is_begun_once_for_a_burst_and_again_for_what_comes_while_it_
         begun += 1
         await gate.wait()
 
-    lull = Debounce(lambda: asyncio.create_task(work()), 0.01)
+    lull = Throttle(lambda: asyncio.create_task(work()), 0.01)
     for _ in range(5):
         lull.request()
     while not begun:

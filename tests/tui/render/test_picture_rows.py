@@ -7,8 +7,7 @@ from PIL import Image
 
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.pictures import PictureRow, PictureSpace
-from codeloop.tui.terminal.images import PictureBox
+from codeloop.tui.render.picture_rows import PictureBox, PictureRow, PictureSpace
 from tests.tui.drawing import draw, plain, styled
 from tests.tui.parts import done, file, prompt, text
 
@@ -65,3 +64,9 @@ def test_what_is_too_large_or_says_no_size_stays_words() -> None:
     assert places(file("shot.png", url="data:image/png;base64,AAAA")) == []
     assert places(file("shot.png", url="file:///tmp/shot.png")) == []
     assert places(file("paper.pdf", "application/pdf", "data:application/pdf;base64,AAAA")) == []
+
+
+def test_a_picture_keeps_its_shape_within_the_room() -> None:
+    assert PictureBox(20, 10).fit(1000, 500) == PictureBox(20, 5)
+    assert PictureBox(20, 10).fit(100, 1000) == PictureBox(2, 10)
+    assert PictureBox(20, 10).fit(20, 20) == PictureBox(2, 1), "a small one is not made larger"
