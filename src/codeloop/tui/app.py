@@ -42,12 +42,13 @@ class TerminalUI(Ui, inherit_bindings=False):
     Dialog ToastRack { dock: bottom; align: right bottom; margin: 0; }
     """
     event_handler: EventHandler | None = None
-    """None until the project is being opened."""
+    """Handles the project's events; None until the project is being opened."""
     problems: Sequence[str] = ()
     """Problems of the settings, shown on the first screen."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__(launch, appearance, keys, choices)
+        # The dispatcher gets Textual's own handler, since `on_event` of this class calls the dispatcher.
         self.dispatcher = KeyDispatcher(self, super().on_event)
 
     def get_default_screen(self) -> MainScreen:
@@ -69,17 +70,22 @@ class TerminalUI(Ui, inherit_bindings=False):
         await self.open_tab(None)
         for problem in self.problems:
             self.say(problem, "warning")
+        # Opening a project takes the loop for a while; the prompt is on the screen, and takes keys, before that.
         self.call_after_refresh(self.begin)
 
     @on(TerminalClosed)
     def quit(self) -> None:
         """End the program, as a signal does: turns of this process stop and are stored."""
         self.quit_event.set()
+        # Before the project is being opened the app may not run yet: `begin` exits then.
         if self.project_task is not None:
             self.exit(0)
 
     def interrupt(self) -> None:
-        """End the program, unless the interrupt was meant for another program that has the terminal."""
+        """End the program, unless the interrupt was meant for another program that has the terminal.
+
+        The terminal sends SIGINT to all processes of the foreground group, so also to this one behind an editor.
+        """
         if not self.is_lent:
             self.quit()
 
@@ -102,6 +108,7 @@ class TerminalUI(Ui, inherit_bindings=False):
         if isinstance(event, events.Resize):
             if self.event_handler is not None:
                 self.event_handler.redraw()
+            # Pictures are drawn into cells whose position is known only after the new layout.
             if self.inline_pictures is not None:
                 self.call_after_refresh(self.inline_pictures.resize)
 
@@ -110,7 +117,7 @@ class TerminalUI(Ui, inherit_bindings=False):
         await self.dispatcher.key_order.wait_until_empty()
 
     @on(TerminalAnswered)
-    def _take_answer(self, event: TerminalAnswered) -> None:
+    def _handle_terminal_answer(self, event: TerminalAnswered) -> None:
         is_dark = is_dark_background(event.text) if event.command == BACKGROUND else None
         if is_dark is not None and self.appearance.set_background(is_dark=is_dark):
             self.restyle()
@@ -118,13 +125,14 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.start_task(self.inline_pictures.take_answer(event.command, event.text))
 
     @on(InputDropped)
-    def _drop_keys(self, event: InputDropped) -> None:
+    def _drop_held_keys(self, event: InputDropped) -> None:
         self.dispatcher.key_order.drop_held()
         # A toast also in an empty session: a notice below the greeting may be dismissed by the same key.
         super().notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
     def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **how: Any) -> None:
         """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
+        # With a dialog open (a second screen), the greeting is covered, and a notice below it would not be seen.
         if self.shown_tab is not None and self.shown_tab.view is None and len(self.screen_stack) == 1:
             look: NoticeLook = "info" if severity == "information" else severity
             self.say(f"{title}: {message}" if title else message, look)
@@ -144,6 +152,7 @@ class TerminalUI(Ui, inherit_bindings=False):
         future: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         screen = TrustScreen(question, lambda: self.appearance.styles)
         self.push_screen(screen, future.set_result)
+        # None: the dialog was closed without an answer, which is a no.
         is_trusted = bool(await future)
         if screen.early_text:
             self.tab.prompt.insert(screen.early_text)

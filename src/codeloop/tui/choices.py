@@ -1,4 +1,7 @@
-"""The agents and models that the user can choose for the next prompts, and the current choices."""
+"""The agents, models and permission profiles of a project, and the ones that a tab's next prompt uses.
+
+Commands that switch them are in `actions/choices.py`; the status bar shows them.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,7 +43,7 @@ class Choices:
         self.client = LateClient()
         self.agents: list[Agent] = []
         self.providers: UsableProviders | None = None
-        self.problem = ""
+        self.connection_problem = ""
         """Why the server can't be reached, as the status bar shows it; "" while it can be."""
         self.model_memory = ModelMemory(launch.state_folder)
         self._configured_model: ModelRef | None = None
@@ -58,9 +61,11 @@ class Choices:
 
     async def reload(self) -> None:
         """Reload the choices."""
-        client, none = self.client, NoArguments()
+        client, no_arguments = self.client, NoArguments()
         self.agents, self.providers, configuration = await asyncio.gather(
-            client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), read_configuration(client)
+            client.call(AGENT_LIST, no_arguments),
+            client.call(CONFIG_PROVIDERS, no_arguments),
+            read_configuration(client),
         )
         self._configured_model = parse_model_name(configuration.get("model"))
         self._profile = str(configuration.get(PROFILE_KEY) or "")
@@ -72,10 +77,12 @@ class Choices:
 
     def report_connection(self, text: str) -> None:
         """Show what the connection reports: that the server is lost, or is back."""
-        self.problem = "" if text.endswith("is back.") else text
+        # The connection reports in sentences, for line mode, too; this is the one that ends an outage.
+        self.connection_problem = "" if text.endswith("is back.") else text
 
     def create_prompt(self) -> PromptInput:
         """Return a new prompt widget."""
+        # Entries of any other type are reported by the keymap, and left at their defaults.
         keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str) or keys is False}
         return PromptInput(
             ClientCompleter(self.client, self._commands, self._launch.directory),
@@ -85,7 +92,7 @@ class Choices:
 
     def close(self) -> None:
         """Release the drafts for the next process."""
-        self._store.drafts.close()
+        self._store.close()
 
     def find_agent(self, tab: SessionTab) -> str | None:
         """Return the agent of a tab's next prompt."""
@@ -195,10 +202,10 @@ class Choices:
             profile=one_line(self.get_profile(tab), 20),
             directory=one_line(f"{self._launch.server}  {shown_directory}".strip(), 100),
             context_window=int(details.limit.context) if details is not None else 0,
-            problem=self.problem,
+            problem=self.connection_problem,
             hint=words,
             hint_command=hint_command,
-            pending_key=keys.leader if keys.is_waiting else hint,
+            pending_key=keys.leader if keys.is_leader_active else hint,
             is_animated=self.settings.motion,
         )
 

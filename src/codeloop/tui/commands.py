@@ -1,4 +1,4 @@
-"""The table of the terminal UI's commands: what the palette lists, and what keys and `/` run."""
+"""The table of the terminal UI's commands: the palette lists them, keys and words after `/` run them."""
 
 from codeloop.client.slash.commands import COMMANDS_BY_NAME
 from codeloop.tui.keys.keymap import UiCommand
@@ -15,7 +15,7 @@ SESSION, PROMPT, CHOICES, VIEW, SCROLLING, PROGRAM = (
 
 
 def _make_command(name: str, command_id: str, group: str, run: str, keys: str = "none") -> UiCommand:
-    """Return the row of a command that is also typed after `/`."""
+    """Return the row of a command that is also typed after `/`; `name`: its name there, also in line mode."""
     row = COMMANDS_BY_NAME[name]
     return UiCommand(command_id, row.title, group, run, keys, row.name, row.arguments, row.also)
 
@@ -107,14 +107,15 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("stash_push", "Stash the prompt", PROMPT, "actions.stash:push_stash", "alt+s"),
     UiCommand("stash_pop", "Restore the latest stashed prompt", PROMPT, "actions.stash:pop_stash", "alt+shift+s"),
     _make_command("stash", "stash_list", PROMPT, "actions.stash:choose_from_stash"),
-    UiCommand("command_list", "Show all commands", PROGRAM, "actions.dialogs:show_palette", "ctrl+p", early=True),
+    UiCommand("command_list", "Show all commands", PROGRAM, "actions.dialogs:show_palette", "ctrl+p", is_early=True),
     _make_command("help", "help", PROGRAM, "actions.dialogs:show_help", "f1"),
     _make_command("settings", "settings", PROGRAM, "actions.dialogs:show_settings"),
     _make_command("tour", "tour", PROGRAM, "actions.first_run:show_tour"),
     UiCommand(
-        "terminal_suspend", "Suspend to the shell", PROGRAM, "actions.view:suspend_program", "ctrl+z", early=True
+        "terminal_suspend", "Suspend to the shell", PROGRAM, "actions.view:suspend_program", "ctrl+z", is_early=True
     ),
     _make_command("exit", "app_exit", PROGRAM, "actions.tabs:quit_program", "ctrl+c,ctrl+d,<leader>q"),
 )
+# Keys and messages name a command by its id.
 COMMANDS_BY_ID = {command.id: command for command in COMMANDS}
 COMMANDS_BY_SLASH = {command.slash: command for command in COMMANDS if command.slash}

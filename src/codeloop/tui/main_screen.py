@@ -1,4 +1,4 @@
-"""The main screen: routes the messages of its widgets to actions."""
+"""The main screen: runs the actions that clicks, sent prompts and answers ask for."""
 
 from textual import events, on
 from textual.screen import Screen
@@ -24,8 +24,9 @@ UPDATE_PERIOD_SECONDS = 1 / 200
 
 
 class MainScreen(Screen[None]):
-    """Handles what is typed, clicked and answered in the tabs, the bars and the sidebar, by running actions."""
+    """Handles the messages of the tabs, the bars and the sidebar by running actions."""
 
+    # The screen has no border or content of its own, so Textual need not look for any.
     BLANK = True
     DEFAULT_CSS = """
     MainScreen { background: $background; color: $foreground; layers: default keys; }
@@ -35,7 +36,8 @@ class MainScreen(Screen[None]):
         super().__init__(id="_default")
         self._ui = ui
         self._dispatcher = dispatcher
-        set_update_period(UPDATE_PERIOD_SECONDS)  # a key is on the screen at once, without a wait for the next frame
+        # Textual's own period, the time between two frames, delays what a key changes so much that it is noticed.
+        set_update_period(UPDATE_PERIOD_SECONDS)
 
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""
@@ -46,13 +48,15 @@ class MainScreen(Screen[None]):
         self._ui.start_task(send_prompt(self._ui, self._ui.tab, event.entry, event.delivery))
 
     @on(PromptSlashCommand)
-    def _run_slash(self, event: PromptSlashCommand) -> None:
+    def _run_slash_command(self, event: PromptSlashCommand) -> None:
         ui = self._ui
         ui.tab.prompt.command_submitted_at = None
-        if (row := COMMANDS_BY_SLASH.get(event.name)) is not None and event.words and not row.arguments:
+        row = COMMANDS_BY_SLASH.get(event.name)
+        if row is not None and event.words and not row.arguments:
             ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
             ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
-        elif row is not None and event.files:  # only a prompt can hold images
+        # Only a prompt can hold images, so the words after the command and the images begin a new session.
+        elif row is not None and event.files:
             ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
         elif row is not None and row.group == SESSION and not ui.opened_event.is_set():
             ui.start_task(_run_when_open(ui, row, event.words))
@@ -73,7 +77,8 @@ class MainScreen(Screen[None]):
     @on(RequestPanel.Answered)
     def _send_answer(self, event: RequestPanel.Answered) -> None:
         self._ui.tab.prompt.focus()
-        for tab in self._ui.tabs:  # a subagent's question is shown in its own tab and in those of its parents
+        # A subagent's question is shown in its own tab and in those of its parents.
+        for tab in self._ui.tabs:
             tab.panel.answered_id = event.request.id
         self._ui.start_task(send_answer(self._ui.client, event.request, event.answer))
 
@@ -92,19 +97,21 @@ class MainScreen(Screen[None]):
             self._ui.tab.sync()
 
     @on(Transcript.NearTop)
-    def _read_older(self, _event: Transcript.NearTop) -> None:
+    def _load_older_messages(self, _event: Transcript.NearTop) -> None:
         if self._ui.sessions is not None and (view := self._ui.tab.view) is not None:
-            self._ui.start_task(_read_older(self._ui, view))
+            self._ui.start_task(_load_older(self._ui, view))
 
     @on(Transcript.PictureSeen)
     def _draw_pictures(self) -> None:
         if self._ui.inline_pictures is None and self._ui.appearance.wants_pictures:
+            # Loaded with the first picture: most sessions have none.
             from codeloop.tui.terminal.pictures.inline_pictures import InlinePictures
 
             self._ui.inline_pictures = InlinePictures(self._ui)
 
     @on(Transcript.FollowChanged)
-    def _redraw(self) -> None:
+    def _redraw_bars(self) -> None:
+        # The status bar offers a key to the end of the conversation while the view does not follow it.
         self._ui.draw()
 
     @on(TabBar.Clicked)
@@ -112,7 +119,7 @@ class MainScreen(Screen[None]):
         self._ui.show_tab(self._ui.tabs[event.index])
 
 
-async def _read_older(ui: Ui, view: SessionView) -> None:
+async def _load_older(ui: Ui, view: SessionView) -> None:
     if ui.sessions is not None:
         await ui.sessions.load_older(view)
         ui.draw()

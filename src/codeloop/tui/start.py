@@ -1,4 +1,4 @@
-"""Starts the terminal UI, and restores the terminal when it ends."""
+"""Starts the terminal UI, connects it with the process's signals, and ends it; `cli/terminal_ui.py` calls it."""
 
 import asyncio
 import gc
@@ -24,19 +24,21 @@ from codeloop.tui.widgets.prompt.completion.completer import PromptCommand
 
 def run_terminal_ui(launch: UiLaunch) -> int:
     """Show the UI until the user leaves; return the exit code."""
-    return asyncio.run(_run(launch))
+    return asyncio.run(_run_ui(launch))
 
 
 def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
     """Create the UI with the user's settings, for a terminal with these colours (None: the default)."""
     if terminal is not None:
+        # Textual knows no system without colours: there the colourless theme leaves them out.
         set_colour_system("standard" if terminal.depth == "none" else terminal.depth)
     sources = read_settings(launch.settings_files)
     settings = sources.settings
     defaults = {command.id: command.keys for command in COMMANDS}
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
-    if launch.thinking is not None:  # an option of the command line precedes the settings
+    # An option of the command line precedes the settings.
+    if launch.thinking is not None:
         appearance.thinking = launch.thinking
     appearance.child_key = keys.format_key("session_child_first")
     appearance.open_key = keys.format_key("call_toggle")
@@ -51,31 +53,35 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     return ui
 
 
-async def _run(launch: UiLaunch) -> int:
+async def _run_ui(launch: UiLaunch) -> int:
     ui = create_ui(launch, read_colours(os.environ))
     ui.driver_class = WatchedDriver
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, ui.interrupt if number == signal.SIGINT else ui.quit)
-    freeze_task = asyncio.create_task(_freeze_when_open(ui))
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # A signal that the parent process has set to be ignored, as `nohup` does, stays ignored.
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:
+            loop.add_signal_handler(signal_number, ui.interrupt if signal_number == signal.SIGINT else ui.quit)
+    collection_task = asyncio.create_task(_enable_garbage_collection(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
     finally:
-        freeze_task.cancel()
+        collection_task.cancel()
         await ui.wait_for_close()
     session = ui.shown_tab.session if ui.shown_tab is not None else None
     if session is not None and launch.command and not ui.is_stalled:
-        with suppress(OSError):  # the terminal may be closed
+        # The terminal may be closed.
+        with suppress(OSError):
             sys.stdout.write(escape_controls(f"Resume with: {launch.command} {session.id}") + "\n")
             sys.stdout.flush()
+    # Raised only now that the terminal is restored, so that the report stays on the screen.
     if ui.failure is not None:
         raise ui.failure
     return ui.return_code or 0
 
 
-async def _freeze_when_open(ui: TerminalUI) -> None:
-    """Enable garbage collection once the project is open, for objects created later: scanning all would delay keys."""
+async def _enable_garbage_collection(ui: TerminalUI) -> None:
+    """Enable garbage collection once the project is open; `cli/terminal_ui.py` has disabled it for the start."""
     await ui.opened_event.wait()
+    # Objects of the start live as long as the program: scanning them again and again would only delay keys.
     gc.freeze()
     gc.enable()

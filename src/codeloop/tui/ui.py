@@ -1,4 +1,7 @@
-"""The app as actions see it: the open sessions as tabs, and ways to show, ask and run something."""
+"""The base of the app, as actions use it: the tabs with their sessions, background tasks, notices and drawing.
+
+`app.py` adds the layout and the handling of keys.
+"""
 
 import asyncio
 import logging
@@ -30,9 +33,9 @@ from codeloop.tui.widgets.sidebar import Sidebar
 from codeloop.tui.widgets.status_bar import FRAMES_PER_SECOND, StatusBar
 from codeloop.tui.widgets.tab_bar import TabBar, make_window_title
 
+# The hints of an empty session: characters to type in the prompt, and ids of commands, whose keys are shown.
 PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
-"""The hints in an empty session: what can be typed in the prompt, and commands with their keys."""
 
 FRAME_SECONDS = 1 / FRAMES_PER_SECOND
 """Seconds between frames of the animation while a turn runs."""
@@ -41,7 +44,7 @@ Say “go on” to continue; if it is still being written, stop that first with 
 
 
 class ConversationPictures(Protocol):
-    """Draws pictures within the conversation."""
+    """Draws pictures within the conversation; a protocol, since the class is imported with the first picture."""
 
     async def take_answer(self, question: str, answer: str) -> None:
         """Handle an answer of the terminal."""
@@ -72,7 +75,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         super().__init__(ansi_color=None if appearance.has_colours else True)
         self.launch = launch
         self.appearance = appearance
-        self.keys = keys
+        self.keymap = keys
         self.choices = choices
         self.sessions: OpenSessions | None = None
         """None until the project is open."""
@@ -91,11 +94,13 @@ class Ui(TerminalApp, inherit_bindings=False):
     @property
     def failure(self) -> Exception | None:
         """The error that ended the program, if one did."""
+        # Textual has no public name for it.
         return self._exception
 
     @property
     def tab(self) -> SessionTab:
         """The tab that is shown."""
+        # The first tab is mounted, and handles messages, before it is shown.
         return self.shown_tab if self.shown_tab is not None else self.query_one(SessionTab)
 
     @property
@@ -123,22 +128,23 @@ class Ui(TerminalApp, inherit_bindings=False):
 
         None: an empty tab, whose first prompt creates a session. Raises CodeloopError.
         """
-        same = (tab for tab in self.tabs if session is not None and tab.session and tab.session.id == session.id)
-        tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
+        tabs_with_session = (tab for tab in self.tabs if session and tab.session and tab.session.id == session.id)
+        tab = next(tabs_with_session, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
             canvas = self.appearance.create_canvas(self.launch.directory)
-            keys = [*PROMPT_HINTS, *((self.keys.format_key(name), what) for name, what in COMMAND_HINTS)]
+            keys = [*PROMPT_HINTS, *((self.keymap.format_key(name), what) for name, what in COMMAND_HINTS)]
             greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=keys)
             tab = SessionTab(
-                canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keys.rhythm
+                canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keymap.rhythm
             )
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
-            await self._empty_tab(tab)
+            self._empty_tab(tab)
             view = await self.sessions.open(session)
             tab.show(view)
             if view.is_cut and not view.requests:
                 tab.say(NoticeItem("cut", INCOMPLETE_ANSWER, "warning"))
+            # While the lock is held, this session was created for the text that is being sent from this prompt.
             tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creation_lock.locked())
         if into is None or into is self.shown_tab or self.shown_tab is None:
             self.show_tab(tab)
@@ -150,11 +156,12 @@ class Ui(TerminalApp, inherit_bindings=False):
         index = tabs.index(tab)
         remaining = [*tabs[:index], *tabs[index + 1 :]]
         is_shown = tab is self.shown_tab
-        await self._empty_tab(tab)
+        self._empty_tab(tab)
         if remaining:
             await tab.remove()
             self.show_tab(remaining[min(index, len(remaining) - 1)] if is_shown else self.tab)
         else:
+            # The last tab stays, without its session: there is always a prompt to type in.
             self.show_tab(tab)
 
     def show_tab(self, tab: SessionTab) -> None:
@@ -202,17 +209,19 @@ class Ui(TerminalApp, inherit_bindings=False):
         changed_ids = set[str]()
         if self.sessions is not None:
             changed_ids, self.sessions.changed_ids = self.sessions.changed_ids, set()
-        if self.shown_tab is None or not self.is_running:  # the last frames may come after the screen is closed
+        # The last frames may come after the screen is closed.
+        if self.shown_tab is None or not self.is_running:
             return False
         is_changed = self.shown_tab.session is not None and self.shown_tab.session.id in changed_ids
         has_scrolled = is_changed and self.shown_tab.sync()
         tabs = self.tabs
+        # The clock ticks only while a turn runs: an idle program redraws nothing.
         if any(tab.view is not None and tab.view.is_busy for tab in tabs):
             self._ticker = self._ticker or self.set_interval(FRAME_SECONDS, self.tick)
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
-        content = self.choices.make_status_content(self.tab, self.keys, self.repeated_key.hint)
+        content = self.choices.make_status_content(self.tab, self.keymap, self.repeated_key.hint)
         self.query_one(StatusBar).show(self.tab.view, content, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)
@@ -239,7 +248,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             self.shown_tab.transcript.tick()
         self.draw()
 
-    async def _empty_tab(self, tab: SessionTab) -> None:
+    def _empty_tab(self, tab: SessionTab) -> None:
         """Stop updating the session of a tab, and empty the tab."""
         if tab.session is not None and self.sessions is not None:
             self.sessions.close(tab.session.id)
@@ -247,11 +256,14 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def _report_task_error(self, task: "asyncio.Task[Any]") -> None:
         self.tasks.pop(task, None)
-        if task.cancelled() or (error := task.exception()) is None or self.is_ending:  # then its widgets may be gone
+        # At the end of the program the widgets that would show the error may be gone.
+        if task.cancelled() or (error := task.exception()) is None or self.is_ending:
             return
         if isinstance(error, CodeloopError):
+            # The same error is raised for the command line, where the remedy is another one.
             advice = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""
             self.say(str(error) + advice, "error")
-        else:  # a bug: shown, since the request was not carried out
+        else:
+            # A bug: the user sees that the request was not carried out; raised again, it gets into the log.
             self.say(f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake.", "error")
             raise error

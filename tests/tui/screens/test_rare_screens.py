@@ -132,7 +132,7 @@ async def test_messages_and_what_is_written(tmp_path: Path) -> None:
         await album.take("vim", "VISUAL")
         editor.vim = None
         prompt.clear()
-        it.ui.keys = Keymap({name: ",".join(keys) for name, keys in it.ui.keys.keys.items()}, {}, 600.0)
+        it.ui.keymap = Keymap({name: ",".join(keys) for name, keys in it.ui.keymap.keys.items()}, {}, 600.0)
         await it.pilot.press("ctrl+x")
         await album.take("leader", "ctrl+x …", "Show a subagent")
         await it.pilot.press("escape")

@@ -117,7 +117,7 @@ def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -
     names = [format_reference(each) for each in models]
     current_name = format_reference(model) if model is not None else ""
     if not [name for name in names if name != current_name]:
-        raise UsageProblem(f"{problem} {ui.keys.format_key('model_list')} lists all.")
+        raise UsageProblem(f"{problem} {ui.keymap.format_key('model_list')} lists all.")
     # A current model outside the list: forwards leads to the first of the list, backwards to the last.
     index = names.index(current_name) if current_name in names else -1 if step > 0 else 0
     # Don't make it the latest: the next step would lead back.

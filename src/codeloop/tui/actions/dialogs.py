@@ -228,7 +228,7 @@ async def delete_session(ui: Ui, _words: str) -> None:
 
 def list_commands(ui: Ui) -> list[PaletteRow]:
     """Return the commands as the palette lists them."""
-    return [PaletteRow(row.id, row.title, row.group, ui.keys.format_key(row.id), row.slash) for row in ui.commands]
+    return [PaletteRow(row.id, row.title, row.group, ui.keymap.format_key(row.id), row.slash) for row in ui.commands]
 
 
 async def show_palette(ui: Ui, _words: str) -> None:
@@ -244,7 +244,7 @@ async def show_help(ui: Ui, _words: str) -> None:
     commands = {row.id: row for row in ui.commands}
 
     def keys(name: str) -> str:
-        names = (ui.keys if name in commands else keymap).format_keys(name)
+        names = (ui.keymap if name in commands else keymap).format_keys(name)
         return ", ".join(names[: None if ui.size.width >= ALL_KEYS_MIN_WIDTH else 1])
 
     rows = [replace(row, keys=keys(row.id)) for row in list_commands(ui)]

@@ -78,7 +78,7 @@ def _is_first_time(marker: Path) -> bool:
 
 async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
-    key_text = ui.keys.format_key
+    key_text = ui.keymap.format_key
     hints = [
         (key_text("command_list"), f"every command, with its keys; {key_text('help') or '/help'} is the help"),
         ("@  /  !", "mention a file · run a command · run a shell command"),

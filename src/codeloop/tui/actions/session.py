@@ -28,10 +28,10 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
         ui.tab.sync()
         has_prompts = view is not None and bool(view.log.prompts()) and not ui.tab.prompt.entry.text
         if has_prompts and ui.repeated_key.confirm(
-            f"{ui.keys.format_key('session_interrupt')} again to go back to a prompt"
+            f"{ui.keymap.format_key('session_interrupt')} again to go back to a prompt"
         ):
             await rewind_to_prompt(ui, "")
-    elif ui.repeated_key.confirm(f"{ui.keys.format_key('session_interrupt')} again to stop the turn"):
+    elif ui.repeated_key.confirm(f"{ui.keymap.format_key('session_interrupt')} again to stop the turn"):
         # Prompts that wait for the next step of the turn would be lost with it.
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))

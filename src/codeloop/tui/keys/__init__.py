@@ -1,1 +1,1 @@
-"""Keys: the commands that they run, the order of dispatch, and the user's typing rhythm."""
+"""Keys: the commands that they run, their dispatch in the order of typing, and keys that come too early."""

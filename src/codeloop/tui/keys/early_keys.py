@@ -31,7 +31,7 @@ class TypingRhythm:
     def add_key(self, at: float) -> None:
         """Record that a key was pressed."""
         pause = at - self._last_key_at
-        # Longer pauses are no part of the rhythm: the user read, or thought. Keys of a paste may share one time.
+        # Longer pauses are no part of the rhythm: the user has stopped, and begins again.
         if 0 < pause < _IDLE_SECONDS:
             self._pauses.append(pause)
         self._last_key_at = at
@@ -43,7 +43,7 @@ class TypingRhythm:
         """
         if not has_draft and now - self._last_key_at > _IDLE_SECONDS:
             return IDLE_PAUSE_SECONDS
-        # The third quartile, not the mean: pauses between words count, a single long hesitation does not.
+        # The third quartile: longer than most pauses between letters, and not moved by a single long one.
         usual_pause = sorted(self._pauses)[len(self._pauses) * 3 // 4] if self._pauses else 0.0
         return min(max(MIN_PAUSE_SECONDS, usual_pause * _STOPPED_FACTOR), MAX_PAUSE_SECONDS)
 

@@ -17,7 +17,7 @@ from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPo
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 
 INTERRUPT_KEY = "ctrl+c"
-"""This key also copies and clears, as in other programs, so it quits only when it is pressed twice."""
+"""The key that copies, clears the prompt and closes dialogs; with nothing of that to do, it quits if pressed twice."""
 FOCUS_MOVING_KEYS = frozenset({"enter", "escape"})
 """Keys of the prompt that may move the focus, so that later keys go to another widget."""
 MENU_DELAY_SECONDS = 0.7
@@ -42,18 +42,21 @@ class KeyDispatcher:
     async def dispatch(self, event: Event) -> None:
         """Handle a key or a paste after those typed before; forward any other event at once."""
         ui = self._ui
-        if isinstance(event, events.Key) and not ui.screen_stack:  # the program is ending
+        # Without a screen the program is ending.
+        if isinstance(event, events.Key) and not ui.screen_stack:
             return
         if ui.project_task is None and isinstance(event, events.Key | events.Paste):
             self._early_events.append(event)
+        # A forwarded event was dispatched before: no widget has handled it, so it has bubbled up to the app.
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            ui.keys.rhythm.add_key(event.time)
+            ui.keymap.rhythm.add_key(event.time)
             await self.key_order.feed(event)
         else:
             await self._forward(event)
 
     def replay_early_events(self) -> None:
         """Replay the keys typed before the prompt existed."""
+        # Posted, not handled here: they keep their order with keys that are in the app's queue already.
         for event in self._early_events:
             self._ui.post_message(event)
         self._early_events.clear()
@@ -62,7 +65,7 @@ class KeyDispatcher:
         """Run the command of a key that no widget has handled; none while a dialog is open."""
         if len(self._ui.screen_stack) > 1:
             return
-        commands = self._ui.keys.press(normalise_key(event.key)).commands
+        commands = self._ui.keymap.press(normalise_key(event.key)).commands
         row = next((COMMANDS_BY_ID[name] for name in commands if name in COMMANDS_BY_ID), None)
         if row is not None:
             event.stop()
@@ -74,14 +77,16 @@ class KeyDispatcher:
         if not ui.screen_stack:
             return
         key = normalise_key(event.key) if isinstance(event, events.Key) else ""
-        is_plain = len(ui.screen_stack) == 1
-        if key and is_plain and self._handle_before_widget(key):
+        has_dialog = len(ui.screen_stack) > 1
+        if key and not has_dialog and self._handle_before_widget(key):
             return
-        if key == INTERRUPT_KEY and not is_plain and not self._has_selection():
+        if key == INTERRUPT_KEY and has_dialog and not self._has_selection():
             event = events.Key("escape", None)
+        # Looked up before the key is handled, since that may move the focus.
         target = ui.screen.focused or ui.screen
         await self._forward(event)
-        if key and (not is_plain or key in FOCUS_MOVING_KEYS or ui.keys.press(key).commands):
+        # Forwarding only posts the key to the widget; the next one must not overtake what it sets off.
+        if key and (has_dialog or key in FOCUS_MOVING_KEYS or ui.keymap.press(key).commands):
             self.key_order.hold_until_handled(target)
 
     def _has_selection(self) -> bool:
@@ -92,16 +97,17 @@ class KeyDispatcher:
     def _handle_before_widget(self, key: str) -> bool:
         """Handle the leader key, a key after it, or a key of an early command; return whether the key was one."""
         ui = self._ui
-        was_waiting = ui.keys.is_waiting
-        press = ui.keys.press(key)
-        rows = [COMMANDS_BY_ID[name] for name in press.commands if name in COMMANDS_BY_ID]
-        if press.waits or was_waiting:
+        # Asked first: the key ends the sequence.
+        was_leader_active = ui.keymap.is_leader_active
+        meaning = ui.keymap.press(key)
+        rows = [COMMANDS_BY_ID[name] for name in meaning.commands if name in COMMANDS_BY_ID]
+        if meaning.begins_sequence or was_leader_active:
             self._handle_leader(rows)
             return True
-        early = next((row for row in rows if row.early), None)
-        if early is None or _is_choosing(ui.tab.prompt, key):
+        early_command = next((row for row in rows if row.is_early), None)
+        if early_command is None or _is_choosing(ui.tab.prompt, key):
             return False
-        ui.run_command(early)
+        ui.run_command(early_command)
         return True
 
     def _is_settled(self) -> bool:
@@ -110,6 +116,7 @@ class KeyDispatcher:
         screen = ui.screen_stack[-1] if ui.screen_stack else None
         if isinstance(screen, Dialog):
             return screen.takes_keys
+        # The deadlines keep a command that hangs from taking the keyboard away.
         if ui.shown_tab is not None and now - (ui.shown_tab.prompt.command_submitted_at or 0.0) < MAX_HOLD_SECONDS:
             return False
         return all(now - since >= MAX_HOLD_SECONDS for since in ui.tasks.values() if since is not None)
@@ -119,29 +126,30 @@ class KeyDispatcher:
         ui = self._ui
         if rows:
             ui.run_command(rows[0])
-        elif ui.keys.is_waiting:
+        elif ui.keymap.is_leader_active:
             ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._close_menu)
             ui.set_timer(MENU_DELAY_SECONDS, self._open_menu)
         self._close_menu()
 
     async def _open_menu(self) -> None:
         ui = self._ui
-        if ui.keys.is_waiting and len(ui.screen_stack) == 1:
+        if ui.keymap.is_leader_active and len(ui.screen_stack) == 1:
             # Imported here, since few sessions ever show the menu.
             from codeloop.tui.widgets.leader_menu import LeaderMenu
 
-            ui.keys.wait(MENU_READING_SECONDS)
+            ui.keymap.extend_wait(MENU_READING_SECONDS)
             menu = next(iter(ui.query(LeaderMenu)), None)
             if menu is None:
                 menu = LeaderMenu()
                 await ui.mount(menu)
             titles = {command.id: command.title for command in ui.commands}
-            menu.show([(key, titles[name]) for key, name in ui.keys.list_leader_keys()], lambda: ui.appearance.styles)
+            menu.show([(key, titles[name]) for key, name in ui.keymap.list_leader_keys()], lambda: ui.appearance.styles)
             ui.set_timer(MENU_READING_SECONDS, self._close_menu)
 
     def _close_menu(self) -> None:
         """Hide the menu unless the leader still waits, and show in the status bar whether it does."""
-        if not self._ui.keys.is_waiting:
+        if not self._ui.keymap.is_leader_active:
+            # By name, since the class is not imported before the menu is shown.
             for menu in self._ui.query("LeaderMenu"):
                 menu.display = False
         self._ui.draw()
@@ -149,5 +157,5 @@ class KeyDispatcher:
 
 def _is_choosing(prompt: PromptInput, key: str) -> bool:
     """Return whether a key moves the cursor in the list of completions."""
-    names = {"completion_previous", "completion_next"} & {*prompt.editor.keys.get(key, ())}
-    return bool(names) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)
+    actions = {"completion_previous", "completion_next"} & {*prompt.editor.keys.get(key, ())}
+    return bool(actions) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)

@@ -40,6 +40,7 @@ class KeyOrder:
 
     async def feed(self, event: Event) -> None:
         """Handle a key as soon as those before it are done."""
+        # The usual key is handled here, without a task: it is on the screen sooner.
         if self._queue or not self._is_free():
             self._queue.append(event)
             if len(self._queue) == 1:
@@ -51,24 +52,27 @@ class KeyOrder:
         """Hold the next key until `target` and its ancestors have handled their messages."""
         settled_event = self._settled_event = asyncio.Event()
 
-        def climb(node: DOMNode | None) -> None:
+        # A message bubbles from queue to queue of the ancestors. What is put at the end of each queue on the same way
+        # arrives at the top when the messages before it are handled.
+        def visit_queue(node: DOMNode | None) -> None:
             if node is None:
                 settled_event.set()
             else:
-                node.call_later(climb, node.parent)
+                node.call_later(visit_queue, node.parent)
 
-        climb(target)
+        visit_queue(target)
 
     async def _deliver(self) -> None:
         while self._queue:
             await self._wait_until_free()
+            # Removed only when it is handled, so that `feed` queues later keys meanwhile.
             await self._handle(self._queue[0])
             del self._queue[0]
 
     async def _wait_until_free(self) -> None:
-        until = time.monotonic() + MAX_HOLD_SECONDS
+        deadline = time.monotonic() + MAX_HOLD_SECONDS
         while True:
-            if self._is_free() or time.monotonic() >= until:
+            if self._is_free() or time.monotonic() >= deadline:
                 self._settled_event = None
                 return
             await asyncio.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Finds mistakes in the user's `keybinds`: names that are no command's, and keys that do not exist."""
+"""Finds mistakes in the user's `keybinds`, to be shown at the start: unknown commands, and keys that do not exist."""
 
 from collections.abc import Iterable, Mapping
 
@@ -22,10 +22,12 @@ def find_keybind_problems(custom: Mapping[str, object]) -> list[str]:
 
     Unknown keys of commands are found by `Keymap`.
     """
-    prompt = {row.id for row in PROMPT_BINDINGS} - {*COMMANDS_BY_ID}
-    names = {*COMMANDS_BY_ID, *prompt, "leader"}
+    prompt_actions = {row.id for row in PROMPT_BINDINGS} - {*COMMANDS_BY_ID}
+    names = {*COMMANDS_BY_ID, *prompt_actions, "leader"}
     problems = [
-        f"keybinds.{name}: there is no key {key}." for name in prompt for key in find_unknown_keys(custom.get(name))
+        f"keybinds.{name}: there is no key {key}."
+        for name in prompt_actions
+        for key in find_unknown_keys(custom.get(name))
     ]
     unknown = [name for name in custom if name not in names and not name.startswith(_OPENCODE_ONLY_PREFIXES)]
     return [*problems, *(f"keybinds.{name}: there is no such command.{_suggest(name, names)}" for name in unknown)]

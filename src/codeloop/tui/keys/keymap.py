@@ -1,4 +1,7 @@
-"""The keymap: which command a key runs, or a key pressed after the leader key."""
+"""The keymap of the terminal UI's commands, and the names of keys as users write them and as they are displayed.
+
+The keys of the prompt's own actions are in `prompt_bindings.py`.
+"""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -8,6 +11,7 @@ from msgspec import Struct
 from codeloop.tui.keys.early_keys import TypingRhythm
 
 LEADER = "<leader>"
+"""The prefix of a key that is pressed after the leader key."""
 DEFAULT_LEADER = "ctrl+x"
 KEY_ALIASES = {
     "return": "enter",
@@ -76,8 +80,8 @@ class UiCommand(Struct, frozen=True):
     """A command of the UI. `id`: its name in `keybinds`; `keys`: its default keys; `slash`: its name after `/`.
 
     `run`: `module:function` below `codeloop.tui`, loaded at the first call; the function is called with the app and the
-    words typed after the name. `also`: other names after `/`. `early`: its keys are handled before the focused widget
-    gets them.
+    words typed after the name. `also`: other names after `/`. `is_early`: its keys are handled before the focused
+    widget gets them.
     """
 
     id: str
@@ -88,14 +92,17 @@ class UiCommand(Struct, frozen=True):
     slash: str = ""
     arguments: str = ""
     also: tuple[str, ...] = ()
-    early: bool = False
+    is_early: bool = False
 
 
-class Press(Struct, frozen=True):
-    """The meaning of a key: the ids of commands, of which the first that exists runs; `waits`: another key follows."""
+class KeyMeaning(Struct, frozen=True):
+    """The meaning of a key: the ids of commands, of which the first that exists runs.
+
+    `begins_sequence`: it is the leader key, so the next key completes a sequence.
+    """
 
     commands: tuple[str, ...] = ()
-    waits: bool = False
+    begins_sequence: bool = False
 
 
 class Keymap:
@@ -107,7 +114,7 @@ class Keymap:
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
         leader_key = custom.get("leader")
-        self.leader = _normalise(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
+        self.leader = _to_textual_name(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
         for name, keys in custom.items():
             if name not in defaults and name != "leader":
                 continue
@@ -119,27 +126,30 @@ class Keymap:
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
             choice = custom.get(name, keys)
-            choice = "none" if choice is False else choice if isinstance(choice, str) else keys
-            self.keys[name] = tuple(_parse(choice))
+            # `false` takes the keys away, like "none".
+            if choice is False:
+                choice = "none"
+            self.keys[name] = tuple(_parse_keys(choice if isinstance(choice, str) else keys))
             for key in self.keys[name]:
                 self._commands[key] = (*self._commands.get(key, ()), name)
 
     @property
-    def is_waiting(self) -> bool:
+    def is_leader_active(self) -> bool:
         """Whether the leader key was pressed and a sequence may follow."""
         return time.monotonic() < self._waits_until
 
-    def press(self, key: str) -> Press:
+    def press(self, key: str) -> KeyMeaning:
         """Return the meaning of a key, by its name in Textual; after the leader, of the sequence that it completes."""
-        if self.is_waiting:
+        if self.is_leader_active:
+            # Also a key without a command ends the sequence: who mistyped begins again with the leader.
             self._waits_until = 0.0
-            return Press(self._commands.get(LEADER + key, ()))
+            return KeyMeaning(self._commands.get(LEADER + key, ()))
         if key == self.leader:
             self._waits_until = time.monotonic() + self._leader_timeout
-            return Press(waits=True)
-        return Press(self._commands.get(key, ()))
+            return KeyMeaning(begins_sequence=True)
+        return KeyMeaning(self._commands.get(key, ()))
 
-    def wait(self, seconds: float) -> None:
+    def extend_wait(self, seconds: float) -> None:
         """Let the leader wait for another `seconds` from now on."""
         self._waits_until = time.monotonic() + seconds
 
@@ -149,11 +159,11 @@ class Keymap:
         return [(_display_key(key.removeprefix(LEADER)), names[0]) for key, names in bindings if key.startswith(LEADER)]
 
     def format_key(self, name: str) -> str:
-        """Return the first key of a command as displayed; "" if it has none."""
+        """Return the first key of a command as it is displayed; "" if it has none."""
         return next(iter(self.format_keys(name)), "")
 
     def format_keys(self, name: str) -> list[str]:
-        """Return all keys of a command as displayed."""
+        """Return all keys of a command as they are displayed."""
         return [self._display_binding(key) for key in self.keys.get(name, ())]
 
     def _display_binding(self, key: str) -> str:
@@ -169,35 +179,47 @@ def _display_key(key: str) -> str:
 
 
 def find_unknown_keys(keys: object) -> list[str]:
-    """Return those of comma-separated keys that do not exist."""
+    """Return those of comma-separated keys that do not exist; none for a value of another type."""
+    # A comma alone is the key, not the separator.
     if not isinstance(keys, str) or keys == ",":
         return []
     names = [each.strip() for each in keys.split(",")]
-    return [name for name in names if name and name != "none" and not _is_key(name.removeprefix(LEADER))]
+    return [name for name in names if name and name != "none" and not _is_known_key(name.removeprefix(LEADER))]
 
 
-def _is_key(name: str) -> bool:
-    modifiers = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
-    last = _normalise(name).split("+")[-1]
-    is_held = {KEY_ALIASES.get(each, each) for each in modifiers if each} <= {*_MODIFIER_ORDER}
-    return bool(name) and is_held and (len(last) == 1 or last in _LONG_KEY_NAMES)
+def _is_known_key(name: str) -> bool:
+    """Return whether a keyboard can have a key, by the name that the user wrote."""
+    # In `ctrl++` the last plus is the key, not the separator.
+    if name.endswith("+"):
+        modifiers = name.removesuffix("++").removesuffix("+").lower().split("+")
+    else:
+        modifiers = name.lower().split("+")[:-1]
+    has_known_modifiers = {KEY_ALIASES.get(each, each) for each in modifiers if each} <= {*_MODIFIER_ORDER}
+    last = _to_textual_name(name).split("+")[-1]
+    return bool(name) and has_known_modifiers and (len(last) == 1 or last in _LONG_KEY_NAMES)
 
 
-def _parse(keys: str) -> Iterable[str]:
+def _parse_keys(keys: str) -> Iterable[str]:
     """Yield comma-separated keys under their names in Textual, those after the leader with the prefix `<leader>`."""
     for each in keys.split(",") if keys != "," else [","]:
         name = each.strip()
         if name and name != "none":
-            yield LEADER + _normalise(name.removeprefix(LEADER)) if name.startswith(LEADER) else _normalise(name)
+            yield (
+                LEADER + _to_textual_name(name.removeprefix(LEADER))
+                if name.startswith(LEADER)
+                else _to_textual_name(name)
+            )
 
 
-def _normalise(name: str) -> str:
+def _to_textual_name(name: str) -> str:
     """Return a key's name in Textual, such as `alt+ctrl+full_stop` for `Ctrl+Option+.`."""
     *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
     if len(key) != 1 or key.isascii():
         modifiers = [KEY_ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]
     key = key if len(key) == 1 else KEY_ALIASES.get(key.lower(), key.lower())
+    # A terminal reports shift with a letter as the capital, so a capital by itself is a key of its own.
     if len(key) == 1 and key.isupper() and not modifiers:
         return key
+    # Textual sorts modifiers by name.
     order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]
     return "+".join([*order, TEXTUAL_KEY_NAMES.get(key, key.lower() if modifiers else key)])

@@ -74,14 +74,15 @@ PROMPT_BINDINGS: tuple[PromptBinding, ...] = (
 )
 """The bindings, in order: of several actions on one key, the first that has an effect is used."""
 
-_CAPITAL_LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
+_KEY_WITH_CAPITAL = re.compile(r"(.+\+)?([A-Z])\Z")
 
 
 def map_prompt_keys(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """Return the actions of each key; `custom`: the user's `keybinds`.
+    """Return the ids of each key's actions; `custom`: the user's `keybinds`.
 
     Keys after the leader are in it under names that no key event has: the dispatcher handles those.
     """
+    # A keymap of its own: here several actions share a key, and its problems are found by `keybind_problems.py`.
     keys = Keymap({row.id: row.keys for row in PROMPT_BINDINGS}, custom).keys
     bindings: dict[str, tuple[str, ...]] = {}
     for action, names in keys.items():
@@ -92,8 +93,9 @@ def map_prompt_keys(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
 
 def normalise_key(key: str) -> str:
     """Return the canonical name of a key that terminals report in several ways, such as shift with a capital."""
+    # Enter with a modifier may be named by its character.
     key = key.replace("\r", "enter")
-    capital = _CAPITAL_LETTER.match(key)
+    capital = _KEY_WITH_CAPITAL.match(key)
     if capital is None or not capital[1]:
         return key
     modifiers = sorted({*capital[1].rstrip("+").split("+"), "shift"})

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 CONFIRMATION_SECONDS = 5.0
-"""Within which a key must be pressed again."""
+"""Seconds within which a key must be pressed again."""
 
 
 class RepeatedKey:
@@ -16,22 +16,22 @@ class RepeatedKey:
     def __init__(self, draw: Callable[[], object], call_later: Callable[[float, Callable[[], object]], object]) -> None:
         self._draw = draw
         self._call_later = call_later
-        self._hint, self._until = "", 0.0
+        self._hint, self._expires_at = "", 0.0
 
     @property
     def hint(self) -> str:
         """The hint shown while the second press is awaited, else ""."""
-        return self._hint if time.monotonic() < self._until else ""
+        return self._hint if time.monotonic() < self._expires_at else ""
 
     def confirm(self, hint: str, other_hint: str = "") -> bool:
         """Return whether a key was pressed for the second time; after the first press, show the hint and return False.
 
         `other_hint`: another hint of the same action; after it, too, this press counts as the second one.
         """
-        if self._hint in {hint, other_hint} and time.monotonic() < self._until:
-            self._hint, self._until = "", 0.0
+        if self._hint in {hint, other_hint} and time.monotonic() < self._expires_at:
+            self._hint, self._expires_at = "", 0.0
             return True
-        self._hint, self._until = hint, time.monotonic() + CONFIRMATION_SECONDS
+        self._hint, self._expires_at = hint, time.monotonic() + CONFIRMATION_SECONDS
         self._call_later(CONFIRMATION_SECONDS, self._draw)
         self._draw()
         return False
