@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.project_root import find_project_root
-from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
+from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import exclude_project_folders, find_program, start_desktop_program
 from codeloop.tui.terminal import clipboard_reader
@@ -85,7 +85,7 @@ async def test_neither_git_nor_rg_nor_node_is_the_projects(tmp_path: Path, mark:
     find_project_root(Path.cwd(), paths_of(tmp_path), dict(os.environ))
     assert not (await Ripgrep().find_program(dict(os.environ))).startswith(str(Path.cwd()))
     with pytest.raises(NoRuntime):
-        javascript_command(os.environ["PATH"])
+        check_runtime(os.environ["PATH"])
     assert not mark.exists()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.host.offer_cache import KnownOffers, find_policy
+from codeloop.extend.host.offer_cache import OfferCache, find_policy_hooks
 from codeloop.extend.host.protocol import ExtensionOffer, OfferedTool
 from tests.cli.program import Desk, bash, serving, steps
 from tests.cli.test_extension_run import told
@@ -99,7 +99,7 @@ def test_what_one_brought_is_known_only_with_the_settings_that_it_found(tmp_path
 
 def test_an_offer_is_known_where_it_was_made_and_an_empty_one_nowhere(tmp_path: Path) -> None:
     offer = ExtensionOffer((OfferedTool("t", "", {}),))
-    here, there = (KnownOffers(tmp_path, lambda name=name: name) for name in ("here", "there"))
+    here, there = (OfferCache(tmp_path, lambda name=name: name) for name in ("here", "there"))
     here.put("digest", offer)
     assert (here.get("digest"), there.get("digest")) == (offer, None)
     here.put("digest", ExtensionOffer())
@@ -217,17 +217,17 @@ def test_a_package_that_is_a_policy_refuses_when_it_breaks_or_goes(tmp_path: Pat
 
 
 def test_what_was_a_policy_is_kept_by_its_path(tmp_path: Path) -> None:
-    known = KnownOffers(tmp_path)
+    known = OfferCache(tmp_path)
     known.keep_policy("/p/guards/plugin/a.py", ("chat.message",))
     known.keep_policy("/p/guards/plugin/b.py", ("tool.execute.before",))
-    assert find_policy(tmp_path, "/p/guards") == ("chat.message", "tool.execute.before")
-    assert find_policy(tmp_path, "/p/guard") == ()
+    assert find_policy_hooks(tmp_path, "/p/guards") == ("chat.message", "tool.execute.before")
+    assert find_policy_hooks(tmp_path, "/p/guard") == ()
     known.keep_policy("/p/guards/plugin/c.py", ("chat.message",), "same")
     known.keep_policy("/p/guards/plugin/c.py", (), "same")
-    assert find_policy(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
+    assert find_policy_hooks(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
     known.keep_policy("/p/guards/plugin/c.py", (), "other")
     known.keep_policy("/p/guards/plugin/a.py", ())
-    assert find_policy(tmp_path, "/p/guards") == ("tool.execute.before",)
+    assert find_policy_hooks(tmp_path, "/p/guards") == ("tool.execute.before",)
     (file,) = (tmp_path / "policy").iterdir()
     file.write_text("{")
-    assert find_policy(tmp_path, "/p/guards") == ()
+    assert find_policy_hooks(tmp_path, "/p/guards") == ()

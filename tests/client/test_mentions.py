@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.client.mentions import find_mentions
-from codeloop.extend.template import resource_mentions
+from codeloop.extend.template import list_resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.project import AddMcp
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
@@ -57,7 +57,7 @@ async def said(it: Rig, text: str) -> str:
     ],
 )
 def test_what_may_be_a_resource(text: str, names: list[str]) -> None:
-    assert resource_mentions(text) == names
+    assert list_resource_mentions(text) == names
 
 
 async def test_a_mentioned_resource_is_attached(tmp_path: Path) -> None:

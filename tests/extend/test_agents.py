@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.agents import agents_of, naming_subagents
+from codeloop.extend.agents import build_agents, make_subagent_description
 from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.defaults import make_base_rules
@@ -20,7 +20,7 @@ BASE = make_base_rules("auto", Path("/scratch"))
 
 
 def agents(**own: AgentConfig) -> dict[str, Agent]:
-    return agents_of(Config(agent=own), BASE)
+    return build_agents(Config(agent=own), BASE)
 
 
 def test_the_built_in_agents_are_those_of_the_contract() -> None:
@@ -70,7 +70,7 @@ def test_an_agent_is_written_as_the_wire_has_it() -> None:
 
 def test_the_task_tool_names_the_subagents_that_the_rules_leave() -> None:
     found = agents(mine=AgentConfig(description="Mine: \u202eall"), talker=AgentConfig(mode="primary"))
-    told = naming_subagents("Hand it on.", found)
+    told = make_subagent_description("Hand it on.", found)
     assert told is not None
     everything = told(BASE)
     assert everything is not None
@@ -86,7 +86,7 @@ def test_the_task_tool_names_the_subagents_that_the_rules_leave() -> None:
 
 def test_very_many_subagents_are_named_within_bounds() -> None:
     many = {f"a{number:04}": AgentConfig(description="x" * 300) for number in range(100)}
-    told = naming_subagents("Hand it on.", agents(**many))
+    told = make_subagent_description("Hand it on.", agents(**many))
     assert told is not None
     text = told(BASE)
     assert text is not None

@@ -15,8 +15,8 @@ from codeloop.extend.functions import (
     FunctionTool,
     UnsuitedFunction,
     WrongArguments,
-    function_result,
-    function_tool,
+    convert_result,
+    make_function_tool,
 )
 from codeloop.extension import Context
 
@@ -45,11 +45,11 @@ class Colour(enum.Enum):
 
 
 def called(function: Callable[..., Any], given: dict[str, Any], context: Any = None) -> FunctionResult:
-    return asyncio.run(function_tool(function).call(given, context))
+    return asyncio.run(make_function_tool(function).call(given, context))
 
 
 def schema(function: Callable[..., Any]) -> dict[str, Any]:
-    return function_tool(function).parameters["properties"]
+    return make_function_tool(function).parameters["properties"]
 
 
 def test_name_and_description_come_from_the_function() -> None:
@@ -66,7 +66,7 @@ def test_name_and_description_come_from_the_function() -> None:
         """
         return f"{city} {days}"
 
-    made = function_tool(weather)
+    made = make_function_tool(weather)
     assert (made.name, made.description) == ("weather", "Tell the weather.\n\nReturns:\n    A sentence.")
     assert made.parameters == {
         "type": "object",
@@ -79,7 +79,7 @@ def test_name_and_description_come_from_the_function() -> None:
     assert called(weather, {"city": "Oslo"}).output == "Oslo 3"
     assert called(weather, {"city": "Oslo", "days": "2"}).output == "Oslo 2"
     assert called(weather, {"city": "Oslo", "days": None}).output == "Oslo 3"
-    other = function_tool(weather, name="forecast", description="Look ahead.")
+    other = make_function_tool(weather, name="forecast", description="Look ahead.")
     assert (other.name, other.description) == ("forecast", "Look ahead.")
 
 
@@ -189,7 +189,7 @@ def test_a_plain_function_runs_beside_the_loop() -> None:
             loop.call_soon_threadsafe(begun.set)
             return str(end.wait(10))
 
-        call = asyncio.create_task(function_tool(block).call({}))
+        call = asyncio.create_task(make_function_tool(block).call({}))
         await begun.wait()
         end.set()
         return (await call).output == "True"
@@ -223,7 +223,7 @@ unknown.__annotations__["value"] = "Missing"
 )
 def test_functions_that_no_model_can_call_say_what_to_change(function: Any, said: str) -> None:
     with pytest.raises(UnsuitedFunction, match=said):
-        function_tool(function)
+        make_function_tool(function)
 
 
 @pytest.mark.parametrize(
@@ -243,13 +243,13 @@ def test_functions_that_no_model_can_call_say_what_to_change(function: Any, said
     ],
 )  # fmt: skip
 def test_what_is_returned_is_the_result(value: Any, result: FunctionResult) -> None:
-    assert function_result(value) == result
+    assert convert_result(value) == result
 
 
 @pytest.mark.parametrize("value", [object(), {"output": 3}, [lambda: 1]])
 def test_what_is_no_result_is_said(value: Any) -> None:
     with pytest.raises(TypeError):
-        function_result(value)
+        convert_result(value)
 
 
 def test_bound_methods_and_callable_objects_are_tools() -> None:
@@ -263,7 +263,7 @@ def test_bound_methods_and_callable_objects_are_tools() -> None:
         def __call__(self, by: int) -> int:
             return by + 2
 
-    bound: FunctionTool = function_tool(Counter().add)
+    bound: FunctionTool = make_function_tool(Counter().add)
     assert (bound.name, bound.description, list(bound.parameters["properties"])) == ("add", "Add.", ["by"])
     assert called(Counter().add, {"by": 1}).output == "2"
     assert called(Counter(), {"by": 1}).output == "3"
@@ -285,5 +285,5 @@ def test_an_optional_without_a_default_may_be_left_out() -> None:
     def look(where: str | None) -> str:
         return where or "everywhere"
 
-    assert "required" not in function_tool(look).parameters
+    assert "required" not in make_function_tool(look).parameters
     assert called(look, {}).output == "everywhere"

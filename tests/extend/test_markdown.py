@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.folders import is_name
-from codeloop.extend.pages.markdown import agent_page, to_json
+from codeloop.extend.folders import is_valid_name
+from codeloop.extend.pages.markdown import make_agent_page, to_json
 from codeloop.kit.frontmatter import split_frontmatter
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write
@@ -148,7 +148,7 @@ def test_pages_of_an_untrusted_project_are_only_named(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:
-    write(tmp_path, "work/.codeloop/agent/new.md", agent_page('Looks "closely": always\nat all', "subagent"))
+    write(tmp_path, "work/.codeloop/agent/new.md", make_agent_page('Looks "closely": always\nat all', "subagent"))
     settings = settings_of(tmp_path)
     own = settings.config.agent["new"]
     assert (own.description, own.mode) == ('Looks "closely": always\nat all', "subagent")
@@ -157,9 +157,9 @@ def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a", "team/reviewer", "é-1.2", "a_b"])
 def test_words_joined_by_slashes_are_names(name: str) -> None:
-    assert is_name(name)
+    assert is_valid_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "/x", "a//b", "a/", "a b", ".x", "a\n", "a\u202e", "a/../b"])
 def test_anything_else_is_no_name(name: str) -> None:
-    assert not is_name(name)
+    assert not is_valid_name(name)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.skills import filter_skills, listing, skill_tool
+from codeloop.extend.skills import filter_skills, format_skill_list, make_skill_tool
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
@@ -83,7 +83,7 @@ def test_links_of_a_project_are_not_followed_out_of_it_trusted_or_not(tmp_path: 
 
 async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.codeloop/skills")
-    tool = skill_tool(settings_of(tmp_path, trust=False).skills)
+    tool = make_skill_tool(settings_of(tmp_path, trust=False).skills)
     file.unlink()
     file.symlink_to(write(tmp_path, "secret.md", "key"))
     with pytest.raises(ToolFailure, match="leads out"):
@@ -114,7 +114,7 @@ def test_a_bad_skill_is_a_warning_with_its_line(tmp_path: Path, text: str, told:
 async def test_loading_gives_the_text_the_folder_and_the_files(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.claude/skills", body="Use pdftotext.\n\n---\n\nEnd.")
     write(tmp_path, "work/.claude/skills/pdf/scripts/run.py", "print()")
-    tool = skill_tool(settings_of(tmp_path).skills)
+    tool = make_skill_tool(settings_of(tmp_path).skills)
     ctx = make_context(tmp_path)
     result = await tool.run(tool.params(name="pdf"), ctx)
     assert result.title == "Loaded skill: pdf"
@@ -131,7 +131,7 @@ async def test_only_so_many_files_are_listed(tmp_path: Path) -> None:
     skill(tmp_path, "work/.claude/skills")
     for number in range(SKILL_FILES.value + 3):
         write(tmp_path, f"work/.claude/skills/pdf/{number:03}.txt", "")
-    tool = skill_tool(settings_of(tmp_path).skills)
+    tool = make_skill_tool(settings_of(tmp_path).skills)
     output = (await tool.run(tool.params(name="pdf"), make_context(tmp_path))).output
     assert output.count(".txt\n") == SKILL_FILES.value
     assert "(3 more files are not listed)" in output
@@ -139,7 +139,7 @@ async def test_only_so_many_files_are_listed(tmp_path: Path) -> None:
 
 async def test_what_can_not_be_loaded_is_told(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.claude/skills")
-    tool = skill_tool(settings_of(tmp_path).skills)
+    tool = make_skill_tool(settings_of(tmp_path).skills)
     with pytest.raises(ToolFailure, match="There is no skill 'nope'"):
         await tool.run(tool.params(name="nope"), make_context(tmp_path, deny=["skill:*"]))
     with pytest.raises(Denied):
@@ -159,12 +159,12 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
     )
     allowed = filter_skills(skills, rules)
     assert [each.name for each in allowed[:2]] == ["s05", "s10"]
-    text = listing(allowed)
+    text = format_skill_list(allowed)
     assert len(text.encode()) <= SKILL_LISTING.value
     assert "\u200b" not in text
     assert [line for line in text.splitlines() if line.startswith("- s39")]
-    assert skill_tool(skills).build_description is not None
-    everything = skill_tool(skills).build_description
+    assert make_skill_tool(skills).build_description is not None
+    everything = make_skill_tool(skills).build_description
     assert everything is not None
     assert everything((PermissionRule(permission="skill", pattern="*", action="deny"),)) is None
 

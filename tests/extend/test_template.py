@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.extend.template import Shell, Text, expand, hints, mentions, split_arguments
+from codeloop.extend.template import (
+    ShellPiece,
+    TextPiece,
+    expand_template,
+    list_mentions,
+    list_placeholders,
+    split_arguments,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +41,7 @@ def test_words_are_split_at_blanks_outside_of_quotes(typed: str, expected: list[
     ],
 )
 def test_hints_are_the_placeholders_in_order(template: str, expected: list[str]) -> None:
-    assert hints(template) == expected
+    assert list_placeholders(template) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,28 +60,28 @@ def test_hints_are_the_placeholders_in_order(template: str, expected: list[str])
     ],
 )
 def test_a_template_is_filled_in(template: str, typed: str, expected: str) -> None:
-    assert expand(template, typed) == (Text(expected),)
+    assert expand_template(template, typed) == (TextPiece(expected),)
 
 
 def test_shell_lines_are_those_of_the_template() -> None:
-    pieces = expand("On !`git branch --show-current` look at !`git show $1`.", "HEAD !`rm -rf x`")
+    pieces = expand_template("On !`git branch --show-current` look at !`git show $1`.", "HEAD !`rm -rf x`")
     assert pieces == (
-        Text("On "),
-        Shell("git branch --show-current"),
-        Text(" look at "),
-        Shell("git show HEAD !`rm -rf x`"),
-        Text("."),
+        TextPiece("On "),
+        ShellPiece("git branch --show-current"),
+        TextPiece(" look at "),
+        ShellPiece("git show HEAD !`rm -rf x`"),
+        TextPiece("."),
     )
 
 
 @given(typed=st.text())
 def test_nothing_that_is_typed_becomes_a_shell_line(typed: str) -> None:
-    assert not any(isinstance(piece, Shell) for piece in expand("Say $1 and $ARGUMENTS", typed))
+    assert not any(isinstance(piece, ShellPiece) for piece in expand_template("Say $1 and $ARGUMENTS", typed))
 
 
 @given(template=st.text(), typed=st.text())
 def test_expanding_never_fails(template: str, typed: str) -> None:
-    assert all(isinstance(piece, Text | Shell) for piece in expand(template, typed))
+    assert all(isinstance(piece, TextPiece | ShellPiece) for piece in expand_template(template, typed))
 
 
 @given(given=st.lists(st.text(alphabet="abc \"'x", min_size=1), max_size=5))
@@ -95,4 +102,4 @@ def test_plain_words_come_back_as_they_are(given: list[str]) -> None:
     ],
 )
 def test_mentions_are_found(text: str, expected: list[str]) -> None:
-    assert mentions(text) == expected
+    assert list_mentions(text) == expected

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.host.javascript.runtime import javascript_command
+from codeloop.extend.host.javascript.runtime import check_runtime
 from tests.interop.stage import HERE, Stage, cache, filled, staged
 from tests.support.host_contract import CONTRACT, Extensions, Host
 from tests.support.javascript import written
@@ -84,7 +84,7 @@ def needs_bun(plugged: Plugged) -> None:
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
 def test_the_host_keeps_the_contract(check: Callable[[Host, Extensions], None], runtime: str, tmp_path: Path) -> None:
     program = modules() / RUNTIMES[runtime]
-    with Host(javascript_command(str(program.parent)), tmp_path) as host:
+    with Host(check_runtime(str(program.parent)), tmp_path) as host:
         check(host, written(tmp_path))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
+from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from tests.support.host_contract import Extensions
 
 TOOLS = """
@@ -92,6 +92,6 @@ def written(folder: Path) -> Extensions:
 def host_command() -> tuple[str, ...]:
     """Return the command of the host; without a runtime, the test is skipped with the reason."""
     try:
-        return javascript_command(os.environ.get("PATH"))
+        return check_runtime(os.environ.get("PATH"))
     except NoRuntime as error:
         pytest.skip(str(error))

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from codeloop.app.toolbox import find_search_tools
-from codeloop.extend.skills import skill_tool
+from codeloop.extend.skills import make_skill_tool
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
 from codeloop.schema.config import SearchConfig
@@ -204,7 +204,7 @@ async def test_a_model_reads_exactly_this_of_a_skill(tmp_path: Path) -> None:
     write(tmp_path, "work/.claude/skills/pdf/SKILL.md", head.format("pdf") + "Run scripts/run.py.\n")
     write(tmp_path, "work/.claude/skills/pdf/scripts/run.py", "print()\n")
     write(tmp_path, "work/.claude/skills/csv/SKILL.md", head.format("csv") + "Use the module csv.\n")
-    box = Toolbox((skill_tool(settings_of(tmp_path).skills),))
+    box = Toolbox((make_skill_tool(settings_of(tmp_path).skills),))
     pieces: list[str] = []
     for given in ({"name": "pdf"}, {"name": "csv"}, {"name": "PDF"}):
         text, is_done = await answer(ctx, "skill", given, box)

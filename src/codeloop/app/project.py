@@ -25,7 +25,7 @@ from codeloop.app.toolbox import find_search_tools, make_toolbox
 from codeloop.config.instructions import list_instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
-from codeloop.extend.skills import skill_tool
+from codeloop.extend.skills import make_skill_tool
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
@@ -344,7 +344,7 @@ def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
     """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
     skills = settings.skills
     search_tools = find_search_tools(settings.config.search, settings.environment)
-    return (*((skill_tool(skills),) if skills.found else ()), *search_tools)
+    return (*((make_skill_tool(skills),) if skills.found else ()), *search_tools)
 
 
 def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:

@@ -18,7 +18,7 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, list_config_paths
 from codeloop.config.trust.state import TrustState, find_trust_state
-from codeloop.extend.folders import Home, entries_of, find_homes, find_installed_plugins
+from codeloop.extend.folders import Home, find_homes, find_installed_plugins, list_watched_paths
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state
@@ -169,7 +169,7 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     project_root = find_project_root(startup.directory, paths, startup.environment)
     homes = find_homes(project_root, paths)
     sources = list_config_paths(project_root, paths, config_file=startup.config_file, environment=startup.environment)
-    entries = (path for home in homes for path in entries_of(home))
+    entries = (path for home in homes for path in list_watched_paths(home))
     # Taken before the files are read: a file that changes meanwhile counts as changed, and is read again.
     files = read_file_states((*sources, paths.trust_file, *entries))
     root, directory = project_root.root, project_root.directory
@@ -204,7 +204,7 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
         packages = find_packages(loaded, project_root.root, paths)
         package_warnings, package_homes = packages.warnings, packages.homes
         states |= read_file_states(
-            (*packages.files, *(path for home in package_homes for path in entries_of(home)))
+            (*packages.files, *(path for home in package_homes for path in list_watched_paths(home)))
         ).states
         if package_homes:
             homes = (*package_homes, *homes)
@@ -268,14 +268,14 @@ def _find_signing_providers(settings: ProjectSettings) -> frozenset[str]:
     """Return the providers whose requests the user's plugins send or sign. A project's plugins get no credentials."""
     if not settings.extensions:
         return frozenset()
-    from codeloop.extend.host.offer_cache import find_sign_ins
+    from codeloop.extend.host.offer_cache import find_sign_in_providers
 
     digests = [each.digest for each in settings.extensions if not each.is_project]
-    return find_sign_ins(settings.paths.state / "extensions", partial(_digest_surroundings, settings), digests)
+    return find_sign_in_providers(settings.paths.state / "extensions", partial(_digest_surroundings, settings), digests)
 
 
 def _digest_surroundings(settings: ProjectSettings) -> str:
     """Return a digest of the surroundings that a project's extensions are loaded in: directory, versions, variables."""
-    from codeloop.extend.host.offer_cache import surroundings_of
+    from codeloop.extend.host.offer_cache import hash_surroundings
 
-    return surroundings_of(settings.project_root, settings.paths, settings.environment)
+    return hash_surroundings(settings.project_root, settings.paths, settings.environment)

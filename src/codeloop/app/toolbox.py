@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.agents import naming_subagents
+from codeloop.extend.agents import make_subagent_description
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
@@ -73,7 +73,7 @@ def make_toolbox(
     """
     agents_by_name = agents or {}
     rows = (
-        replace(row, build_description=naming_subagents(row.description, agents_by_name))
+        replace(row, build_description=make_subagent_description(row.description, agents_by_name))
         if row.name == "task" and agents_by_name
         else row
         for row in list_builtin_tools()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from codeloop.client.client import Client
-from codeloop.extend.template import mentions, place_of, resource_mentions, source_of
+from codeloop.extend.template import list_mentions, list_resource_mentions, locate_mention, make_file_source
 from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
@@ -28,7 +28,7 @@ async def find_mentions(
     `note` is called with a line about each mention that looks like a file but is not one.
     """
     # Each name costs a request to the server.
-    names = mentions(text)[: COMMAND_FILES.value]
+    names = list_mentions(text)[: COMMAND_FILES.value]
     if not names:
         return []
     agents = await client.call(AGENT_LIST, NoArguments())
@@ -49,7 +49,7 @@ async def find_mentions(
             lines = f"?start={match[2]}&end={match[3] or match[2]}"
         if node is not None and node.type == "file":
             mime = mimetypes.guess_type(node.path)[0] or "text/plain"
-            url, source = Path(node.absolute).as_uri() + lines, source_of(name, text)
+            url, source = Path(node.absolute).as_uri() + lines, make_file_source(name, text)
             parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
         elif node is not None:
             note(f"@{name} is a directory and was not attached.")
@@ -61,7 +61,7 @@ async def find_mentions(
 
 async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
     """Return a part for each mention that names a known MCP server. The server checks whether it has the resource."""
-    names = resource_mentions(text)[: COMMAND_FILES.value]
+    names = list_resource_mentions(text)[: COMMAND_FILES.value]
     servers = await client.call(MCP_STATUS, NoArguments()) if names else {}
     mcp_resources = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
     file_part_inputs: list[FilePartInput] = []
@@ -71,7 +71,7 @@ async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
         if server is None:
             continue
         uri, mcp_resource = name.removeprefix(f"{server}:"), mcp_resources.get(name)
-        source = ResourceSource(client_name=server, uri=uri, text=place_of(name, text))
+        source = ResourceSource(client_name=server, uri=uri, text=locate_mention(name, text))
         mime = (mcp_resource.mime_type if mcp_resource is not None else None) or "text/plain"
         file_part_inputs.append(FilePartInput(mime=mime, url=uri, filename=name, source=source))
     return file_part_inputs

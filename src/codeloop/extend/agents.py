@@ -19,10 +19,10 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import DescriptionBuilder
 
 Mode = Literal["primary", "subagent", "all"]
-SUBAGENT_WIDTH = 300
+MAX_SUBAGENT_CHARS = 300
 
 
-class Native(Struct, frozen=True):
+class BuiltInAgent(Struct, frozen=True):
     """A built-in agent; its rules are in `permission.defaults`, its prompt in `agent/request/prompts`."""
 
     mode: Mode
@@ -30,28 +30,33 @@ class Native(Struct, frozen=True):
     hidden: bool = False
 
 
-NATIVES: dict[str, Native] = {
-    "build": Native("primary", "Does the work: reads, edits and runs."),
-    "plan": Native("primary", "Reads and thinks, changes nothing but its plan: agrees with you on what to do first."),
-    "general": Native("subagent", "Carries out a task of several steps, edits too."),
-    "explore": Native("subagent", "Only searches and reads: finds where things are and how they work."),
-    "compaction": Native("primary", "Summarises a conversation that grew too long.", hidden=True),
-    "summary": Native("primary", "Says what a turn did.", hidden=True),
-    "sampling": Native("subagent", "Answers an MCP server that asks for a model's words.", hidden=True),
-    "title": Native("primary", "Names a session.", hidden=True),
+BUILT_IN_AGENTS: dict[str, BuiltInAgent] = {
+    "build": BuiltInAgent("primary", "Does the work: reads, edits and runs."),
+    "plan": BuiltInAgent(
+        "primary", "Reads and thinks, changes nothing but its plan: agrees with you on what to do first."
+    ),
+    "general": BuiltInAgent("subagent", "Carries out a task of several steps, edits too."),
+    "explore": BuiltInAgent("subagent", "Only searches and reads: finds where things are and how they work."),
+    "compaction": BuiltInAgent("primary", "Summarises a conversation that grew too long.", hidden=True),
+    "summary": BuiltInAgent("primary", "Says what a turn did.", hidden=True),
+    "sampling": BuiltInAgent("subagent", "Answers an MCP server that asks for a model's words.", hidden=True),
+    "title": BuiltInAgent("primary", "Names a session.", hidden=True),
 }
 
 
-def agents_of(
+def build_agents(
     config: Config, base: Ruleset, newest: Callable[[str], ModelRef | None] = lambda _: None
 ) -> dict[str, Agent]:
     """Return the agents by name, each with the rules that follow `base`: its own, then what is configured.
 
     `newest`: resolves a short model name such as `sonnet`; None: the session's model.
     """
-    names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
+    names = [
+        *BUILT_IN_AGENTS,
+        *(name for name, own in config.agent.items() if name not in BUILT_IN_AGENTS and not _is_empty(own)),
+    ]
     overlaps = OverlapCache()
-    agents = {name: _agent(name, config, base, overlaps) for name in names}
+    agents = {name: _build_agent(name, config, base, overlaps) for name in names}
     for name, agent in agents.items():
         if agent.model is not None and not agent.model.model_id:
             agents[name] = replace(agent, model=newest(agent.model.provider_id))
@@ -69,22 +74,22 @@ def build_rules(
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
     if own.only is not None:
-        rules = (*rules, *_limit((*base, *rules), own.only))
+        rules = (*rules, *_deny_all_but((*base, *rules), own.only))
     return (*rules, *restrict_rules((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
-_BESIDE_TOOLS = [
+_TOOL_INDEPENDENT_PERMISSIONS = [
     *("external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop", "subagents")
 ]
 """Permissions that calls of any tool may need besides the tool's own."""
 
 
-def _limit(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
+def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
     """Yield the rules that follow `rules` so that all but some permissions, whose verdicts stay, is denied.
 
     A name in `only` may be a wildcard.
     """
-    names = dict.fromkeys((*only, *_BESIDE_TOOLS))
+    names = dict.fromkeys((*only, *_TOOL_INDEPENDENT_PERMISSIONS))
     yield PermissionRule(permission="*", pattern="*", action="deny")
     for rule in rules:
         for name in names:
@@ -99,9 +104,9 @@ def _is_empty(own: AgentConfig) -> bool:
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 
 
-def _agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> Agent:
+def _build_agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> Agent:
     own = config.agent.get(name, AgentConfig())
-    native = NATIVES.get(name)
+    native = BUILT_IN_AGENTS.get(name)
     return Agent(
         name=name,
         mode=own.mode or (native.mode if native else "all"),
@@ -110,7 +115,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> 
         description=own.description or (native.description if native else None),
         native=True if native else None,
         hidden=own.hidden or (native is not None and native.hidden) or None,
-        model=parse_ref(own.model) if own.model else None,
+        model=parse_model_ref(own.model) if own.model else None,
         variant=own.variant,
         prompt=own.prompt,
         temperature=own.temperature,
@@ -121,7 +126,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> 
     )
 
 
-def naming_subagents(description: str, agents: dict[str, Agent]) -> DescriptionBuilder:
+def make_subagent_description(description: str, agents: dict[str, Agent]) -> DescriptionBuilder:
     """Return a description for `task` that lists the subagents, without those that the rules deny."""
     subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
 
@@ -133,7 +138,7 @@ def naming_subagents(description: str, agents: dict[str, Agent]) -> DescriptionB
             rule = find_last_match("task", agent.name, rules)
             if rule is not None and rule.action == "deny":
                 continue
-            line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', SUBAGENT_WIDTH)}"
+            line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', MAX_SUBAGENT_CHARS)}"
             value -= len(line.encode()) + 1
             lines.append(line if value > 0 else f"- {agent.name}")
         return "\n".join((description, "Subagents:", *lines)) if lines else None
@@ -141,7 +146,7 @@ def naming_subagents(description: str, agents: dict[str, Agent]) -> DescriptionB
     return describe
 
 
-def parse_ref(ref: str) -> ModelRef:
+def parse_model_ref(ref: str) -> ModelRef:
     """Read `provider/model`; the model's part may hold further slashes."""
     provider_id, _, model_id = ref.partition("/")
     return ModelRef(provider_id=provider_id, model_id=model_id)

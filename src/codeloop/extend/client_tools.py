@@ -31,8 +31,12 @@ from codeloop.tool.json_schema import ExternalParameters
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, Traits
 from codeloop.tool.toolbox import Toolbox
 
-GONE = "The program that offers the tool {} is gone, so it can't be called any more. Go on without it, and say so."
-LATE = "The program that offers the tool {} did not answer within {:g} s. Look whether the call had an effect."
+CLIENT_GONE_MESSAGE = (
+    "The program that offers the tool {} is gone, so it can't be called any more. Go on without it, and say so."
+)
+CLIENT_LATE_MESSAGE = (
+    "The program that offers the tool {} did not answer within {:g} s. Look whether the call had an effect."
+)
 
 
 class WaitingCall(Struct):
@@ -181,7 +185,7 @@ class ClientTools:
         need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
         await ctx.ask(replace(need, traits=traits.need_traits))
         if offer.is_over:
-            raise ToolFailure(GONE.format(name))
+            raise ToolFailure(CLIENT_GONE_MESSAGE.format(name))
         answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
         client_tool_call = ClientToolCall(
             request_id=new_id("tool"),
@@ -202,7 +206,7 @@ class ClientTools:
                 self._tell(ClientToolChanged(properties=client_tool_call))
                 return await answer
         except TimeoutError:
-            raise ToolFailure(LATE.format(name, CLIENT_TOOL_CALL.seconds)) from None
+            raise ToolFailure(CLIENT_LATE_MESSAGE.format(name, CLIENT_TOOL_CALL.seconds)) from None
         finally:
             offer.calls.pop(client_tool_call.request_id, None)
             if not answer.done() or answer.cancelled():
@@ -223,4 +227,4 @@ class ClientTools:
         self._offers.pop((offer.session_id, offer.id), None)
         for call in offer.calls.values():
             if not call.answer.done():
-                call.answer.set_exception(ToolFailure(GONE.format(call.asked.tool)))
+                call.answer.set_exception(ToolFailure(CLIENT_GONE_MESSAGE.format(call.asked.tool)))

@@ -3,18 +3,18 @@
 from pathlib import Path
 
 from codeloop.extend.skills import Skills
-from codeloop.extend.template import hints
+from codeloop.extend.template import list_placeholders
 from codeloop.schema.api.command import Command
 from codeloop.schema.config import CommandConfig, Config
 
-PROMPTS = Path(__file__).with_name("prompts")
-NATIVES: dict[str, str] = {
+PROMPTS_FOLDER = Path(__file__).with_name("prompts")
+BUILT_IN_COMMANDS: dict[str, str] = {
     "init": "Write or improve AGENTS.md: what an agent needs to know about this project.",
     "remember": "Keep a note for later sessions in .codeloop/memory.",
     "review": "Review uncommitted changes, a commit, a branch, or what you name.",
 }
 """The built-in commands that are prompts, each with its `.md` in `prompts`."""
-COMPACT = Command(
+COMPACT_COMMAND = Command(
     name="compact",
     template="",
     hints=[],
@@ -24,9 +24,12 @@ COMPACT = Command(
 """Not a prompt but run directly; not listed, because clients have their own command of this name."""
 
 
-def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
+def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
     """Return the commands by name. Configured ones precede skills, and replace built-in ones."""
-    commands = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
+    commands = {
+        "compact": COMPACT_COMMAND,
+        **{name: _make_built_in_command(name, description) for name, description in BUILT_IN_COMMANDS.items()},
+    }
     commands |= {name: _make_command(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():
         if skill.name not in commands:
@@ -36,16 +39,18 @@ def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
     return commands
 
 
-def _native(name: str, description: str) -> Command:
-    template = (PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
-    return Command(name=name, template=template, hints=hints(template), description=description, source="command")
+def _make_built_in_command(name: str, description: str) -> Command:
+    template = (PROMPTS_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+    return Command(
+        name=name, template=template, hints=list_placeholders(template), description=description, source="command"
+    )
 
 
 def _make_command(name: str, own: CommandConfig) -> Command:
     return Command(
         name=name,
         template=own.template,
-        hints=hints(own.template),
+        hints=list_placeholders(own.template),
         description=own.description,
         agent=own.agent,
         model=own.model,

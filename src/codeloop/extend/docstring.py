@@ -2,11 +2,11 @@
 
 import re
 
-_ARGUMENTS = re.compile(r"(args|arguments|parameters|params|keyword args|keyword arguments):?", re.IGNORECASE)
-_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+_SECTION_TITLE = re.compile(r"(args|arguments|parameters|params|keyword args|keyword arguments):?", re.IGNORECASE)
+_GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
 _NUMPY_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?")
-_FIELD = re.compile(r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)")
-_OTHER_FIELD = re.compile(r":(type|rtype)\b")
+_REST_PARAMETER = re.compile(r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)")
+_REST_TYPE = re.compile(r":(type|rtype)\b")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -21,13 +21,17 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     while at < len(lines):
         line = lines[at]
         is_underlined = at + 1 < len(lines) and lines[at + 1].strip().startswith("---")
-        if _ARGUMENTS.fullmatch(line.strip()) and (is_underlined or line.strip().endswith(":")):
-            at = _numpy(lines, at + 2, sections) if is_underlined else _google(lines, at + 1, _depth(line), sections)
-        elif field := _FIELD.match(line.strip()):
+        if _SECTION_TITLE.fullmatch(line.strip()) and (is_underlined or line.strip().endswith(":")):
+            at = (
+                _read_numpy_section(lines, at + 2, sections)
+                if is_underlined
+                else _read_google_section(lines, at + 1, _measure_indent(line), sections)
+            )
+        elif field := _REST_PARAMETER.match(line.strip()):
             sections[field[1]] = [field[2]]
-            at = _collect_deeper(lines, at + 1, _depth(line), sections[field[1]])
-        elif _OTHER_FIELD.match(line.strip()):
-            at = _collect_deeper(lines, at + 1, _depth(line), [])
+            at = _collect_indented(lines, at + 1, _measure_indent(line), sections[field[1]])
+        elif _REST_TYPE.match(line.strip()):
+            at = _collect_indented(lines, at + 1, _measure_indent(line), [])
         else:
             lines_left.append(line)
             at += 1
@@ -35,25 +39,25 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return text, {name: " ".join(filter(None, (each.strip() for each in texts))) for name, texts in sections.items()}
 
 
-def _depth(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _collect_deeper(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
+def _collect_indented(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
     """Collect the lines indented more than `depth`; return the index of the first that is not."""
-    while at < len(lines) and lines[at].strip() and _depth(lines[at]) > depth:
+    while at < len(lines) and lines[at].strip() and _measure_indent(lines[at]) > depth:
         texts.append(lines[at])
         at += 1
     return at
 
 
-def _google(lines: list[str], at: int, depth: int, sections: dict[str, list[str]]) -> int:
+def _read_google_section(lines: list[str], at: int, depth: int, sections: dict[str, list[str]]) -> int:
     own: int | None = None
     texts: list[str] = []
-    while at < len(lines) and (not lines[at].strip() or _depth(lines[at]) > depth):
+    while at < len(lines) and (not lines[at].strip() or _measure_indent(lines[at]) > depth):
         line = lines[at]
-        own = _depth(line) if own is None and line.strip() else own
-        item = _ITEM.fullmatch(line.strip()) if _depth(line) == own else None
+        own = _measure_indent(line) if own is None and line.strip() else own
+        item = _GOOGLE_ITEM.fullmatch(line.strip()) if _measure_indent(line) == own else None
         if item:
             texts = sections[item[1]] = [item[2]]
         else:
@@ -62,7 +66,7 @@ def _google(lines: list[str], at: int, depth: int, sections: dict[str, list[str]
     return at
 
 
-def _numpy(lines: list[str], at: int, sections: dict[str, list[str]]) -> int:
+def _read_numpy_section(lines: list[str], at: int, sections: dict[str, list[str]]) -> int:
     while at < len(lines):
         if not lines[at].strip():
             at += 1
@@ -71,5 +75,5 @@ def _numpy(lines: list[str], at: int, sections: dict[str, list[str]]) -> int:
         if item is None or (at + 1 < len(lines) and lines[at + 1].strip().startswith("---")):
             return at
         sections[item[1]] = []
-        at = _collect_deeper(lines, at + 1, _depth(lines[at]), sections[item[1]])
+        at = _collect_indented(lines, at + 1, _measure_indent(lines[at]), sections[item[1]])
     return at

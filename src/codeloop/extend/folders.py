@@ -55,19 +55,19 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """Return the existing folders, global ones first; where two define the same, the later one wins."""
     dot_agents = paths.claude_home.parent / ".agents"
     homes = [
-        _home(paths.claude_home, only_skills=True, is_claude=True),
-        _home(dot_agents, only_skills=True),
-        _home(paths.opencode_config),
-        _home(paths.config),
+        _read_home(paths.claude_home, only_skills=True, is_claude=True),
+        _read_home(dot_agents, only_skills=True),
+        _read_home(paths.opencode_config),
+        _read_home(paths.config),
     ]
     step = project_root.root
     for part in ("", *project_root.directory.relative_to(project_root.root).parts):
         step /= part
         homes += [
-            _home(step / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
+            _read_home(step / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
             for name in SKILL_HOMES
         ]
-        homes += [_home(step / name, is_project=True) for name in CODELOOP_HOMES]
+        homes += [_read_home(step / name, is_project=True) for name in CODELOOP_HOMES]
     return tuple(home for home in homes if home is not None)
 
 
@@ -93,16 +93,16 @@ def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
         installed_plugins = None
     if installed_plugins is not None and installed_plugins.folders == folders:
         return installed_plugins.found
-    from codeloop.extend.host.entry_points import look
+    from codeloop.extend.host.entry_points import read_entry_points
 
-    plugins = look()
+    plugins = read_entry_points()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, msgspec.json.encode(InstalledPlugins(folders, plugins)))
     return plugins
 
 
-def entries_of(home: Home) -> Iterator[Path]:
+def list_watched_paths(home: Home) -> Iterator[Path]:
     """Return a home and what is in it: the folders of agents, commands and skills, and their markdown files."""
     yield home.path
     entries = 0
@@ -115,7 +115,9 @@ def entries_of(home: Home) -> Iterator[Path]:
             yield from (Path(top, file) for file in files if file.endswith(".md"))
 
 
-def _home(path: Path, *, is_project: bool = False, only_skills: bool = False, is_claude: bool = False) -> Home | None:
+def _read_home(
+    path: Path, *, is_project: bool = False, only_skills: bool = False, is_claude: bool = False
+) -> Home | None:
     try:
         with os.scandir(path) as entries:
             return Home(path, frozenset(entry.name for entry in entries), is_project, only_skills, is_claude=is_claude)
@@ -123,7 +125,7 @@ def _home(path: Path, *, is_project: bool = False, only_skills: bool = False, is
         return None
 
 
-def files_below(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     """Return the files of a folder whose names are wanted, sorted; links to folders are not followed. Never fails."""
     paths: list[Path] = []
     entries = 0
@@ -137,21 +139,21 @@ def files_below(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     return sorted(paths)
 
 
-def pages_of(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+def find_page_files(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     """Yield the markdown files of a home's folders with the name each one gives: `team/reviewer` for nested ones."""
     for folder in folders:
         if folder in home.names:
             top = home.path / folder
-            for file in files_below(top, lambda name: name.endswith(".md")):
+            for file in find_files(top, lambda name: name.endswith(".md")):
                 yield file.relative_to(top).with_suffix("").as_posix(), file
 
 
-def is_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
     """Return whether an agent or a command may have this name: words, joined by slashes."""
     return re.fullmatch(_NAME, name) is not None
 
 
-def leads_out(file: Path, root: Path) -> bool:
+def links_outside(file: Path, root: Path) -> bool:
     """Return whether a file is, by its links, outside of `root` (a resolved path), or can't be resolved."""
     try:
         return not file.resolve(strict=True).is_relative_to(root)

@@ -23,10 +23,10 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import drop_nulls, format_signature, inline_references
 
 T = TypeVar("T")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_RESULT = frozenset(("title", "output", "metadata", "attachments"))
-_CONTEXT = "ctx"
-_LEFT_OUT: Any = object()
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_RESULT_KEYS = frozenset(("title", "output", "metadata", "attachments"))
+_CONTEXT_PARAMETER = "ctx"
+_OMITTED: Any = object()
 
 
 class UnsuitedFunction(CodeloopError):
@@ -68,11 +68,11 @@ class FunctionTool(Struct, frozen=True):
         if unknown:
             raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
-            struct = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode)
+            struct = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode_path)
         except (ValueError, OverflowError) as error:
             raise self._report_wrong(str(error)) from error
         values = {name: getattr(struct, name) for name in self.takes.__struct_fields__}
-        return {name: self._adapt(name, value) for name, value in values.items() if value is not _LEFT_OUT}
+        return {name: self._adapt(name, value) for name, value in values.items() if value is not _OMITTED}
 
     def _report_wrong(self, why: str) -> WrongArguments:
         expected = format_signature(self.name, self.parameters)
@@ -84,7 +84,7 @@ class FunctionTool(Struct, frozen=True):
         try:
             return self.foreign[name].validate_python(value)
         except ValueError as error:
-            raise self._report_wrong(pydantic_problems(error, name)) from error
+            raise self._report_wrong(format_pydantic_errors(error, name)) from error
 
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
         """Call the function; a plain one runs in a thread. Raises WrongArguments, and what the function raises."""
@@ -93,10 +93,10 @@ class FunctionTool(Struct, frozen=True):
             values[self.context] = context
         call = partial(self.function, **values)
         value = await call() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(call)
-        return function_result(await value if inspect.isawaitable(value) else value)
+        return convert_result(await value if inspect.isawaitable(value) else value)
 
 
-def function_tool(
+def make_function_tool(
     function: Callable[..., Any], *, name: str | None = None, description: str | None = None
 ) -> FunctionTool:
     """Return a function as a tool, under its own name and docstring unless others are given.
@@ -104,11 +104,11 @@ def function_tool(
     Raises UnsuitedFunction: a parameter that can't be described, a name that models can't call.
     """
     name = name or str(getattr(function, "__name__", type(function).__name__))
-    if not _NAME.fullmatch(name):
+    if not _TOOL_NAME.fullmatch(name):
         raise UnsuitedFunction(f"{name!r} is not a valid tool name: use letters, digits, _ and -, 64 at most.")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")
-    hints = _hints(function, name)
+    hints = _read_type_hints(function, name)
     summary, parameters = read_docstring(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     context, foreign, descriptions = "", dict[str, Any](), dict[str, str]()
@@ -116,22 +116,22 @@ def function_tool(
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
             raise UnsuitedFunction(f"{name} takes {parameter} without a name: a model names what it gives.")
         hint = hints.get(parameter.name, Any)
-        if parameter.name == _CONTEXT or hint is Context:
+        if parameter.name == _CONTEXT_PARAMETER or hint is Context:
             context = parameter.name
             continue
-        if text := _description(hint) or parameters.get(parameter.name, ""):
+        if text := _find_description(hint) or parameters.get(parameter.name, ""):
             descriptions[parameter.name] = text
         if _is_pydantic(hint):
-            foreign[parameter.name] = _adapter(hint)
+            foreign[parameter.name] = _make_adapter(hint)
             hint = Any
-        fields.append(_field(parameter, hint))
+        fields.append(_make_field(parameter, hint))
     takes = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
-    schema = _schema(name, takes, foreign, descriptions)
+    schema = _make_schema(name, takes, foreign, descriptions)
     shown = description if description is not None else summary
     return FunctionTool(name, shown or name, schema, function, takes, context, foreign)
 
 
-def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
+def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
     """Wait for an awaitable in a plain function, which runs in a thread.
 
     Raises CodeloopError in async functions, where waiting would deadlock.
@@ -146,7 +146,7 @@ def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
     return asyncio.run_coroutine_threadsafe(wait(), loop).result()
 
 
-def function_result(value: Any) -> FunctionResult:
+def convert_result(value: Any) -> FunctionResult:
     """Convert a returned value to a result: text and results as they are, anything else as JSON.
 
     Raises TypeError: it can't be written as JSON.
@@ -155,10 +155,10 @@ def function_result(value: Any) -> FunctionResult:
         return value
     if value is None or isinstance(value, str):
         return FunctionResult(value or "")
-    plain: Any = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode)
+    plain: Any = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other)
     if isinstance(plain, str):
         return FunctionResult(plain)
-    if is_object(plain) and "output" in plain and plain.keys() <= _RESULT:
+    if is_object(plain) and "output" in plain and plain.keys() <= _RESULT_KEYS:
         try:
             return msgspec.convert({key: each for key, each in plain.items() if each is not None}, FunctionResult)
         except msgspec.ValidationError as error:
@@ -167,7 +167,7 @@ def function_result(value: Any) -> FunctionResult:
     return FunctionResult(text, metadata={"structured": plain})
 
 
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+def _read_type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     plain = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
     try:
         return get_type_hints(plain, include_extras=True)
@@ -175,10 +175,10 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         raise UnsuitedFunction(f"The annotations of {name} can't be read: {error}.") from error
 
 
-def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
+def _make_field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
     """Return the field of a parameter: with a default where a call may leave it out."""
     if parameter.default is not parameter.empty:
-        return (parameter.name, hint, struct_field(default_factory=lambda: _LEFT_OUT))
+        return (parameter.name, hint, struct_field(default_factory=lambda: _OMITTED))
     return (parameter.name, hint, None) if _takes_none(hint) else (parameter.name, hint)
 
 
@@ -187,10 +187,10 @@ def _takes_none(hint: Any) -> bool:
     return get_origin(plain_hint) in {Union, UnionType} and type(None) in get_args(plain_hint)
 
 
-def _schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[str, str]) -> JSON:
+def _make_schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[str, str]) -> JSON:
     try:
         (own,), definitions = msgspec.json.schema_components(
-            [takes], ref_template="{name}", schema_hook=_schema_of_other
+            [takes], ref_template="{name}", schema_hook=_make_path_schema
         )
     except TypeError as error:
         raise UnsuitedFunction(f"A parameter of {name} can't be described to a model: {error}.") from error
@@ -206,7 +206,7 @@ def _schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[st
     return schema
 
 
-def _description(hint: Any) -> str:
+def _find_description(hint: Any) -> str:
     """Return the text of `Annotated[str, "text"]`, or of a `Meta` or `Field` with a description."""
     for each in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
         text = each if isinstance(each, str) else getattr(each, "description", None)
@@ -225,30 +225,30 @@ def _is_pydantic(hint: Any) -> bool:
     return isinstance(hint, pydantic.fields.FieldInfo) or any(_is_pydantic(each) for each in get_args(hint))
 
 
-def pydantic_problems(error: Exception, *location: str) -> str:
+def format_pydantic_errors(error: Exception, *location: str) -> str:
     """Format pydantic's errors in one line; `location`: where the value is."""
     errors: Callable[..., list[JSON]] | None = getattr(error, "errors", None)
     problems = [{"msg": str(error), "loc": ()}] if errors is None else errors(include_url=False, include_context=False)
     return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *location, *each['loc'])))}`" for each in problems)
 
 
-def _adapter(hint: Any) -> Any:
+def _make_adapter(hint: Any) -> Any:
     return cast("Any", sys.modules["pydantic"]).TypeAdapter(hint)
 
 
-def _schema_of_other(kind: type) -> JSON:
+def _make_path_schema(kind: type) -> JSON:
     if issubclass(kind, PurePath):
         return {"type": "string"}
     raise TypeError(f"{kind.__name__} is not a type that JSON can hold")
 
 
-def _decode(kind: type, value: Any) -> Any:
+def _decode_path(kind: type, value: Any) -> Any:
     if issubclass(kind, PurePath) and isinstance(value, str):
         return kind(value)
     raise NotImplementedError
 
 
-def _encode(value: Any) -> Any:
+def _encode_other(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     if hasattr(value, "model_dump"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import format_keys
-from codeloop.extend.agents import agents_of, build_rules
+from codeloop.extend.agents import build_agents, build_rules
 from codeloop.kit.jsonc import KeyPath
 from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers
@@ -33,8 +33,8 @@ class Rulebook:
         self._cache.clear()
 
     def agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
-        """Return the agents by name, with their rules under the configured profile. `newest`: see `agents_of`."""
-        return agents_of(self._loaded.config, make_base_rules(self.profile, *self._folders), newest)
+        """Return the agents by name, with their rules under the configured profile. `newest`: see `build_agents`."""
+        return build_agents(self._loaded.config, make_base_rules(self.profile, *self._folders), newest)
 
     def layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""

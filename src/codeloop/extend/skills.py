@@ -12,7 +12,7 @@ from msgspec import field as struct_field
 from codeloop.config.files import describe_os_error, read_start, read_text
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.extend.folders import Home, files_below, leads_out
+from codeloop.extend.folders import Home, find_files, links_outside
 from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.terminal_text import escape_controls, one_line
@@ -26,7 +26,7 @@ from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolFailure,
 
 _NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 _MAX_NAME_CHARS = 64
-_DESCRIPTION = Path(__file__).with_name("skill.md")
+_DESCRIPTION_FILE = Path(__file__).with_name("skill.md")
 
 
 class SkillFile(Struct, frozen=True):
@@ -61,11 +61,11 @@ def find_skills(
     skill_files: dict[str, SkillFile] = {}
     readable: dict[Path, None] = {}
     warnings: list[str] = []
-    for folder, is_project in _folders(project_root, config, paths, homes):
+    for folder, is_project in _list_skill_folders(project_root, config, paths, homes):
         path = project_root.root if is_project else None
-        for file in files_below(folder, lambda name: name == "SKILL.md"):
+        for file in find_files(folder, lambda name: name == "SKILL.md"):
             try:
-                skill = _head(file, is_project=is_project, path=path)
+                skill = _read_head(file, is_project=is_project, path=path)
             except CodeloopError as error:
                 warnings.append(f"{error} Left out.")
                 continue
@@ -81,7 +81,7 @@ def find_skills(
     return Skills(dict(sorted(skill_files.items())), _keep_outermost(readable), tuple(warnings))
 
 
-def _folders(
+def _list_skill_folders(
     project_root: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...]
 ) -> Iterator[tuple[Path, bool]]:
     """Yield the folders to look in and whether the project brought them; each real folder once."""
@@ -108,9 +108,9 @@ def _keep_outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
     return tuple(each for each in folders if not any(parent in folders for parent in each.parents))
 
 
-def _head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
+def _read_head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
     """Read a skill's head. Raises CodeloopError with file and line."""
-    if path is not None and leads_out(file, path):
+    if path is not None and links_outside(file, path):
         raise CodeloopError(f"{file} leads out of the project.")
     try:
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
@@ -122,16 +122,17 @@ def _head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
     name, description = head.get("name"), head.get("description")
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > _MAX_NAME_CHARS:
         raise CodeloopError(
-            f"{_line(file, text, 'name')}: name: expected up to {_MAX_NAME_CHARS} lower-case letters, digits, hyphens."
+            f"{_locate_key(file, text, 'name')}: name: expected up to {_MAX_NAME_CHARS} lower-case letters, digits, "
+            "hyphens."
         )
     if not isinstance(description, str) or not description.strip():
         raise CodeloopError(
-            f"{_line(file, text, 'description')}: description: expected a text that says when to use it."
+            f"{_locate_key(file, text, 'description')}: description: expected a text that says when to use it."
         )
     return SkillFile(name, description.strip(), file, is_project, path)
 
 
-def _line(file: Path, text: str, key: str) -> str:
+def _locate_key(file: Path, text: str, key: str) -> str:
     match = re.search(rf"^{key}\s*:", text, re.MULTILINE)
     return f"{file}:{text.count(chr(10), 0, match.start()) + 1 if match else 1}"
 
@@ -141,7 +142,7 @@ def load_skill(skill_file: SkillFile) -> Skill:
     if (
         skill_file.bound is not None
         and os.path.lexists(skill_file.file)
-        and leads_out(skill_file.file, skill_file.bound)
+        and links_outside(skill_file.file, skill_file.bound)
     ):
         raise CodeloopError(f"{skill_file.file} leads out of the project.")
     text = read_text(skill_file.file, PAGE_BYTES.value)
@@ -162,7 +163,7 @@ def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
     `format_path`: how the model knows a path.
     """
     folder = Path(skill.location).parent
-    files = [file for file in files_below(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
+    files = [file for file in find_files(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
     files_listed = [escape_controls(str(file.relative_to(folder))) for file in files[: SKILL_FILES.value]]
     if len(files) > len(files_listed):
         files_listed.append(f"({len(files) - len(files_listed)} more files are not listed)")
@@ -184,7 +185,7 @@ def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
     return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
 
 
-def listing(skills: list[SkillFile]) -> str:
+def format_skill_list(skills: list[SkillFile]) -> str:
     """Return the list for the model, a line a skill. A long list shows names only, then a count of the rest."""
     bytes_left = SKILL_LISTING.value
     lines: list[str] = []
@@ -205,13 +206,13 @@ class SkillParams(msgspec.Struct, frozen=True):
     name: str
 
 
-def skill_tool(skills: Skills) -> Tool:
+def make_skill_tool(skills: Skills) -> Tool:
     """Return the tool that loads one of these skills. Its description depends on the rules."""
-    text = _DESCRIPTION.read_text(encoding="utf-8").strip()
+    text = _DESCRIPTION_FILE.read_text(encoding="utf-8").strip()
 
     def describe(*rulesets: Ruleset) -> str | None:
         usable = filter_skills(skills, *rulesets)
-        return f"{text}\n{listing(usable)}" if usable else None
+        return f"{text}\n{format_skill_list(usable)}" if usable else None
 
     @tool("skill", params=SkillParams, traits=READ_ONLY_TRAITS, description=text, build_description=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:

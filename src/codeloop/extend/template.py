@@ -15,22 +15,22 @@ _RESOURCE = r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:
 _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
-class Text(Struct, frozen=True):
+class TextPiece(Struct, frozen=True):
     """A literal piece."""
 
     text: str
 
 
-class Shell(Struct, frozen=True):
+class ShellPiece(Struct, frozen=True):
     """A line that its output replaces."""
 
     line: str
 
 
-Piece = Text | Shell
+Piece = TextPiece | ShellPiece
 
 
-def hints(template: str) -> list[str]:
+def list_placeholders(template: str) -> list[str]:
     """Return the placeholders of a template: `$1`, `$2` in their order, then `$ARGUMENTS`."""
     placeholders = {match[0] for match in re.finditer(_PLACEHOLDER, template)}
     return sorted(placeholders, key=lambda hint: (hint == "$ARGUMENTS", hint))
@@ -43,12 +43,12 @@ def split_arguments(arguments: str) -> list[str]:
     ]
 
 
-def word_spans(arguments: str) -> list[tuple[int, int]]:
+def find_word_spans(arguments: str) -> list[tuple[int, int]]:
     """Return the start and end of each typed word."""
     return [match.span() for match in re.finditer(_WORD, arguments)]
 
 
-def expand(template: str, arguments: str) -> tuple[Piece, ...]:
+def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     """Fill in a template and return its pieces.
 
     `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. Words without a
@@ -56,7 +56,7 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     """
     arguments = arguments.strip()
     words = split_arguments(arguments)
-    numbers = [int(hint[1:]) for hint in hints(template) if hint != "$ARGUMENTS"]
+    numbers = [int(hint[1:]) for hint in list_placeholders(template) if hint != "$ARGUMENTS"]
     last = max(numbers, default=0)
 
     def fill(text: str) -> str:
@@ -71,33 +71,33 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     end = 0
     for match in re.finditer(_SHELL, template):
-        pieces += [Text(fill(template[end : match.start()])), Shell(fill(match[1]))]
+        pieces += [TextPiece(fill(template[end : match.start()])), ShellPiece(fill(match[1]))]
         end = match.end()
     rest = fill(template[end:])
-    if arguments and not hints(template):
+    if arguments and not list_placeholders(template):
         rest = f"{rest.rstrip()}\n\n{arguments}"
-    return tuple(piece for piece in (*pieces, Text(rest)) if piece != Text(""))
+    return tuple(piece for piece in (*pieces, TextPiece(rest)) if piece != TextPiece(""))
 
 
-def mentions(text: str) -> list[str]:
+def list_mentions(text: str) -> list[str]:
     """Return the names mentioned as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
     targets = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
     return list(dict.fromkeys(name for name in targets if name))
 
 
-def resource_mentions(text: str) -> list[str]:
+def list_resource_mentions(text: str) -> list[str]:
     """Return the possible resources mentioned as `@server:uri` or `@"server:uri"`, each once."""
     targets = (match[1] or match[2].rstrip(".:") for match in re.finditer(_RESOURCE, text))
     return list(dict.fromkeys(targets))
 
 
-def place_of(name: str, text: str) -> FilePartSourceText:
+def locate_mention(name: str, text: str) -> FilePartSourceText:
     """Return where a text mentions something."""
     value = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
     start = max(text.find(value), 0)
     return FilePartSourceText(value=value, start=start, end=start + len(value))
 
 
-def source_of(name: str, text: str) -> FileSource:
+def make_file_source(name: str, text: str) -> FileSource:
     """Return where a text mentions a file. What has a source is a mention; an attachment has none."""
-    return FileSource(path=name, text=place_of(name, text))
+    return FileSource(path=name, text=locate_mention(name, text))

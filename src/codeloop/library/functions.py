@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from codeloop.client.client import Client
-from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool, wait_beside
+from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, make_function_tool, wait_in_thread
 from codeloop.extension import READ_ONLY_ATTRIBUTE, TOOL_ATTRIBUTE
 from codeloop.library.errors import ToolRefused
 from codeloop.library.event_feed import EventFeed, Listener
@@ -58,7 +58,7 @@ def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str,
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
         names: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
-        tool = function_tool(function, name=names[0], description=names[1])
+        tool = make_function_tool(function, name=names[0], description=names[1])
         if tool.name in function_tools:
             raise CodeloopError(
                 f"Two tools are named {tool.name}. Give one another name: @codeloop.extension.tool(name=...)."
@@ -246,7 +246,7 @@ class FunctionCall:
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for an awaitable of this context, in a function that is not async. Raises CodeloopError elsewhere."""
-        return wait_beside(self._loop, awaitable)
+        return wait_in_thread(self._loop, awaitable)
 
     def make_answer(self, function_task: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
         """Return the answer to the call, from the finished task of its function."""

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from codeloop.extend.functions import pydantic_problems
+from codeloop.extend.functions import format_pydantic_errors
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -29,7 +29,7 @@ class ResultType(Generic[T]):
             try:
                 return cast("T", self._adapter.validate_python(value))
             except ValueError as error:
-                raise ValueError(pydantic_problems(error)) from None
+                raise ValueError(format_pydantic_errors(error)) from None
         return msgspec.convert(value, self._kind, strict=False)
 
     def _make_schema(self) -> JSON:

@@ -15,7 +15,7 @@ from codeloop.extend.host.protocol import (
     LoadSpec,
     OfferedHook,
     OfferedTool,
-    line_of,
+    encode_line,
 )
 from codeloop.kit.limit import Limit
 from codeloop.schema.errors import OperationError
@@ -325,7 +325,7 @@ async def test_events_are_heard_in_their_order_and_a_failure_costs_only_its_own(
     async with host_world(tmp_path) as world:
         await world.offer(world.write("plugin.py", FOLLOWER))
         for batch in ((0, 1, 2), (3,)):
-            world.host.notify(line_of(EventBatch(tuple(msgspec.Raw(b'{"number":%d}' % each) for each in batch))))
+            world.host.notify(encode_line(EventBatch(tuple(msgspec.Raw(b'{"number":%d}' % each) for each in batch))))
         await until(lambda: sum(count or 0 for count in world.taken) == 4)
         assert (world.workspace.root / "heard").read_text() == "0 2 3 "
         assert "ValueError: not this one" in "".join(world.log)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
+from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from tests.support.host_contract import CONTRACT, Extensions, Host
 from tests.support.javascript import host_command, written
 
@@ -24,9 +24,9 @@ def program(folder: Path, name: str, says: str) -> None:
 
 def test_bun_comes_first_and_fetches_nothing_then_node(tmp_path: Path) -> None:
     program(tmp_path, "node", "v22.0.0")
-    assert javascript_command(str(tmp_path))[0] == str(tmp_path / "node")
+    assert check_runtime(str(tmp_path))[0] == str(tmp_path / "node")
     program(tmp_path, "bun", "1.2.0")
-    assert javascript_command(str(tmp_path))[:2] == (str(tmp_path / "bun"), "--no-install")
+    assert check_runtime(str(tmp_path))[:2] == (str(tmp_path / "bun"), "--no-install")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_without_them_one_line_says_what_is_needed(says: str | None, named: str,
     if says is not None:
         program(tmp_path, "node", says)
     with pytest.raises(NoRuntime, match=r"need node 22 or newer, or bun") as error:
-        javascript_command(str(tmp_path))
+        check_runtime(str(tmp_path))
     assert named in str(error.value)
     assert "\n" not in str(error.value)

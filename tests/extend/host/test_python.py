@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.host.runtimes import host_command
+from codeloop.extend.host.runtimes import find_host_command
 from tests.support.host_contract import CONTRACT, Extensions, Host
 
 TOOLS = '''
@@ -63,5 +63,5 @@ def test_it_keeps_the_contract(check: Callable[[Host, Extensions], None], tmp_pa
     tools, plugin = tmp_path / "say.py", tmp_path / "guard.py"
     tools.write_text(TOOLS, encoding="utf-8")
     plugin.write_text(PLUGIN, encoding="utf-8")
-    with Host(host_command("python", {}), tmp_path) as host:
+    with Host(find_host_command("python", {}), tmp_path) as host:
         check(host, Extensions(tools, plugin))

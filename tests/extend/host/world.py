@@ -23,7 +23,7 @@ from codeloop.extend.host.protocol import (
     OperationCall,
     ToolAnswer,
 )
-from codeloop.extend.host.runtimes import host_command
+from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -97,7 +97,7 @@ async def host_world(
     root = folder / "work"
     root.mkdir()
     workspace = Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
-    world = HostWorld(folder, workspace, command=command or host_command(language, workspace.environment))
+    world = HostWorld(folder, workspace, command=command or find_host_command(language, workspace.environment))
 
     async def start() -> RunningProgram:
         launch = Launch(world.command, root, workspace.environment, {})

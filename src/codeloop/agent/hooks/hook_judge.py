@@ -9,7 +9,7 @@ from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.hooks.request_hooks import apply_parameter_hooks
 from codeloop.agent.structured.structured_step import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
-from codeloop.extend.agents import parse_ref
+from codeloop.extend.agents import parse_model_ref
 from codeloop.extend.hooks.commands.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
@@ -112,7 +112,7 @@ class HookJudge:
             agent=AGENT,
             description="Judges for a hook",
             prompt=prompt,
-            model=parse_ref(ref),
+            model=parse_model_ref(ref),
             format={"type": "json_schema", "schema": VERDICT, "retryCount": HOOK_VERDICTS.value - 1},
             permission=_DENIED_RULES,
         )

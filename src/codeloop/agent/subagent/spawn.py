@@ -11,7 +11,7 @@ from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.subagent.ceilings import Ceiling, set_ceilings
 from codeloop.agent.subagent.supervisor import wait_until_overdue
-from codeloop.extend.agents import parse_ref
+from codeloop.extend.agents import parse_model_ref
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
 from codeloop.schema.errors import CodeloopError
@@ -203,7 +203,7 @@ def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | N
     If neither has one, it is `subagents.model`.
     """
     if task.model is None and agent.model is None and engine.subagents.model is not None:
-        return parse_ref(engine.subagents.model)
+        return parse_model_ref(engine.subagents.model)
     if task.model is not None or agent.model is None or agent.variant is None:
         return task.model or agent.model
     try:

@@ -9,7 +9,7 @@ from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import ProjectSettings, make_providers
 from codeloop.config.redact import redact_address
 from codeloop.extend.folders import find_homes
-from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
+from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.table import FOLDER
@@ -108,7 +108,7 @@ def examine_extensions(settings: ProjectSettings) -> Iterator[Finding]:
             yield Finding("plugins", each.name, "problem", each.problem, f"codeloop plugin debug {each.name}")
     if any(each.language == "javascript" for each in settings.extensions):
         try:
-            runtime = Path(javascript_command(settings.environment.get("PATH"))[0])
+            runtime = Path(check_runtime(settings.environment.get("PATH"))[0])
             yield Finding("plugins", "JavaScript", "ok", str(runtime))
         except NoRuntime as error:
             yield Finding("plugins", "JavaScript", "problem", str(error), "Install node 22 or newer, or bun.")

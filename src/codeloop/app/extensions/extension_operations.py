@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from codeloop.extend.hooks.answer_filter import Reach
-from codeloop.extend.host.hosts import CarryOut
+from codeloop.extend.host.hosts import RunOperation
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema import operation
@@ -56,7 +56,7 @@ _SANDBOXED_MESSAGE = (
 )
 
 
-async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach, root: Path) -> Any:
+async def serve_operation(carry_out: RunOperation, call: OperationCall, reach: Reach, root: Path) -> Any:
     """Carry out an operation for an extension. Raises CodeloopError if there is no such operation, or it is refused."""
     row = next((row for row in operation.OPERATIONS if row.id == call.operation), None)
     if row is None or row.scope == "process":

@@ -25,8 +25,15 @@ from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.hosts import CarryOut, ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
-from codeloop.extend.host.offer_cache import KnownOffers, surroundings_of
+from codeloop.extend.host.hosts import (
+    ExtensionHosts,
+    HostCallbacks,
+    HostKey,
+    RunOperation,
+    get_log_path,
+    list_tool_names,
+)
+from codeloop.extend.host.offer_cache import OfferCache, hash_surroundings
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
@@ -49,7 +56,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     logs: dict[str, ProgramLog] = {}
 
     def open_log(name: str) -> ProgramLog:
-        return logs.setdefault(name, ProgramLog(log_file(settings.home / EXTENSIONS_FOLDER, name)))
+        return logs.setdefault(name, ProgramLog(get_log_path(settings.home / EXTENSIONS_FOLDER, name)))
 
     async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
         from codeloop.app.extensions.start_host import start_host
@@ -74,10 +81,10 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         is_open = sandbox.extensions is False or sandbox.mode == "off"
         return "all" if is_open else "own"
 
-    async def serve(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
+    async def serve(carry_out: RunOperation, call: OperationCall, is_confined: bool) -> Any:
         return await serve_operation(carry_out, call, find_reach(is_confined), project_root.root)
 
-    digest_surroundings = partial(surroundings_of, project_root, settings.paths, settings.environment)
+    digest_surroundings = partial(hash_surroundings, project_root, settings.paths, settings.environment)
     hello = HostHello(
         VERSION,
         str(project_root.directory),
@@ -86,7 +93,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(
-        KnownOffers(settings.paths.state / EXTENSIONS_FOLDER, digest_surroundings),
+        OfferCache(settings.paths.state / EXTENSIONS_FOLDER, digest_surroundings),
         hello,
         start,
         is_confined,
@@ -140,7 +147,7 @@ def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
 def _warn_of_replaced_tools(project: OpenProject, hosts: ExtensionHosts, tools: Sequence[Tool]) -> None:
     """Warn once of each built-in tool that an extension replaces."""
     warned_names = project.services.extensions.replaced_tools
-    owners = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
+    owners = {tool: each.name for each in hosts.extensions for tool in list_tool_names(hosts.offers, each)}
     for tool in tools:
         if tool.name in BUILTIN_TOOLS and tool.name not in warned_names:
             warned_names.add(tool.name)

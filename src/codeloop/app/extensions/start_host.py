@@ -9,8 +9,8 @@ from pathlib import Path
 
 from codeloop.extend.host.extension import Language
 from codeloop.extend.host.hosts import HostKey
-from codeloop.extend.host.protocol import DESCRIPTOR
-from codeloop.extend.host.runtimes import host_command
+from codeloop.extend.host.protocol import DESCRIPTOR_VARIABLE
+from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
@@ -44,13 +44,13 @@ async def start_host(
     try:
         # Without the project's folders in PATH: a runtime that lies in the project may not run the user's extensions.
         search_environment = program_environment(environment, {}, (workspace.root, workspace.directory))
-        command = await asyncio.to_thread(host_command, language, search_environment)
+        command = await asyncio.to_thread(find_host_command, language, search_environment)
     except CodeloopError as error:
         raise OSError(str(error)) from error
     extensions = workspace.sandbox.extensions
     base_profile = ProgramProfile(own, readable=readable, network="on")
     profile = widen(base_profile, True if extensions is None else extensions, workspace.root)
-    options = ProgramOptions(readable, DESCRIPTOR, key.is_confined, _NETWORK_CLIENT, profile)
+    options = ProgramOptions(readable, DESCRIPTOR_VARIABLE, key.is_confined, _NETWORK_CLIENT, profile)
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE_VARIABLE: str(own / "typescript")}

@@ -7,7 +7,7 @@ from click.shell_completion import CompletionItem
 
 from codeloop.app.settings import Startup, find_settings, make_providers
 from codeloop.cli.completion.sessions import CompletionChoice, complete_from
-from codeloop.extend.commands import commands_of
+from codeloop.extend.commands import build_commands
 from codeloop.extend.rulebook import Rulebook
 
 
@@ -40,7 +40,7 @@ def _list_agents(prefix: str) -> Iterator[CompletionChoice]:
 def _list_commands(prefix: str) -> Iterator[CompletionChoice]:
     del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
-    for name, command in sorted(commands_of(settings.config, settings.skills).items()):
+    for name, command in sorted(build_commands(settings.config, settings.skills).items()):
         yield name, command.description or ""
 
 

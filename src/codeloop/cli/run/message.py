@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
-from codeloop.extend.commands import COMPACT
+from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
@@ -112,13 +112,13 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
         return None, words
     name = match[1]
     commands = {command.name for command in await client.call(COMMAND_LIST, NoArguments())}
-    if name in commands or name == COMPACT.name:
+    if name in commands or name == COMPACT_COMMAND.name:
         return name, match[2] or ""
     if name in RUN_EQUIVALENTS:
         raise UsageProblem(f"/{name} works in a conversation only. Use instead: {RUN_EQUIVALENTS[name]}.")
     if os.path.lexists(f"/{name}"):
         return None, words
-    close = format_suggestion(f"/{each}" for each in find_similar(name, [COMPACT.name, *sorted(commands)]))
+    close = format_suggestion(f"/{each}" for each in find_similar(name, [COMPACT_COMMAND.name, *sorted(commands)]))
     raise UsageProblem(
         f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
         "To send it as a prompt, put a space first."

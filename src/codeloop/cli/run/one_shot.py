@@ -21,7 +21,7 @@ from codeloop.cli.target.open_target import OpenTarget, make_trust_prompt
 from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.extend.commands import COMPACT
+from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -119,9 +119,9 @@ class OneShot:
         client = target.client if choice is None else target.get_session_client(choice)
         await check_agent(client, options.agent)
         command, arguments = await parse_command(client, options, message.words)
-        if command == COMPACT.name and self._schema is not None:
+        if command == COMPACT_COMMAND.name and self._schema is not None:
             raise UsageProblem("`compact` gives no answer. Leave --schema out.")
-        if command == COMPACT.name and choice is None:
+        if command == COMPACT_COMMAND.name and choice is None:
             raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
         try:
             session = await prepare_session(client, options, choice)

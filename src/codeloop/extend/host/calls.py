@@ -75,17 +75,17 @@ async def call_tool(
         raise ToolFailure(f"{tool} of {extension.name} failed: {error}.") from error
     except msgspec.ValidationError as error:
         raise ToolFailure(f"{tool} of {extension.name} returned an invalid result: {error}.") from error
-    return _result(answer, extension, tool, ctx)
+    return _make_result(answer, extension, tool, ctx)
 
 
-def _result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext) -> ToolResult:
-    texts, files = contents([_block(each) for each in answer.attachments or ()], ctx)
+def _make_result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext) -> ToolResult:
+    texts, files = contents([_convert_attachment(each) for each in answer.attachments or ()], ctx)
     output = "\n".join(filter(None, (answer.output, *texts))) or "(no output)"
     metadata = {"extension": extension.name, **(_limit_metadata(answer.metadata) or {})}
     return ToolResult(escape_controls(answer.title or tool), output, metadata, tuple(files))
 
 
-def _block(attachment: JSON) -> JSON:
+def _convert_attachment(attachment: JSON) -> JSON:
     """Convert an attachment to an MCP content block."""
     url, mime = str(attachment.get("url", "")), str(attachment.get("mime", ""))
     head, _, data = url.partition(",")

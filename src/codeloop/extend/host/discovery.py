@@ -19,7 +19,7 @@ from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
-from codeloop.extend.host.offer_cache import find_policy
+from codeloop.extend.host.offer_cache import find_policy_hooks
 from codeloop.extend.host.protocol import VERSION
 from codeloop.extend.packages.lock import entry_path, entry_place, is_policy, package_name
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
@@ -35,7 +35,7 @@ _LANGUAGES: dict[str, Language] = {
     ".ts": "javascript",
     ".mts": "javascript",
 }
-_KINDS: dict[str, Literal["tool", "plugin"]] = {
+_FOLDER_KINDS: dict[str, Literal["tool", "plugin"]] = {
     "tool": "tool",
     "tools": "tool",
     "plugin": "plugin",
@@ -62,12 +62,12 @@ class _SearchScope(Struct, frozen=True):
     paths: Paths
 
 
-def extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
+def list_extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
     """Yield the extension files of homes, with their home and type. A name that begins with `_` or `.` is skipped."""
     for home in homes:
         if home.only_skills:
             continue
-        for folder, kind in _KINDS.items():
+        for folder, kind in _FOLDER_KINDS.items():
             if folder in home.names:
                 for file in _list_extensions(home.path / folder):
                     yield home, kind, file
@@ -75,7 +75,7 @@ def extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool
 
 def find_ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
     """Return the extensions that are ignored while a project is not trusted, as paths relative to its root."""
-    paths = (str(file.relative_to(root)) for home, _, file in extension_files(homes) if home.is_project)
+    paths = (str(file.relative_to(root)) for home, _, file in list_extension_files(homes) if home.is_project)
     return tuple(path if path.isprintable() else ascii(path) for path in paths)
 
 
@@ -107,7 +107,7 @@ def find_extensions(
         if extension is not None:
             extensions[extension.name] = extension
             files.append(Path(extension.path))
-    for home, kind, file in extension_files(homes):
+    for home, kind, file in list_extension_files(homes):
         if home.is_project and not trusted:
             continue
         if len(extensions) >= HOST_ENTRIES.value:
@@ -170,7 +170,7 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
         expectation = "a file that ends in .py, .js, .mjs or .ts, or the folder of a package"
         return None, f"{source}: {path} is not an extension: give {expectation}."
     content = _read_content(path) if path.is_file() else _describe_folder(path)
-    name = _name_entry(name_or_path, path, scope)
+    name = _make_entry_name(name_or_path, path, scope)
     digest = _hash_parts(b"plugin", name.encode(), content, msgspec.json.encode(options))
     policy = ASSUMED_POLICY_HOOKS if is_policy(entry) else ()
     return Extension(name, language, "plugin", str(path), source, digest, options, is_project, policy), ""
@@ -184,12 +184,12 @@ def _make_placeholder(scope: _SearchScope, index: int, entry: Any, problem: str)
     path = entry_place(name, base, scope.paths) if name is not None else None
     if name is None or path is None or not (problem := problem or _find_manifest_problem(path)):
         return None
-    remembered = find_policy(scope.paths.state / "extensions", str(path))
+    remembered = find_policy_hooks(scope.paths.state / "extensions", str(path))
     policy = tuple(sorted({*remembered, *(ASSUMED_POLICY_HOOKS if is_policy(entry) else ())}))
     if not policy:
         return None
     return Extension(
-        _name_entry(name, path, scope),
+        _make_entry_name(name, path, scope),
         _detect_language(path) or "python",
         "plugin",
         str(path),
@@ -210,7 +210,7 @@ def _find_manifest_problem(folder: Path) -> str:
     return ""
 
 
-def _name_entry(name: str, path: Path, scope: _SearchScope) -> str:
+def _make_entry_name(name: str, path: Path, scope: _SearchScope) -> str:
     package = package_name(name)
     return (
         package.written if package is not None else name if not Path(name).is_absolute() else _format_path(path, scope)
@@ -226,7 +226,7 @@ def _detect_language(path: Path) -> Language | None:
 def _list_extensions(folder: Path) -> list[Path]:
     """Return the extension files of a folder, sorted: sources first, then programs."""
     files = _list_candidates(folder)
-    programs = filter(_is_executable, files if _KINDS.get(folder.name) == "tool" else ())
+    programs = filter(_is_executable, files if _FOLDER_KINDS.get(folder.name) == "tool" else ())
     return sorted([*(file for file in files if file.suffix in _LANGUAGES), *filter(_knows_schema, programs)])
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from codeloop.extend.host.protocol import EventBatch, line_of
+from codeloop.extend.host.protocol import EventBatch, encode_line
 from codeloop.schema.bounds.extension import HOST_EVENTS, HOST_EVENTS_MOST
 
-_BATCH_SECONDS = 0.01
+_BATCH_DELAY_SECONDS = 0.01
 """Events of this time are sent together."""
-_MAX_BATCH = 200
+_MAX_BATCH_EVENTS = 200
 """Events of one batch."""
 
 
@@ -48,10 +48,10 @@ class HostEventFeed:
         self.done.clear()
         if self._is_held:
             return
-        if len(self._waiting) >= _MAX_BATCH:
+        if len(self._waiting) >= _MAX_BATCH_EVENTS:
             self.flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_BATCH_SECONDS, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(_BATCH_DELAY_SECONDS, self.flush)
 
     def acknowledge(self, count: int | None) -> None:
         """Count events as handled; None: the program was restarted."""
@@ -75,7 +75,7 @@ class HostEventFeed:
         if self._is_held:
             return
         batch, self._waiting = self._waiting, []
-        if batch and self._send(line_of(EventBatch(tuple(batch)))):
+        if batch and self._send(encode_line(EventBatch(tuple(batch)))):
             self._unanswered += len(batch)
         self._update_done()
 

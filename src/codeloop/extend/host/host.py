@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed, retrieve_exception
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
-from codeloop.extend.host.host_stream import BrokenStream, HostPipes, encode_request, make_error_answer, messages
+from codeloop.extend.host.host_stream import BrokenStream, HostPipes, encode_request, make_error_answer, read_messages
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -33,12 +33,12 @@ from codeloop.extend.host.protocol import (
     LogLine,
     OperationCall,
     encode,
-    line_of,
+    encode_line,
 )
 from codeloop.schema.bounds.extension import HOST_LOAD, HOST_START, HOST_STOP
 from codeloop.schema.errors import OperationError
 
-_GREETING = 0
+_GREETING_ID = 0
 """The request number of the greeting."""
 
 
@@ -62,7 +62,7 @@ class ProcessCallbacks(Struct, frozen=True):
     acknowledge: Callable[[int | None], None]
 
 
-Pieces = Callable[[FetchHead | FetchChunk], None]
+ReceivePiece = Callable[[FetchHead | FetchChunk], None]
 """Gets the pieces of a response as they arrive."""
 
 
@@ -73,7 +73,7 @@ class _Request(Struct):
     about: str
     seconds: float = 0
     listener: CallListener | None = None
-    pieces: Pieces | None = None
+    pieces: ReceivePiece | None = None
     questions: "list[asyncio.Task[Any]]" = []
     deadline: asyncio.Timeout | None = None
 
@@ -117,7 +117,7 @@ class ExtensionHost:
         loading = None if again else process.loaded.get(extension.name)
         if loading is None:
             request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
-            loading = process.loaded[extension.name] = asyncio.create_task(_offer(request))
+            loading = process.loaded[extension.name] = asyncio.create_task(_parse_offer(request))
             loading.add_done_callback(retrieve_exception)
         return await asyncio.shield(loading)
 
@@ -127,7 +127,7 @@ class ExtensionHost:
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,
-        pieces: Pieces | None = None,
+        pieces: ReceivePiece | None = None,
     ) -> Any:
         """Send an extension a request, which `message` makes of its number; return its answer.
 
@@ -162,7 +162,7 @@ class ExtensionHost:
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,
-        pieces: Pieces | None = None,
+        pieces: ReceivePiece | None = None,
     ) -> Any:
         number = next(self._numbers)
         encoded = encode_request(message(number))
@@ -188,12 +188,12 @@ class ExtensionHost:
                 question.cancel()
         self._forget(number)
         if isinstance(value, AnswerError):
-            raise _failure(value)
+            raise _convert_error(value)
         return value
 
     def _cancel(self, number: int) -> None:
         """Cancel a request in the program; if it does not stop, the program is ended once otherwise idle."""
-        if self._requests[number].answer.done() or not self.notify(line_of(CancelRequest(number))):
+        if self._requests[number].answer.done() or not self.notify(encode_line(CancelRequest(number))):
             self._forget(number)
             return
 
@@ -254,15 +254,15 @@ class ExtensionHost:
                 self.callbacks.log(f"it can't be started: {error}")
                 raise HookFailed(f"the extension host {self.callbacks.name} can't be started: {error}") from error
             greeting = asyncio.get_running_loop().create_future()
-            self._requests[_GREETING] = _Request(greeting, "greeting")
+            self._requests[_GREETING_ID] = _Request(greeting, "greeting")
             reading = asyncio.create_task(self._read(pipes))
             process = self._process = _Process(pipes, reading, {})
             self.callbacks.acknowledge(None)
-            self.notify(line_of(self.callbacks.hello))
+            self.notify(encode_line(self.callbacks.hello))
             try:
                 done, _ = await asyncio.wait([greeting], timeout=HOST_START.seconds)
             finally:
-                del self._requests[_GREETING]
+                del self._requests[_GREETING_ID]
             if not done:
                 await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
             if not done or isinstance(greeting.result(), AnswerError):
@@ -281,7 +281,7 @@ class ExtensionHost:
     async def _read(self, pipes: HostPipes) -> None:
         why = ""
         try:
-            async for message in messages(pipes):
+            async for message in read_messages(pipes):
                 self._handle(message)
         except BrokenStream as error:
             why = str(error)
@@ -291,7 +291,7 @@ class ExtensionHost:
     def _handle(self, message: FromHost) -> None:
         match message:
             case HostReady():
-                self._settle(_GREETING, message.runtime)
+                self._settle(_GREETING_ID, message.runtime)
             case AnswerResult():
                 self._settle(message.id, message.value)
             case AnswerError():
@@ -324,7 +324,7 @@ class ExtensionHost:
         request = self._requests.get(question.call)
         if request is None or request.listener is None:
             error = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
-            self.notify(line_of(make_error_answer(question.id, "The question", error)))
+            self.notify(encode_line(make_error_answer(question.id, "The question", error)))
             return
         asking = self._carry_out(question.id, "The question", request.listener.ask(question))
 
@@ -346,7 +346,7 @@ class ExtensionHost:
                 message = make_error_answer(number, what, error)
             else:
                 message = AnswerResult(number, done.result())
-            self.notify(line_of(message))
+            self.notify(encode_line(message))
 
         task = self._spawn(work)
         task.add_done_callback(answer)
@@ -382,7 +382,7 @@ class ExtensionHost:
             await process.pipes.close()
 
 
-async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
+async def _parse_offer(request: Awaitable[Any]) -> ExtensionOffer:
     """Parse the answer to a load request."""
     answer = await request
     try:
@@ -391,7 +391,7 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
         raise HookFailed(f"its offer is invalid: {error}") from error
 
 
-def _failure(error: AnswerError) -> Exception:
+def _convert_error(error: AnswerError) -> Exception:
     """Convert a program's error to an exception."""
     if error.kind == "raised":
         return ExtensionRaised(error.message, error.name, error.trace)

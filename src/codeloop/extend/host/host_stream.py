@@ -13,7 +13,7 @@ from codeloop.extend.host.protocol import (
     HostMessage,
     HostReady,
     decode_from_host,
-    line_of,
+    encode_line,
 )
 from codeloop.schema.bounds.extension import HOST_MESSAGE_BYTES
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -45,7 +45,7 @@ class BrokenStream(Exception):
     """A program's output can't be parsed; the message says why."""
 
 
-async def messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
+async def read_messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
     """Yield the messages of a program until its end. Raises BrokenStream."""
     parts: list[bytes] = []
     size = 0
@@ -54,14 +54,14 @@ async def messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
         for line in lines:
             complete = b"".join((*parts, line))
             parts, size = [], 0
-            yield _message(complete)
+            yield _decode_message(complete)
         parts.append(rest)
         size += len(rest)
         if size > HOST_MESSAGE_BYTES.value:
             raise BrokenStream(f"it sent a message of more than {HOST_MESSAGE_BYTES.value:,} bytes")
 
 
-def _message(line: bytes) -> FromHost:
+def _decode_message(line: bytes) -> FromHost:
     try:
         message = decode_from_host(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -74,7 +74,7 @@ def _message(line: bytes) -> FromHost:
 def encode_request(message: HostMessage) -> bytes:
     """Encode a request. Raises HookFailed when it can't be encoded."""
     try:
-        line = line_of(message)
+        line = encode_line(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise HookFailed(f"what it was to be given can't be written as JSON: {error}") from error
     if len(line) > HOST_MESSAGE_BYTES.value:

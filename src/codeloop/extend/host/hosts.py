@@ -17,7 +17,7 @@ from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.offer_cache import KnownOffers, brings_nothing
+from codeloop.extend.host.offer_cache import OfferCache, is_empty_offer
 from codeloop.extend.host.protocol import (
     CallOrigin,
     ExtensionOffer,
@@ -36,12 +36,12 @@ from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
 
-_EVENT = "event"
-EMPTY_POLICY = "it is marked as a policy, and brought no hook when it was loaded here"
+_EVENT_HOOK = "event"
+EMPTY_POLICY_REASON = "it is marked as a policy, and brought no hook when it was loaded here"
 # The operation that a host requests to follow events without a hook.
-_SUBSCRIBE = "event.subscribe"
+_SUBSCRIBE_OPERATION = "event.subscribe"
 # Hooks of every turn. Extensions with only other hooks are loaded when one is called.
-_EACH_TURN = frozenset(
+_EACH_TURN_HOOKS = frozenset(
     (
         *("chat.message", "chat.params", "chat.headers", "tool.definition", "session.start", "session.stop"),
         *("experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"),
@@ -50,7 +50,7 @@ _EACH_TURN = frozenset(
 
 
 # Runs an operation with its arguments.
-CarryOut = Callable[[Any, Any], Awaitable[Any]]
+RunOperation = Callable[[Any, Any], Awaitable[Any]]
 
 
 class HostCallbacks(Struct, frozen=True):
@@ -61,14 +61,14 @@ class HostCallbacks(Struct, frozen=True):
     `agent_of`: names who works on a message. `changed`: hears that other tools or hooks are offered than before.
     """
 
-    known: KnownOffers
+    known: OfferCache
     hello: HostHello
     start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[HostPipes]]
     is_confined: Callable[[Extension], bool]
     reach: Callable[[bool], Reach]
     log: Callable[[str], ProgramLog]
     warn: Callable[[str], None]
-    serve: Callable[[CarryOut, OperationCall, bool], Awaitable[Any]]
+    serve: Callable[[RunOperation, OperationCall, bool], Awaitable[Any]]
     agent_of: Callable[[str, str], str]
     changed: Callable[[], None]
 
@@ -93,7 +93,7 @@ class ExtensionHosts:
         self.offers: dict[str, ExtensionOffer] = {}
         self.failures: dict[str, str] = {}
         """Why extensions could not be loaded, by their names."""
-        self.operations: asyncio.Future[CarryOut] = asyncio.get_running_loop().create_future()
+        self.operations: asyncio.Future[RunOperation] = asyncio.get_running_loop().create_future()
         """The function that runs operations, once set."""
         self.asked = asyncio.Event()
         """Unset while they are asked for changes of the configuration."""
@@ -126,13 +126,13 @@ class ExtensionHosts:
     def learn(self) -> None:
         """Start loading unknown extensions, and those that each turn needs (for a hook, or as a policy)."""
         for each in self.extensions:
-            is_wanted = each in self.unknown or is_for_each_turn(self.offers, each)
+            is_wanted = each in self.unknown or is_needed_each_turn(self.offers, each)
             if is_wanted and each.name not in self._learning:
                 self._learning[each.name] = asyncio.create_task(self._learn_offer(each))
 
     async def ready(self) -> None:
         """Wait for all offers, up to a limit; missing ones are reported."""
-        empty = [each for each in self.extensions if is_empty(self.offers, each)]
+        empty = [each for each in self.extensions if offers_nothing(self.offers, each)]
         if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
             for each in empty:  # what they depend on may exist by now
                 del self.offers[each.name]
@@ -177,11 +177,11 @@ class ExtensionHosts:
                     why = self.failures.get(each.name, "it is not loaded yet")
                     handlers.append(ClosedHandler(each, closed_hooks, f"it can't be loaded: {why.rstrip('.')}"))
                 continue
-            if decides_nothing(self.offers, each, self.extensions):
-                handlers.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY))
+            if is_idle_policy(self.offers, each, self.extensions):
+                handlers.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY_REASON))
                 continue
             hooks = self.offers[each.name].hooks
-            names = frozenset(hook.name for hook in hooks) - {_EVENT}
+            names = frozenset(hook.name for hook in hooks) - {_EVENT_HOOK}
             policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
             if names:
                 reach = self._callbacks.reach(self.key(each).is_confined)
@@ -191,7 +191,7 @@ class ExtensionHosts:
     def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:
         """Start forwarding events to extensions that follow them."""
         for each in self.extensions:
-            if _follows(each, self.offers):
+            if _follows_events(each, self.offers):
                 self._feed(self.key(each))
         if self._feeds and self._following is None:
             self._following = asyncio.create_task(self._follow(events()))
@@ -303,7 +303,7 @@ class ExtensionHosts:
         return self._hosts[key]
 
     async def _serve(self, key: HostKey, call: OperationCall) -> Any:
-        if call.operation == _SUBSCRIBE:
+        if call.operation == _SUBSCRIBE_OPERATION:
             self._feed(key)
             self._callbacks.changed()
             return None
@@ -334,7 +334,9 @@ class ExtensionHosts:
             try:
                 if first := [task for task in self._learning.values() if not task.done()]:
                     await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for that
-                extensions = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
+                extensions = [
+                    each for each in self.extensions if self.key(each) == key and _follows_events(each, self.offers)
+                ]
                 await asyncio.gather(*map(self._learn_offer, extensions))
             finally:
                 feed.release()
@@ -352,12 +354,12 @@ class ExtensionHosts:
                     feed.take(raw)
 
 
-def is_empty(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
+def offers_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
     """Return whether a loaded extension has neither a tool nor a hook nor a sign-in."""
-    return extension.name in offers and brings_nothing(offers[extension.name])
+    return extension.name in offers and is_empty_offer(offers[extension.name])
 
 
-def decides_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension, every: Iterable[Extension]) -> bool:
+def is_idle_policy(offers: Mapping[str, ExtensionOffer], extension: Extension, every: Iterable[Extension]) -> bool:
     """Return whether a policy extension, or the whole package of its file, has no hook."""
     if not extension.policy or extension.name not in offers:
         return False
@@ -379,21 +381,21 @@ def list_unfinished(
     return [task for task in tasks if task is not None and not task.done()]
 
 
-def is_for_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
+def is_needed_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
     """Return whether an extension is called in each turn, or is a policy, which is always loaded."""
     hooks = offers[extension.name].hooks if extension.name in offers else ()
-    return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN for hook in hooks)
+    return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN_HOOKS for hook in hooks)
 
 
-def _follows(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:
-    return extension.name in offers and any(hook.name == _EVENT for hook in offers[extension.name].hooks)
+def _follows_events(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:
+    return extension.name in offers and any(hook.name == _EVENT_HOOK for hook in offers[extension.name].hooks)
 
 
-def tool_names_of(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:
+def list_tool_names(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:
     """Return the names of the tools that an extension is known to offer."""
     return [tool.name for tool in offers[extension.name].tools] if extension.name in offers else []
 
 
-def log_file(folder: Path, host: str) -> Path:
+def get_log_path(folder: Path, host: str) -> Path:
     """Return where the log of a host is."""
     return folder / f"{host.replace(' (', '-').rstrip(')')}.log"

@@ -22,10 +22,12 @@ from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOST_FILE
 from codeloop.workspace.process.program_environment import program_environment
 
-_SETTINGS = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
-_VOLATILE = frozenset(("TERM", "COLORTERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"))
+_SETTINGS_SUFFIXES = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
+_IGNORED_VARIABLES = frozenset(
+    ("TERM", "COLORTERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS")
+)
 """Variables of the terminal or login, which do not affect extensions."""
-_LOGIN = "XDG_SESSION_"
+_LOGIN_PREFIX = "XDG_SESSION_"
 
 
 class StoredPolicy(Struct, frozen=True):
@@ -36,14 +38,16 @@ class StoredPolicy(Struct, frozen=True):
     digest: str = ""
 
 
-def surroundings_of(project_root: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
+def hash_surroundings(project_root: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
     """Return a digest of what influences an extension's offer besides its code and options.
 
     That is the project, the variables that a host sees, and the settings files (name, size, time) in the project's
     folders and the folders of agents and plugins, where extensions look for files of their own.
     """
     visible_variables = program_environment(environment, {})
-    variables = sorted(each for each in visible_variables.items() if each[0] not in _VOLATILE and _LOGIN not in each[0])
+    variables = sorted(
+        each for each in visible_variables.items() if each[0] not in _IGNORED_VARIABLES and _LOGIN_PREFIX not in each[0]
+    )
     folders = (project_root.root, project_root.directory, *(home.path for home in find_homes(project_root, paths)))
     files = [row for folder in dict.fromkeys(folders) for row in _list_settings_files(folder)]
     where = (str(project_root.root), str(project_root.directory))
@@ -54,7 +58,7 @@ def _list_settings_files(folder: Path) -> list[tuple[str, int, int]]:
     settings: list[tuple[str, int, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if Path(entry.name).suffix in _SETTINGS or entry.name.startswith(".") or ".config." in entry.name:
+            if Path(entry.name).suffix in _SETTINGS_SUFFIXES or entry.name.startswith(".") or ".config." in entry.name:
                 with suppress(OSError):
                     if entry.is_file():
                         state = entry.stat()
@@ -62,12 +66,12 @@ def _list_settings_files(folder: Path) -> list[tuple[str, int, int]]:
     return sorted(settings)
 
 
-def brings_nothing(offer: ExtensionOffer) -> bool:
+def is_empty_offer(offer: ExtensionOffer) -> bool:
     """Return whether an offer is empty."""
     return not (offer.tools or offer.hooks or offer.auth or offer.provider)
 
 
-class KnownOffers:
+class OfferCache:
     """A file for each extension and surroundings, whose digest `look` returns.
 
     What can't be read counts as unknown.
@@ -89,13 +93,13 @@ class KnownOffers:
         """Return the cached offer of an extension with this content; None: it must be loaded."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             offer = msgspec.json.decode(read_start(self._file(digest), HOST_FILE.value), type=ExtensionOffer)
-            return None if brings_nothing(offer) else offer
+            return None if is_empty_offer(offer) else offer
         return None
 
     def put(self, digest: str, offer: ExtensionOffer) -> None:
         """Cache an offer; if writing fails, the extension is loaded again next time."""
         with suppress(OSError):
-            if brings_nothing(offer):
+            if is_empty_offer(offer):
                 self._file(digest).unlink(missing_ok=True)
                 return
             make_private(self._folder)
@@ -106,8 +110,8 @@ class KnownOffers:
         return self._folder / f"{name}.json"
 
     def policy(self, path: str) -> tuple[str, ...]:
-        """Return the result of `find_policy` for this folder."""
-        return find_policy(self._folder, path)
+        """Return the result of `find_policy_hooks` for this folder."""
+        return find_policy_hooks(self._folder, path)
 
     def keep_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
         """Store the policy hooks of the extension at a path.
@@ -118,7 +122,7 @@ class KnownOffers:
         if self._policies.get(path) == stored_policy:  # asked with each call of a hook
             return
         self._policies[path] = stored_policy
-        file = _policy_file(self._folder, path)
+        file = _get_policy_path(self._folder, path)
         with suppress(OSError):
             before = _read_policy(file)
             if hooks and before != stored_policy:
@@ -128,17 +132,17 @@ class KnownOffers:
                 file.unlink(missing_ok=True)
 
 
-def find_sign_ins(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
+def find_sign_in_providers(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
     """Return the providers whose requests these extensions handle after sign-in."""
-    offers = filter(None, map(KnownOffers(folder, look).get, digests))
+    offers = filter(None, map(OfferCache(folder, look).get, digests))
     signing = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
     return frozenset(str(auth.get("provider")) for auth in signing)
 
 
-def find_policy(folder: Path, path: str) -> tuple[str, ...]:
+def find_policy_hooks(folder: Path, path: str) -> tuple[str, ...]:
     """Return the policy hooks of the extension at a path, or of one below it."""
     hooks: set[str] = set()
-    if (own := _read_policy(_policy_file(folder, path))) is not None:
+    if (own := _read_policy(_get_policy_path(folder, path))) is not None:
         return own.hooks
     for file in (folder / "policy").glob("*.json"):
         policy = _read_policy(file)
@@ -147,7 +151,7 @@ def find_policy(folder: Path, path: str) -> tuple[str, ...]:
     return tuple(sorted(hooks))
 
 
-def _policy_file(folder: Path, path: str) -> Path:
+def _get_policy_path(folder: Path, path: str) -> Path:
     return folder / "policy" / f"{sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 

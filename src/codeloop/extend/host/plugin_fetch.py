@@ -12,7 +12,7 @@ from codeloop.net.client import BodyStream, HttpResponse
 from codeloop.net.http1 import NetworkError
 from codeloop.schema.wire import JSON
 
-_Piece = FetchHead | FetchChunk | NetworkError | None
+_ResponsePiece = FetchHead | FetchChunk | NetworkError | None
 """None: the response is complete."""
 
 
@@ -74,12 +74,12 @@ class _FetchStream:
     """The stream of one response's pieces."""
 
     def __init__(self) -> None:
-        self.pieces: asyncio.Queue[_Piece] = asyncio.Queue()
+        self.pieces: asyncio.Queue[_ResponsePiece] = asyncio.Queue()
         self.work: asyncio.Task[None] | None = None
 
     async def fill(self, asking: Awaitable[Any]) -> None:
         """Wait for the end of the response."""
-        end: _Piece = None
+        end: _ResponsePiece = None
         try:
             await asking
         except (HookFailed, ExtensionRaised) as error:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.schema.wire import JSON, convert_to_wire_name
 
 VERSION = 1
-DESCRIPTOR = "CODELOOP_HOST_FD"
+DESCRIPTOR_VARIABLE = "CODELOOP_HOST_FD"
 """The variable with the descriptor's number."""
 
 
@@ -294,7 +294,7 @@ class LoadedSignIn(Struct, frozen=True):
 encode = msgspec.json.Encoder().encode
 
 
-def line_of(message: HostMessage) -> bytes:
+def encode_line(message: HostMessage) -> bytes:
     """Encode a message as a line."""
     return encode(message) + b"\n"
 

@@ -13,7 +13,7 @@ _OPTIONS = ("-IB", "--check-hash-based-pycs", "always")
 """Compiled code is not written, since a new file in a project ends its trust, nor is it read."""
 
 
-def host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:
+def find_host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the command of a host, its program by its whole path. Raises CodeloopError: it says what is needed."""
     if language == "python":
         return (sys.executable, *_OPTIONS, "-c", _PROGRAM, str(_ROOT))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.host.entry_points import GROUP
+from codeloop.extend.host.entry_points import ENTRY_POINT_GROUP
 from codeloop.extend.packages.lock import LockFile, PackageName, hashes, lock_of, look_of, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private
@@ -105,14 +105,15 @@ def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
     distribution = next((each for each in distributions(path=[str(folder / _SITE)]) if _is(each, package.name)), None)
     if distribution is None:
         raise CodeloopError(f"{package.name} can't be used: it was installed, but its description was not found.")
-    points = [each.value.partition(":")[0] for each in distribution.entry_points if each.group == GROUP]
+    points = [each.value.partition(":")[0] for each in distribution.entry_points if each.group == ENTRY_POINT_GROUP]
     module = points[0] if points else package.name.replace("-", "_")
     path = Path(_SITE, *module.split("."))
     if (folder / path / MANIFEST).is_file():
         return distribution.version, path.as_posix()
     if not points and not (folder / path).is_dir() and not (folder / path).with_suffix(".py").is_file():
         raise CodeloopError(
-            f"{package.name} is not a plugin: it has no entry point in the group {GROUP}, and no module named {module}."
+            f"{package.name} is not a plugin: it has no entry point in the group {ENTRY_POINT_GROUP}, "
+            f"and no module named {module}."
         )
     (folder / "plugin.py").write_text(_SHIM.format(module=module, site=_SITE), encoding="utf-8")
     return distribution.version, "plugin.py"

@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.extend.folders import is_name
+from codeloop.extend.folders import is_valid_name
 from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
-_TOOLS: dict[str, tuple[str, ...]] = {
+_TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
     "Read": ("read", "lsp"),
     "Write": ("edit",),
     "Edit": ("edit",),
@@ -40,11 +40,11 @@ _TOOLS: dict[str, tuple[str, ...]] = {
     "LSP": ("lsp",),
 }
 """The permissions of each tool of Claude Code."""
-_PAIR = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
-_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
-_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
-_INHERIT = frozenset(("", "inherit", "default"))
-_LINE = 200
+_HEAD_LINE = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_TOOL_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_TOOL_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
+_INHERITED_VALUES = frozenset(("", "inherit", "default"))
+_MAX_DESCRIPTION_CHARS = 200
 
 
 class ClaudePage(Struct, frozen=True):
@@ -56,17 +56,17 @@ class ClaudePage(Struct, frozen=True):
 
 def read_agent(stem: str, text: str) -> ClaudePage:
     """Read an agent; `stem` is the name of its file. Raises FrontmatterError: there is no head with its fields."""
-    page = _split(text)
+    page = _split_page(text)
     head = page.head
     if not head:
         raise FrontmatterError("there is no head that names and describes the agent", 1)
     raw_name = head.get("name")
     values: JSON = {"mode": "subagent"}
-    if description := _text(head.get("description")):
+    if description := _to_text(head.get("description")):
         values["description"] = description
-    if (model := _text(head.get("model"))) not in _INHERIT:
+    if (model := _to_text(head.get("model"))) not in _INHERITED_VALUES:
         values["model"] = model
-    if color := _text(head.get("color")):
+    if color := _to_text(head.get("color")):
         values["color"] = color
     for key in ("maxTurns", "steps"):
         if isinstance(head.get(key), int) and head[key] > 0:
@@ -74,30 +74,32 @@ def read_agent(stem: str, text: str) -> ClaudePage:
     values |= _merge_tools(head.get("tools"), head.get("disallowedTools"))
     if body := page.body.strip():
         values["prompt"] = body
-    name = raw_name if isinstance(raw_name, str) and is_name(raw_name) else stem
+    name = raw_name if isinstance(raw_name, str) and is_valid_name(raw_name) else stem
     return ClaudePage(name, values)
 
 
 def read_command(name: str, text: str) -> ClaudePage:
     """Read a command; `name` is its path below the folder of commands. Raises FrontmatterError: it has no text."""
-    page = _split(text)
+    page = _split_page(text)
     head, body = page.head, page.body.strip()
     if not body:
         raise FrontmatterError("there is no text below the head; it is the command's prompt", 1)
     first = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
     hint = head.get("argument-hint")
-    hint_text = _text(" ".join(f"[{each}]" for each in hint) if is_list(hint) else hint)
+    hint_text = _to_text(" ".join(f"[{each}]" for each in hint) if is_list(hint) else hint)
     values: JSON = {
         "template": body,
-        "description": one_line(f"{_text(head.get('description')) or first} {hint_text}".strip(), _LINE),
+        "description": one_line(
+            f"{_to_text(head.get('description')) or first} {hint_text}".strip(), _MAX_DESCRIPTION_CHARS
+        ),
     }
     for key in ("model", "agent"):
-        if (value := _text(head.get(key))) not in _INHERIT:
+        if (value := _to_text(head.get(key))) not in _INHERITED_VALUES:
             values[key] = value
     return ClaudePage(name.replace("/", ":"), values)
 
 
-def _split(text: str) -> Frontmatter:
+def _split_page(text: str) -> Frontmatter:
     """Split a page; a head that is not YAML is parsed line by line, as `key: value`."""
     try:
         return split_frontmatter(text)
@@ -105,10 +107,10 @@ def _split(text: str) -> Frontmatter:
         parts = re.split(r"^---[ \t]*\r?$", text.removeprefix("\ufeff"), maxsplit=2, flags=re.MULTILINE)
         if len(parts) < 3 or parts[0].strip():
             raise
-        return Frontmatter({key: value.strip("\"'") for key, value in _PAIR.findall(parts[1])}, parts[2])
+        return Frontmatter({key: value.strip("\"'") for key, value in _HEAD_LINE.findall(parts[1])}, parts[2])
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
@@ -116,47 +118,47 @@ def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
     """Merge `tools` and `disallowedTools` into the permission rules of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}
-    names = _names(tools)
+    names = _list_tool_names(tools)
     if names and "*" not in names:
         only: dict[str, None] = {}
         for name, pattern in map(_split_rule, names):
-            permissions = _permissions(name)
+            permissions = _list_permissions(name)
             only |= dict.fromkeys(permissions)
             if pattern and permissions:
                 of_tool = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
-                of_tool[_pattern(pattern)] = "allow"
+                of_tool[_convert_pattern(pattern)] = "allow"
         values["only"] = list(only)
     elif is_list(tools):
         values["only"] = []
-    for name, pattern in map(_split_rule, _names(denied_tools)):
-        for permission in _permissions(name):
+    for name, pattern in map(_split_rule, _list_tool_names(denied_tools)):
+        for permission in _list_permissions(name):
             of_tool = rules.setdefault(permission, {})
-            of_tool[_pattern(pattern) if pattern else "*"] = "deny"
+            of_tool[_convert_pattern(pattern) if pattern else "*"] = "deny"
     return {**values, "permission": rules} if rules else values
 
 
-def _names(value: Any) -> list[str]:
+def _list_tool_names(value: Any) -> list[str]:
     if is_list(value):
         return [each.strip() for each in value if isinstance(each, str) and each.strip()]
     if is_object(value):
         return [str(name) for name, is_on in value.items() if is_on is not False]
-    return _LIST_ITEM.findall(value) if isinstance(value, str) else []
+    return _TOOL_LIST_ITEM.findall(value) if isinstance(value, str) else []
 
 
 def _split_rule(rule: str) -> tuple[str, str]:
-    match = _RULE.fullmatch(rule)
+    match = _TOOL_RULE.fullmatch(rule)
     return (match[1].strip(), (match[2] or "").strip()) if match else (rule, "")
 
 
-def _permissions(name: str) -> tuple[str, ...]:
+def _list_permissions(name: str) -> tuple[str, ...]:
     """Return the permissions that a tool needs here; none: there is no such tool."""
     if name.startswith("mcp__"):
         server, _, tool = name.removeprefix("mcp__").partition("__")
         return (f"{server}_{tool or '*'}", "mcp")
-    return _TOOLS.get(name, ())
+    return _TOOL_PERMISSIONS.get(name, ())
 
 
-def _pattern(pattern: str) -> str:
+def _convert_pattern(pattern: str) -> str:
     """Return a pattern of Claude Code's in our form: `git:*` is `git *`, `//etc/x` a path from the root."""
     converted = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
     return converted[1:] if converted.startswith("//") else converted

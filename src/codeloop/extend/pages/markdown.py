@@ -14,7 +14,7 @@ from codeloop.config.normalise import normalise_layer
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
-from codeloop.extend.folders import Home, is_name, pages_of
+from codeloop.extend.folders import Home, find_page_files, is_valid_name
 from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
 from codeloop.schema.config import Config
@@ -22,12 +22,12 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
 from codeloop.schema.wire import JSON
 
-_FOLDERS = (
+_SECTION_FOLDERS = (
     ("mode", ("mode", "modes")),
     ("agent", ("agent", "agents")),
     ("command", ("command", "commands")),
 )
-_CLAUDE_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
+_CLAUDE_SECTION_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
 _MAX_NAMED_FILES = 3
 """Files that a warning names."""
 _IGNORED_KEYS = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
@@ -39,7 +39,7 @@ class PageLayer(Layer, frozen=True):
 
     text: str = ""
 
-    def position(self, keys: KeyPath, *, of_key: bool = False) -> Position:
+    def find_position(self, keys: KeyPath, *, of_key: bool = False) -> Position:
         """Return the line of a key in the head, or the nearest found; for the prompt, the body's line."""
         del of_key
         index = 0
@@ -68,8 +68,8 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
     for home in homes:
         if home.only_skills and not home.is_claude:
             continue
-        for section, folders in _CLAUDE_FOLDERS if home.is_claude else _FOLDERS:
-            for name, file in pages_of(home, folders):
+        for section, folders in _CLAUDE_SECTION_FOLDERS if home.is_claude else _SECTION_FOLDERS:
+            for name, file in find_page_files(home, folders):
                 if home.is_project and not trusted:
                     ignored.append(str(file.relative_to(project_root.root)))
                     continue
@@ -77,10 +77,10 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
                     warnings.append(f"{file}: more than {EXTEND_FILES.value} agents and commands, not read.")
                     return ExtraLayers(tuple(layers), tuple(ignored), tuple(warnings))
                 if home.is_claude:
-                    layers += _read_claude(section, name, file, unusable, is_project=home.is_project)
+                    layers += _read_claude_page(section, name, file, unusable, is_project=home.is_project)
                     continue
                 try:
-                    layers.append(_read(section, name, file, is_project=home.is_project))
+                    layers.append(_read_page(section, name, file, is_project=home.is_project))
                 except CodeloopError as error:
                     warnings.append(f"{error} Left out.")
     if unusable:
@@ -91,7 +91,7 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
     return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
 
 
-def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
+def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
     """Read a page in the form of Claude Code; [] when it can't be used, which is added to `unusable`, or is none."""
     if Path(name).name.upper() == "README":
         return []
@@ -100,7 +100,7 @@ def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is
         from codeloop.extend.pages.claude_code import read_agent, read_command
 
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
-        if not is_name(page.name):
+        if not is_valid_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
         values = to_json(page.values)
     except (CodeloopError, FrontmatterError, ValueError) as error:
@@ -115,8 +115,8 @@ def _format_path(path: str) -> str:
     return path if path.isprintable() else ascii(path)
 
 
-def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer:
-    if not is_name(name):
+def _read_page(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer:
+    if not is_valid_name(name):
         raise CodeloopError(f"{str(file)!a}: {name!a} is not a valid name; use letters, digits, `-`, `_`, `.` and `/`.")
     text = read_text(file, PAGE_BYTES.value)
     if text is None:
@@ -141,11 +141,11 @@ def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer
         is_project,
         text,
     )
-    _check(layer, section, name, values)
+    _check_values(layer, section, name, values)
     return layer
 
 
-def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
+def _check_values(layer: PageLayer, section: str, name: str, values: JSON) -> None:
     """Raise CodeloopError with file and line unless the page is a valid piece of configuration."""
     normalised = normalise_layer(layer, layer.raw)
     try:
@@ -190,7 +190,7 @@ def to_json(value: Any, depth: int = 16) -> Any:
     return convert(value, depth)
 
 
-def agent_page(description: str, mode: str) -> str:
+def make_agent_page(description: str, mode: str) -> str:
     """Return the text of a new agent's page: what must be there, and the rest as comments."""
     return f"""\
 ---

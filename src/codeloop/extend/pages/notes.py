@@ -12,12 +12,12 @@ from codeloop.kit.jsonc import is_list
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.session import MEMORY_NOTE_BYTES, MEMORY_NOTES, MEMORY_NOTES_OFFERED_BYTES
 
-FOLDER = ".codeloop/memory"
-START = (
+NOTES_FOLDER = ".codeloop/memory"
+NOTES_START = (
     "<memory>\nNotes of this project that may matter here, for you alone. Trust the files over a note; tell the user "
     "of a stale one that matters, and correct it only if they want it.\n"
 )
-END = "</memory>"
+NOTES_END = "</memory>"
 _WORD = re.compile(r"[\w./@-]+")
 
 
@@ -49,7 +49,7 @@ class OfferedNotes(Struct, frozen=True):
 
 def read_notes(root: Path) -> list[Note]:
     """Return the notes of a work tree, by name; a file that leads elsewhere is left out."""
-    folder = root / FOLDER
+    folder = root / NOTES_FOLDER
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
         return []
     notes: list[Note] = []
@@ -73,13 +73,13 @@ def _read_note(name: str, text: str) -> Note:
     return Note(
         name,
         page.body.strip(),
-        about=_list_of(head.get("about")),
+        about=_split_list(head.get("about")),
         commit=str(head.get("commit") or ""),
-        keywords=_list_of(head.get("keywords")),
+        keywords=_split_list(head.get("keywords")),
     )
 
 
-def _list_of(value: object) -> tuple[str, ...]:
+def _split_list(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(filter(None, (each.strip() for each in value.split(","))))
     return tuple(map(str, value)) if is_list(value) else ()
@@ -102,22 +102,22 @@ def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
     return [note for note in notes if not note.problem and is_relevant(note)]
 
 
-def offer_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> OfferedNotes | None:
+def format_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> OfferedNotes | None:
     """Put notes into a text that, with `used` bytes of earlier ones, stays within the limit; None: there is no room.
 
     `stale`: by name, what has changed since. A note that is too long is named with its file, to be read.
     """
-    room = MEMORY_NOTES_OFFERED_BYTES.value - used - len((START + END).encode())
+    room = MEMORY_NOTES_OFFERED_BYTES.value - used - len((NOTES_START + NOTES_END).encode())
     rows: list[str] = []
     marks: dict[str, str] = {}
     for note in sorted(notes, key=lambda each: each.name in stale):
         about = f" (about {', '.join(note.about)})" if note.about else ""
         state = f" STALE: {stale[note.name]}." if note.name in stale else ""
         head = f"## {note.name}{about}{state}"
-        options = (f"{head}\n{note.text}\n", f"{head}\nRead {FOLDER}/{note.name}.md.\n")
+        options = (f"{head}\n{note.text}\n", f"{head}\nRead {NOTES_FOLDER}/{note.name}.md.\n")
         row = next((each for each in options if len(each.encode()) <= room), None)
         if row is not None:
             rows.append(row)
             marks[note.name] = note.mark
             room -= len(row.encode())
-    return OfferedNotes(START + "".join(rows) + END, marks) if rows else None
+    return OfferedNotes(NOTES_START + "".join(rows) + NOTES_END, marks) if rows else None

@@ -174,7 +174,7 @@ async def test_a_client_that_goes_is_told_to_the_model(tmp_path: Path, monkeypat
         monkeypatch.setattr(client_tools, "CLIENT_TOOLS", client_tools.CLIENT_TOOLS.__class__("x", 20, "ms", ""))
         await offer(it, WEATHER)
         await turn
-        assert it.results() == [client_tools.GONE.format("weather")]
+        assert it.results() == [client_tools.CLIENT_GONE_MESSAGE.format("weather")]
         await it.prompt("and now?")
         assert "weather" not in {spec.name for spec in it.model.requests[-1].tools}
         gone = WithdrawTools(session_id=it.session_id, lease_id=LEASE)
@@ -188,7 +188,7 @@ async def test_what_is_withdrawn_in_the_middle_of_a_turn_fails_clearly(tmp_path:
         assert await it.client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=it.session_id, lease_id=LEASE))
         await it.answer(question, "once")
         await turn
-        assert it.results() == [client_tools.GONE.format("weather")]
+        assert it.results() == [client_tools.CLIENT_GONE_MESSAGE.format("weather")]
 
 
 async def test_an_abort_tells_the_client_that_the_call_has_ended(tmp_path: Path) -> None:

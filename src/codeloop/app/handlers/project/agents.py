@@ -3,7 +3,7 @@
 from codeloop.agent.request.system_prompt import SAMPLING
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.commands import COMPACT, commands_of
+from codeloop.extend.commands import COMPACT_COMMAND, build_commands
 from codeloop.extend.skills import load_skill
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -35,7 +35,7 @@ async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
 async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands sorted by name, except `compact`, which is no prompt. The template of a skill is its text."""
     found = find_commands(project)
-    return [_add_skill_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
+    return [_add_skill_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT_COMMAND]
 
 
 def find_commands(project: Project) -> dict[str, Command]:
@@ -45,7 +45,7 @@ def find_commands(project: Project) -> dict[str, Command]:
         from codeloop.extend.mcp.tools.prompts import prompts_of
 
         prompts = prompts_of(table)
-    return {**prompts, **commands_of(project.settings.config, project.settings.skills)}
+    return {**prompts, **build_commands(project.settings.config, project.settings.skills)}
 
 
 def _add_skill_text(project: Project, command: Command) -> Command:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.pages.notes import FOLDER, Note, find_relevant, offer_notes, read_notes
+from codeloop.extend.pages.notes import NOTES_FOLDER, Note, find_relevant, format_notes, read_notes
 from codeloop.kit.small_files import read_start
 from codeloop.schema import operation
 from codeloop.schema.api.project import MemoryNote
@@ -25,7 +25,7 @@ async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
     return [
         MemoryNote(
             name=note.name,
-            file=f"{FOLDER}/{note.name}.md",
+            file=f"{NOTES_FOLDER}/{note.name}.md",
             about=[*note.about],
             commit=note.commit,
             stale=stale.get(note.name, ""),
@@ -38,7 +38,7 @@ async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
 
 async def make_notes_part(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
     """Return a part with the relevant notes for a prompt that the session does not have yet; None if there are none."""
-    if not (project.workspace.root / FOLDER).is_dir():
+    if not (project.workspace.root / NOTES_FOLDER).is_dir():
         return None
     texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
     texts += [part.filename or part.url for part in part_inputs if isinstance(part, FilePartInput)]
@@ -52,7 +52,7 @@ async def make_notes_part(project: Project, session_id: str, part_inputs: Iterab
                 sent_marks |= (part.metadata or {})[MEMORY_KEY]
                 used_bytes += len(part.text.encode())
     new = [note for note in notes if sent_marks.get(note.name) != note.mark][: MEMORY_NOTES_PER_PROMPT.value]
-    offered_notes = offer_notes(new, await find_stale(project, new), used_bytes) if new else None
+    offered_notes = format_notes(new, await find_stale(project, new), used_bytes) if new else None
     if offered_notes is None:
         return None
     return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY_KEY: offered_notes.marks})

@@ -18,12 +18,12 @@ from codeloop.app.handlers.session.turn_settings import check_model, choose_agen
 from codeloop.app.project import Project
 from codeloop.app.prompt.prompt_parts import guess_mime
 from codeloop.app.settings import find_newest_model
-from codeloop.extend.agents import parse_ref
-from codeloop.extend.commands import COMPACT
+from codeloop.extend.agents import parse_model_ref
+from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.extend.mcp.tools.prompts import prompt_text
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
-from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
+from codeloop.extend.template import Piece, ShellPiece, TextPiece, expand_template, list_mentions, make_file_source
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
@@ -72,7 +72,7 @@ async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts
     sent_prompt = find_sent_prompt(project, args)
     if sent_prompt is not None:
         return await wait_for_answer(project, sent_prompt, args)
-    if command == COMPACT:
+    if command == COMPACT_COMMAND:
         return await _compact_now(project, args, session)
     # Commands that were written for Claude Code name a model by its family, such as `opus`.
     if command.model and "/" not in command.model:
@@ -92,14 +92,14 @@ async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = command.model or args.model
     if command.model:
-        check_model(project, parse_ref(command.model), ("command", command.name, "model"))
+        check_model(project, parse_model_ref(command.model), ("command", command.name, "model"))
     answer = await run_prompt(
         project,
         Prompt(
             session_id=args.session_id,
             parts=[*parts, *args.parts],
             message_id=message_id,
-            model=parse_ref(model) if model else None,
+            model=parse_model_ref(model) if model else None,
             variant=command.variant or args.variant,
             agent=args.agent if is_subtask else agent.name,
             format=args.format,
@@ -124,7 +124,7 @@ def _add_typed_command(args: InvokeCommand, parts: Sequence[PartInput]) -> list[
 async def _compact_now(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
     """Summarise the conversation, with the model of the request, else of the session, else of the configuration."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
-    ref = parse_ref(model or await project.models.default(project.settings.config.model))
+    ref = parse_model_ref(model or await project.models.default(project.settings.config.model))
     await summarize_session(
         project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id)
     )
@@ -142,14 +142,14 @@ async def _make_text(project: Project, args: InvokeCommand, command: Command, ag
         context = _make_context(project, args, agent, message_id, "mcp")
         fetching = asyncio.create_task(_fetch_mcp_prompt(project, command.name, context, args.arguments))
         return (await project.runs.run_before_turn(args.session_id, fetching)).strip()
-    pieces = expand(command.template, args.arguments)
-    shell_count = sum(isinstance(piece, Shell) for piece in pieces)
+    pieces = expand_template(command.template, args.arguments)
+    shell_count = sum(isinstance(piece, ShellPiece) for piece in pieces)
     if shell_count > COMMAND_SHELLS.value:
         raise OperationError(
             "BadRequest", f"/{command.name} has {shell_count} shell lines, more than {COMMAND_SHELLS.value}."
         )
     if not shell_count:
-        return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
+        return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)).strip()
     context = _make_context(project, args, agent, message_id, "bash")
     filling = asyncio.create_task(_fill_template(project, command.name, context, pieces))
     return (await project.runs.run_before_turn(args.session_id, filling)).strip()
@@ -180,9 +180,9 @@ async def _fill_template(project: Project, name: str, context: CallContext, piec
     texts: list[str] = []
     for piece in pieces:
         match piece:
-            case Text(text=text):
+            case TextPiece(text=text):
                 texts.append(text)
-            case Shell(line=line):
+            case ShellPiece(line=line):
                 texts.append(await _run_shell_line(project, name, context, line))
     return "".join(texts)
 
@@ -208,13 +208,13 @@ def _make_parts(project: Project, args: InvokeCommand, command: Command, text: s
     if command.subtask or (agent.mode == "subagent" and command.subtask is not False):
         description = command.description or f"/{command.name}"
         subagent = agent.name if agent.mode != "primary" else "general"
-        model = replace(parse_ref(command.model), variant=command.variant) if command.model else None
+        model = replace(parse_model_ref(command.model), variant=command.variant) if command.model else None
         return [
             SubtaskPartInput(prompt=text, description=description, agent=subagent, model=model, command=command.name)
         ]
     if command.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]
-    texts = (piece.text for piece in expand(command.template, args.arguments) if isinstance(piece, Text))
+    texts = (piece.text for piece in expand_template(command.template, args.arguments) if isinstance(piece, TextPiece))
     return [TextPartInput(text=text), *_find_mentions(project, "\n".join(texts))]
 
 
@@ -224,12 +224,12 @@ def _find_mentions(project: Project, text: str) -> list[PartInput]:
     Permission for a file outside the project, or for a secret, is asked when the prompt is stored.
     """
     parts: list[PartInput] = []
-    for name in mentions(text):
+    for name in list_mentions(text):
         agent = project.engine.agents.get(name)
         if agent is not None and agent.mode != "primary":
             parts.append(AgentPartInput(name=name))
         elif len(parts) < COMMAND_FILES.value and (file := _find_file(project, name)) is not None:
-            source = source_of(name, text)
+            source = make_file_source(name, text)
             parts.append(FilePartInput(mime=guess_mime(file), url=file.as_uri(), filename=name, source=source))
     return parts
 

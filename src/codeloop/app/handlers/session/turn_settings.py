@@ -8,7 +8,7 @@ from codeloop.agent.moves import count_used_tokens
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.agent.request.window import compute_room
 from codeloop.app.project import Project
-from codeloop.extend.agents import parse_ref
+from codeloop.extend.agents import parse_model_ref
 from codeloop.kit.jsonc import KeyPath
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
@@ -125,7 +125,7 @@ async def _choose_named_model(project: Project, args: Prompt | RunShell, session
         check_model(project, agent.model, ("agent", agent.name, "model"))
         return agent.model
     with _add_setting_to_errors(project, ("model",)):
-        return parse_ref(await project.models.default(project.settings.config.model))
+        return parse_model_ref(await project.models.default(project.settings.config.model))
 
 
 def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:

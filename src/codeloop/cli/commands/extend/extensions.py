@@ -12,10 +12,10 @@ from codeloop.cli.output.style import align_columns, print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.config.sources import format_keys
 from codeloop.config.trust.store import trust_changed_file
-from codeloop.extend.agents import NATIVES
-from codeloop.extend.commands import commands_of
-from codeloop.extend.folders import is_name
-from codeloop.extend.pages.markdown import agent_page
+from codeloop.extend.agents import BUILT_IN_AGENTS
+from codeloop.extend.commands import build_commands
+from codeloop.extend.folders import is_valid_name
+from codeloop.extend.pages.markdown import make_agent_page
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
@@ -66,7 +66,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
 
     Writes a commented file for NAME (such as `reviewer` or `team/reviewer`).
     """
-    if not is_name(name) or name.endswith(".md"):
+    if not is_valid_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
     settings = load_settings()
     top = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
@@ -74,7 +74,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as page:
-            page.write(agent_page(description or f"Say what {name} is for, and when to use it.", mode))
+            page.write(make_agent_page(description or f"Say what {name} is for, and when to use it.", mode))
     except FileExistsError:
         raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
     except OSError as error:
@@ -83,7 +83,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     if not for_all and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Wrote {file}. Describe in it what the agent should do.")
-    if name in NATIVES:
+    if name in BUILT_IN_AGENTS:
         click.echo(f"It changes the built-in agent {name}.")
     if not for_all and not settings.trusted:
         click.echo("This directory is not trusted, so its agents are ignored. Trust it: codeloop trust")
@@ -99,7 +99,7 @@ def command() -> None:
 def list_commands(*, as_json: bool) -> None:
     """List commands, and where each is defined."""
     settings = load_settings()
-    commands = commands_of(settings.config, settings.skills)
+    commands = build_commands(settings.config, settings.skills)
     rows_shown = [commands[name] for name in sorted(commands)]
     if as_json:
         print_json(rows_shown)

@@ -23,7 +23,13 @@ from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.discovery import find_ignored_files
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
-from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, tool_names_of
+from codeloop.extend.host.hosts import (
+    EMPTY_POLICY_REASON,
+    ExtensionHosts,
+    is_idle_policy,
+    list_tool_names,
+    offers_nothing,
+)
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.lock import entry_path
 from codeloop.extend.packages.manifest import read_manifest
@@ -202,15 +208,15 @@ async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[Plug
             why = await _find_load_failure(hosts, each)
         hooks = [hook.name for hook in offer.hooks] if offer else []
         state = "fails" if why else "ok"
-        if decides_nothing(hosts.offers, each, hosts.extensions):
+        if is_idle_policy(hosts.offers, each, hosts.extensions):
             state, why = (
                 "fails",
-                f"{_make_sentence(EMPTY_POLICY)} So nothing is sent to a model, and no tool is called.",
+                f"{_make_sentence(EMPTY_POLICY_REASON)} So nothing is sent to a model, and no tool is called.",
             )
-        elif is_empty(hosts.offers, each):
+        elif offers_nothing(hosts.offers, each):
             state, why = "empty", _EMPTY_EXPLANATION
         signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
-        tools = tool_names_of(hosts.offers, each)
+        tools = list_tool_names(hosts.offers, each)
         is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
         rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_sandboxed))
     return rows

@@ -8,13 +8,13 @@ from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import program_environment
 
-HOST = Path(__file__).with_name("host.mjs")
-OLDEST_NODE = 22
-_BUN = ("--no-install",)
+HOST_FILE = Path(__file__).with_name("host.mjs")
+MIN_NODE_VERSION = 22
+_BUN_OPTIONS = ("--no-install",)
 """Keeps bun from installing missing packages by itself."""
-_NODE = ("--disable-warning=ExperimentalWarning",)
-_SECONDS = 10
-_NEEDED = f"JavaScript extensions need node {OLDEST_NODE} or newer, or bun; {{}}."
+_NODE_OPTIONS = ("--disable-warning=ExperimentalWarning",)
+_VERSION_TIMEOUT_SECONDS = 10
+_NO_RUNTIME_MESSAGE = f"JavaScript extensions need node {MIN_NODE_VERSION} or newer, or bun; {{}}."
 
 
 class NoRuntime(CodeloopError):
@@ -27,23 +27,23 @@ def find_runtime(search_path: str | None) -> tuple[str, ...]:
     `search_path`: folders as in PATH. Raises NoRuntime: there is neither bun nor node.
     """
     if (bun := find_program("bun", search_path)) is not None:
-        return (bun, *_BUN, str(HOST))
+        return (bun, *_BUN_OPTIONS, str(HOST_FILE))
     if (node := find_program("node", search_path)) is not None:
-        return (node, *_NODE, str(HOST))
-    raise NoRuntime(_NEEDED.format("neither is on the PATH"))
+        return (node, *_NODE_OPTIONS, str(HOST_FILE))
+    raise NoRuntime(_NO_RUNTIME_MESSAGE.format("neither is on the PATH"))
 
 
-def javascript_command(search_path: str | None) -> tuple[str, ...]:
+def check_runtime(search_path: str | None) -> tuple[str, ...]:
     """Find the command as `find_runtime` does, and ask node for its version. Raises NoRuntime."""
     command = find_runtime(search_path)
-    if command[1:2] == _NODE:
-        version = _version(command[0], search_path)
-        if version is None or _parse_major(version) < OLDEST_NODE:
-            raise NoRuntime(_NEEDED.format(f"{command[0]} is {version or 'not one that starts'}"))
+    if command[1:2] == _NODE_OPTIONS:
+        version = _read_version(command[0], search_path)
+        if version is None or _parse_major(version) < MIN_NODE_VERSION:
+            raise NoRuntime(_NO_RUNTIME_MESSAGE.format(f"{command[0]} is {version or 'not one that starts'}"))
     return command
 
 
-def _version(node: str, search_path: str | None) -> str | None:
+def _read_version(node: str, search_path: str | None) -> str | None:
     """Ask for its version outside any project, whose files might select another through a version manager."""
     environment = make_safe_environment(program_environment(os.environ, {"PATH": search_path or os.defpath}))
     try:
@@ -53,7 +53,7 @@ def _version(node: str, search_path: str | None) -> str | None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=_VERSION_TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

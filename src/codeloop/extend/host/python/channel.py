@@ -88,10 +88,10 @@ class HostChannel:
     def _take_answer(self, message: AnswerResult | AnswerError) -> None:
         waiting = self._waiting.get(message.id)
         if waiting is not None:
-            waiting[0].call_soon_threadsafe(_settle, waiting[1], message)
+            waiting[0].call_soon_threadsafe(_set_outcome, waiting[1], message)
 
 
-def _settle(future: "asyncio.Future[Any]", message: AnswerResult | AnswerError) -> None:
+def _set_outcome(future: "asyncio.Future[Any]", message: AnswerResult | AnswerError) -> None:
     if future.done():
         return
     if isinstance(message, AnswerResult):

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, TypeVar
 
-from codeloop.extend.functions import wait_beside
+from codeloop.extend.functions import wait_in_thread
 from codeloop.extend.host.protocol import CallOrigin, HostQuestion, OperationCall
 from codeloop.extend.host.python.channel import HostChannel
 
@@ -74,4 +74,4 @@ class HostContext:
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """See Context."""
-        return wait_beside(self._loop, awaitable)
+        return wait_in_thread(self._loop, awaitable)

@@ -12,12 +12,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.extend.functions import FunctionTool, UnsuitedFunction, function_tool
+from codeloop.extend.functions import FunctionTool, UnsuitedFunction, make_function_tool
 from codeloop.extend.host.protocol import ExtensionOffer, LoadSpec, OfferedHook, OfferedTool
 from codeloop.extend.host.python.program import ProgramTool, load_program
 from codeloop.extension import HOOKS_ATTRIBUTE, TOOL_ATTRIBUTE
 
-_PLACES = ("__init__.py", "plugin.py", "extension.py")
+_PLUGIN_FILES = ("__init__.py", "plugin.py", "extension.py")
 
 
 class NotLoadable(Exception):
@@ -49,9 +49,9 @@ async def load_extension(extension: LoadSpec) -> LoadedFunctions:
 
 
 def _load_functions(extension: LoadSpec) -> LoadedFunctions:
-    module = _module(extension)
+    module = _import_module(extension)
     loaded = LoadedFunctions()
-    for name, function in _functions(module):
+    for name, function in _list_functions(module):
         marked: tuple[str | None, str | None] | None = getattr(function, TOOL_ATTRIBUTE, None)
         hooks: list[tuple[str, bool]] = getattr(function, HOOKS_ATTRIBUTE, [])
         for hook, is_policy in hooks:
@@ -60,7 +60,7 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
         if marked is None and (hooks or extension.kind == "plugin" or not _is_public(module, name, function)):
             continue
         try:
-            tool = function_tool(
+            tool = make_function_tool(
                 function, name=marked[0] if marked else None, description=marked[1] if marked else None
             )
         except UnsuitedFunction as error:
@@ -74,10 +74,10 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
     return loaded
 
 
-def _module(extension: LoadSpec) -> ModuleType:
+def _import_module(extension: LoadSpec) -> ModuleType:
     path = Path(extension.path)
     if path.is_dir():
-        path = next((path / name for name in _PLACES if (path / name).is_file()), path / _PLACES[0])
+        path = next((path / name for name in _PLUGIN_FILES if (path / name).is_file()), path / _PLUGIN_FILES[0])
     elif "/" not in extension.path:
         return importlib.import_module(extension.path.partition(":")[0])
     name = f"codeloop_extensions.{extension.kind}_{path.stem}_{len(sys.modules)}"
@@ -94,7 +94,7 @@ def _module(extension: LoadSpec) -> ModuleType:
     return module
 
 
-def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _list_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, value in list(vars(module).items()):
         is_marked = callable(value) and (hasattr(value, HOOKS_ATTRIBUTE) or hasattr(value, TOOL_ATTRIBUTE))
         if is_marked or inspect.isfunction(value):

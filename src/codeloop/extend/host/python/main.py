@@ -5,7 +5,7 @@ import platform
 from threading import Lock
 
 from codeloop.extend.host.protocol import (
-    DESCRIPTOR,
+    DESCRIPTOR_VARIABLE,
     VERSION,
     AnswerError,
     AskHook,
@@ -23,7 +23,7 @@ from codeloop.extend.host.python.worker import Worker
 
 def main() -> None:
     """Serve until the connection ends; then exit at once, even if extensions are running."""
-    channel = HostChannel(int(os.environ.pop(DESCRIPTOR)))
+    channel = HostChannel(int(os.environ.pop(DESCRIPTOR_VARIABLE)))
     host = PythonHost(channel)
     for message in channel.messages():
         host.handle(message)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.functions import FunctionResult, function_result
+from codeloop.extend.functions import FunctionResult, convert_result
 from codeloop.extension import Context
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
@@ -18,7 +18,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import drop_nulls
 
-_SCHEMA = "--schema"
+_SCHEMA_OPTION = "--schema"
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -26,7 +26,7 @@ class ProgramFailed(CodeloopError):
     """A program can't be started, or it failed; the text has the program's own message if there is one."""
 
 
-class _Schema(Struct, frozen=True):
+class _ProgramSchema(Struct, frozen=True):
     """A program's output for `--schema`. `parameters`: a JSON Schema of an object."""
 
     description: str
@@ -46,12 +46,12 @@ class ProgramTool(Struct, frozen=True):
         """Run the program with the arguments as JSON on its input. Raises ProgramFailed."""
         more = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
         payload = msgspec.json.encode(drop_nulls(given, self.parameters))
-        output = (await _run(self.path, (), payload, more)).decode(errors="replace")
+        output = (await _run_program(self.path, (), payload, more)).decode(errors="replace")
         value: Any = output.removesuffix("\n")
         if output.startswith("{"):
             with suppress(msgspec.DecodeError):
-                value = _result(output) or value
-        return function_result(value)
+                value = _parse_result(output) or value
+        return convert_result(value)
 
 
 async def load_program(path: str) -> ProgramTool:
@@ -59,13 +59,13 @@ async def load_program(path: str) -> ProgramTool:
     name = Path(path).stem
     try:
         async with asyncio.timeout(PROGRAM_SCHEMA.seconds):
-            output = await _run(path, (_SCHEMA,), b"", {})
-        schema = msgspec.json.decode(output, type=_Schema)
+            output = await _run_program(path, (_SCHEMA_OPTION,), b"", {})
+        schema = msgspec.json.decode(output, type=_ProgramSchema)
     except TimeoutError:
-        raise ProgramFailed(f"{_SCHEMA} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
+        raise ProgramFailed(f"{_SCHEMA_OPTION} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
     except msgspec.DecodeError as error:
         expected = 'one JSON object with "description" and "parameters" (a JSON Schema)'
-        raise ProgramFailed(f"for {_SCHEMA} it has to print {expected}: {error}.") from error
+        raise ProgramFailed(f"for {_SCHEMA_OPTION} it has to print {expected}: {error}.") from error
     if schema.parameters.get("type") != "object" or not is_object(schema.parameters.setdefault("properties", {})):
         raise ProgramFailed(
             '"parameters" has to be the JSON Schema of an object: {"type": "object", "properties": ...}.'
@@ -73,13 +73,13 @@ async def load_program(path: str) -> ProgramTool:
     return ProgramTool(schema.name or name, schema.description, schema.parameters, path)
 
 
-def _result(output: str) -> Any:
+def _parse_result(output: str) -> Any:
     """Decode a program's output; None: JSON without `output`."""
     value = msgspec.json.decode(output)
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
 
-async def _run(path: str, words: tuple[str, ...], payload: bytes, more: dict[str, str]) -> bytes:
+async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: dict[str, str]) -> bytes:
     """Run a program to its end and return what it prints. Raises ProgramFailed. Cancelled, it is ended."""
     pipe = asyncio.subprocess.PIPE
     try:
@@ -93,7 +93,7 @@ async def _run(path: str, words: tuple[str, ...], payload: bytes, more: dict[str
     assert process.stderr is not None
     try:
         output, errors, _ = await asyncio.gather(
-            _read(process.stdout), _read(process.stderr), _write(process.stdin, payload)
+            _read_output(process.stdout), _read_output(process.stderr), _write_input(process.stdin, payload)
         )
         code = await process.wait()
     finally:
@@ -106,7 +106,7 @@ async def _run(path: str, words: tuple[str, ...], payload: bytes, more: dict[str
     return output
 
 
-async def _read(stream: asyncio.StreamReader) -> bytes:
+async def _read_output(stream: asyncio.StreamReader) -> bytes:
     """Read all. Raises ProgramFailed: it is more than a result may have."""
     output = bytearray()
     while piece := await stream.read(_CHUNK_BYTES):
@@ -116,7 +116,7 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
     return bytes(output)
 
 
-async def _write(stream: asyncio.StreamWriter, payload: bytes) -> None:
+async def _write_input(stream: asyncio.StreamWriter, payload: bytes) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read its input
         stream.write(payload)
         await stream.drain()

@@ -32,11 +32,11 @@ _INTERNAL_PATHS = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "imp
 """Paths of traceback frames that are irrelevant to the extension's author."""
 
 
-class EndRefused(Exception):
+class ExitRefused(Exception):
     """An extension tried to end the process, which is prevented."""
 
 
-class _Running(Struct):
+class _RunningRequest(Struct):
     task: "asyncio.Task[Any]"
     context: HostContext | None = None
 
@@ -49,7 +49,7 @@ class Worker:
         self._extension = extension
         self._origin = call_origin
         self._loaded = LoadedFunctions()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _RunningRequest] = {}
         self._following: asyncio.Task[None] | None = None
         """The task that delivers the last events, after all earlier ones."""
         self._loop = asyncio.new_event_loop()
@@ -100,7 +100,7 @@ class Worker:
     async def _ask_hook(self, message: AskHook, context: HostContext) -> Any:
         output: Any = message.output
         for function in self._loaded.hooks.get(message.name, ()):
-            result = await _call(function, [message.input, output], context)
+            result = await _call_hook(function, [message.input, output], context)
             output = output if result is None else result
         return output
 
@@ -108,8 +108,8 @@ class Worker:
         return HostContext(self._channel, call_origin, self._extension.options or {}, number)
 
     def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
-        task = self._loop.create_task(_contain(work))
-        self._running[number] = _Running(task, context)
+        task = self._loop.create_task(_prevent_exit(work))
+        self._running[number] = _RunningRequest(task, context)
         task.add_done_callback(partial(self._finish, number))
 
     def _cancel(self, number: int) -> None:
@@ -126,7 +126,7 @@ class Worker:
             return
         error = task.exception()
         if error is not None:
-            self._channel.say(_failure(number, error))
+            self._channel.say(_make_error(number, error))
             return
         try:
             self._channel.say(AnswerResult(number, task.result()))
@@ -144,20 +144,22 @@ class Worker:
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):
-                (failure,) = await asyncio.gather(_contain(_call(function, [event], context)), return_exceptions=True)
+                (failure,) = await asyncio.gather(
+                    _prevent_exit(_call_hook(function, [event], context)), return_exceptions=True
+                )
                 if isinstance(failure, BaseException):
                     self._channel.log(f"{self._extension.name} failed at an event: {_describe(failure)}", "error")
 
 
-async def _contain(work: Awaitable[Any]) -> Any:
+async def _prevent_exit(work: Awaitable[Any]) -> Any:
     """Await `work` and return its value, preventing an exit of the process, which would end other extensions."""
     try:
         return await work
     except (SystemExit, KeyboardInterrupt) as error:
-        raise EndRefused(f"it called for the end of the program ({type(error).__name__})") from error
+        raise ExitRefused(f"it called for the end of the program ({type(error).__name__})") from error
 
 
-async def _call(function: Callable[..., Any], values: list[Any], context: HostContext) -> Any:
+async def _call_hook(function: Callable[..., Any], values: list[Any], context: HostContext) -> Any:
     names = inspect.signature(function).parameters
     more = {"ctx": context} if "ctx" in names else {}
     call = partial(function, *values[: len(names) - len(more)], **more)
@@ -165,17 +167,17 @@ async def _call(function: Callable[..., Any], values: list[Any], context: HostCo
     return await value if inspect.isawaitable(value) else value
 
 
-def _failure(number: int, error: BaseException) -> AnswerError:
+def _make_error(number: int, error: BaseException) -> AnswerError:
     kind = "invalid" if isinstance(error, WrongArguments | NotLoadable | ProgramFailed) else "raised"
     name = "" if kind == "invalid" else type(error).__name__
-    return AnswerError(number, kind, str(error) or type(error).__name__, name, _trace(error))
+    return AnswerError(number, kind, str(error) or type(error).__name__, name, _format_trace(error))
 
 
 def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _trace(error: BaseException) -> str:
+def _format_trace(error: BaseException) -> str:
     """Return the traceback within the extension's own code."""
     summary = traceback.TracebackException.from_exception(error)
     for each in (summary, summary.__cause__, summary.__context__):

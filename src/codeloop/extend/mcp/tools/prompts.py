@@ -10,7 +10,7 @@ from codeloop.extend.mcp.cache.listing import ListedPrompt
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.extend.template import split_arguments, word_spans
+from codeloop.extend.template import find_word_spans, split_arguments
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
@@ -130,7 +130,7 @@ async def argument_values(table: McpTable, complete_mcp_prompt: CompleteMcpPromp
 def _find_typed_argument(prompt: ListedPrompt, words_before: str) -> tuple[str, int]:
     """Return the argument being typed at the end ("" for none), and the start of its value."""
     names = [each.name for each in prompt.arguments]
-    spans = word_spans(words_before)
+    spans = find_word_spans(words_before)
     if words_before.count('"') % 2:  # a quote that is open keeps its words together
         opened = words_before.rfind(" ", 0, words_before.rfind('"')) + 1
         spans = [*((start, end) for start, end in spans if end <= opened), (opened, len(words_before))]
