@@ -245,7 +245,7 @@ class Ui(TerminalApp, inherit_bindings=False):
     def tick(self) -> None:
         """Advance the animation while a turn runs."""
         if self.shown_tab is not None:
-            self.shown_tab.transcript.tick()
+            self.shown_tab.transcript.redraw_running_calls()
         self.draw()
 
     def _empty_tab(self, tab: SessionTab) -> None:

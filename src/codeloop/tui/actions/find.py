@@ -112,7 +112,7 @@ class ConversationSearch:
         await self._ui.load_messages_until(match.message_id)
         self._open_item(match)
         transcript = tab.transcript
-        blocks = transcript.blocks.find(match.part_id) or transcript.blocks.find(match.message_id)
+        blocks = transcript.blocks.find_rows(match.part_id) or transcript.blocks.find_rows(match.message_id)
         if blocks is None:
             transcript.highlights.show(self._query)
             transcript.refresh()
@@ -160,6 +160,6 @@ def _restore_position(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
     key, rows, follows = origin
     first = tab.transcript.blocks.find_top_row(key)
     if follows or first is None:
-        tab.transcript.to_end()
+        tab.transcript.scroll_to_end()
     else:
         tab.transcript.scroll_rows(first + rows - tab.transcript.scroll_y)

@@ -156,7 +156,7 @@ async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -
                 session = await set_profile(ui.client, session.id, tab.profile)
             await ui.open_tab(session, tab)
             return session
-    tab.transcript.to_end()
+    tab.transcript.scroll_to_end()
     return tab.session
 
 

@@ -19,7 +19,7 @@ async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
     # The widgets may be gone after the requests.
     if ui.is_ending:
         return
-    ui.query_one(Sidebar).info = SidebarData(session.id if session else "", branch, files, mcp, lsp)
+    ui.query_one(Sidebar).data = SidebarData(session.id if session else "", branch, files, mcp, lsp)
     ui.draw()
 
 

@@ -65,7 +65,7 @@ async def _load_older_messages(ui: Ui, sessions: OpenSessions, view: SessionView
 
 async def show_last_message(ui: Ui, _words: str) -> None:
     """Scroll to the end, and stay there."""
-    ui.tab.transcript.to_end()
+    ui.tab.transcript.scroll_to_end()
 
 
 async def show_previous_prompt(ui: Ui, _words: str) -> None:
@@ -118,7 +118,7 @@ def _name_state(is_on: bool) -> str:
 
 async def toggle_lowest_call(ui: Ui, _words: str) -> None:
     """Show all of the lowest call on the screen, or its end again."""
-    if not ui.tab.transcript.toggle(reversed(range(ui.tab.transcript.size.height))):
+    if not ui.tab.transcript.toggle_first(reversed(range(ui.tab.transcript.size.height))):
         ui.notify("No tool call on the screen can be opened.")
 
 
@@ -153,4 +153,4 @@ def _scroll_to_prompt(ui: Ui, step: int) -> None:
     if candidates:
         transcript.scroll_rows((min(candidates) if step > 0 else max(candidates)) - transcript.scroll_y)
     elif step > 0:
-        transcript.to_end()
+        transcript.scroll_to_end()

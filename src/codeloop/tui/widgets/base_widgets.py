@@ -1,7 +1,7 @@
-"""Bases of widgets that cost nothing while others change: containers, and widgets that cache their rows.
+"""Bases of the widgets of the main screen, which cost nothing while other widgets change.
 
-Textual takes styles from the first base of a class only. It asks every widget near a change for its rows, thirty times
-a second while a model writes.
+Textual asks every widget near a change for its rows, thirty times a second while a model writes. So containers draw
+nothing, and the other widgets cache their rows.
 """
 
 from collections.abc import Callable
@@ -34,6 +34,7 @@ class EmptyWidget(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return no rows at all."""
+        # Textual's own version makes blank rows of the full size, which the rows of the children then cover.
         del crop
         return []
 
@@ -54,6 +55,7 @@ class CachedWidget(Widget):
         self._cached_rows = None
         super().notify_style_update()
 
+    # A private method of Textual: each refresh calls it, whether of the whole widget or of a region.
     def _set_dirty(self, *regions: Region) -> None:
         self._cached_rows = None
         super()._set_dirty(*regions)
@@ -82,9 +84,10 @@ def run_on_click(style: Style, command: str, words: str = "") -> Style:
     return style + Style(meta={_COMMAND_META_ENTRY: f"{command} {words}"})
 
 
+# Textual's container comes first in both: Textual takes the default styles from the first base of a class only.
 class PlainHorizontal(Horizontal, EmptyWidget):
-    """A horizontal container."""
+    """A horizontal container that draws nothing itself."""
 
 
 class PlainVertical(Vertical, EmptyWidget):
-    """A vertical container."""
+    """A vertical container that draws nothing itself."""

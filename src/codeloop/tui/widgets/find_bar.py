@@ -1,4 +1,4 @@
-"""The search bar of the conversation, with the number of matches."""
+"""The search bar of the conversation: an input, and the number of matches. The search is in `actions/find.py`."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -22,7 +22,7 @@ _HINTS_MIN_WIDTH = 80
 
 
 class FindActions(Protocol):
-    """The callbacks of the bar, implemented by the search in `actions/find.py`."""
+    """The callbacks of the bar; a protocol, since the module of the search imports this one."""
 
     def search(self, text: str) -> None:
         """Find a text, and show a match."""
@@ -47,6 +47,7 @@ class FindInput(LineInput):
 
     async def on_key(self, event: events.Key) -> None:
         """Offer keys to the bar first."""
+        # Stopped here: in the app the same keys have other meanings, such as Tab, which switches the agent.
         if isinstance(self.parent, FindBar) and self.parent.press(event.key):
             event.stop()
             event.prevent_default()
@@ -59,9 +60,9 @@ class FindLabel(CachedWidget):
     FindLabel { height: 1; width: auto; background: $background-panel; }
     """
 
-    def __init__(self, colours: Callable[[], Styles]) -> None:
+    def __init__(self, get_styles: Callable[[], Styles]) -> None:
         super().__init__()
-        self._colours = colours
+        self._get_styles = get_styles
         self._text = ""
 
     def show(self, text: str) -> None:
@@ -73,7 +74,7 @@ class FindLabel(CachedWidget):
     def render_line(self, y: int) -> Strip:
         """Return the row."""
         del y
-        style = self._colours().of("text_muted", on="background_panel")
+        style = self._get_styles().of("text_muted", on="background_panel")
         return Strip([Segment(self._text, style)]).adjust_cell_length(self.size.width, style)
 
 
@@ -84,9 +85,9 @@ class FindBar(Horizontal):
     FindBar { height: 1; width: 1fr; display: none; background: $background-panel; }
     """
 
-    def __init__(self, colours: Callable[[], Styles]) -> None:
+    def __init__(self, get_styles: Callable[[], Styles]) -> None:
         super().__init__()
-        self._title, self._status = FindLabel(colours), FindLabel(colours)
+        self._title, self._status = FindLabel(get_styles), FindLabel(get_styles)
         self._actions: FindActions | None = None
 
     def compose(self) -> ComposeResult:

@@ -11,7 +11,7 @@ from codeloop.tui.render.cells import cut_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import CachedWidget, get_app
 
-_COLUMN_WIDTH = 36
+_MIN_COLUMN_WIDTH = 36
 """Cells of a column of the menu, at least."""
 
 
@@ -24,13 +24,13 @@ class LeaderMenu(CachedWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._colours: Callable[[], Styles] | None = None
+        self._get_styles: Callable[[], Styles] | None = None
         self._keys: Sequence[tuple[str, str]] = ()
         self._rows: list[Row] = []
 
-    def show(self, keys: Sequence[tuple[str, str]], colours: Callable[[], Styles]) -> None:
+    def show(self, keys: Sequence[tuple[str, str]], get_styles: Callable[[], Styles]) -> None:
         """Show keys and their commands, in the current theme."""
-        self._colours, self._keys = colours, keys
+        self._get_styles, self._keys = get_styles, keys
         self.display = True
         self.on_resize()
 
@@ -41,31 +41,30 @@ class LeaderMenu(CachedWidget):
         self.refresh()
 
     def notify_style_update(self) -> None:
-        """Redraw in other colours."""
+        """Redraw in other get_styles."""
         self._lay_out()
         super().notify_style_update()
 
     def _lay_out(self) -> None:
-        if self._colours is None or not self._keys:
+        if self._get_styles is None or not self._keys:
             return
-        styles, width = self._colours(), get_app(self).size.width
-        columns = max(min(width // _COLUMN_WIDTH, len(self._keys)), 1)
+        styles, width = self._get_styles(), get_app(self).size.width
+        columns = max(min(width // _MIN_COLUMN_WIDTH, len(self._keys)), 1)
+        # Rounded up, so that the last column has room for the rest.
         height = -(-len(self._keys) // columns)
         column_width, key_width = width // columns, max(cell_len(key) for key, _ in self._keys)
         key_style, style = styles.of("primary", "bold"), styles.of("text")
         self._rows = [[] for _ in range(height)]
         for at, (key, title) in enumerate(self._keys):
+            cell_title = cut_text(title, max(column_width - key_width - 4, 1))
             self._rows[at % height] += [
                 Segment(f" {key:>{key_width}}  ", key_style),
-                Segment(
-                    f"{cut_text(title, max(column_width - key_width - 4, 1)):<{max(column_width - key_width - 3, 0)}}",
-                    style,
-                ),
+                Segment(f"{cell_title:<{max(column_width - key_width - 3, 0)}}", style),
             ]
 
     def render_line(self, y: int) -> Strip:
         """Return a row."""
-        if self._colours is None or y >= len(self._rows):
+        if self._get_styles is None or y >= len(self._rows):
             return Strip.blank(self.size.width)
-        base = self._colours().of("text", on="background_panel")
+        base = self._get_styles().of("text", on="background_panel")
         return Strip(self._rows[y]).apply_style(base).adjust_cell_length(self.size.width, base)

@@ -1,4 +1,4 @@
-"""A line input that handles keys strictly in order."""
+"""An input of one line, for the search bar, the request panel and dialogs, that handles keys strictly in order."""
 
 from typing import ClassVar
 

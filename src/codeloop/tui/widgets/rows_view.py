@@ -1,4 +1,4 @@
-"""A scrolling widget of rows that draws only the visible ones."""
+"""A scrolling view of rows, for the request panel and dialogs; it draws only the visible ones."""
 
 from collections.abc import Callable, Sequence
 
@@ -66,6 +66,7 @@ class RowsView(ScrollView, can_focus=False):
 
     def scroll_to_row(self, first: int, last: int) -> None:
         """Scroll just enough to show these rows."""
+        # `force`: the columns can't be scrolled (`overflow-x: hidden`), and Textual would then decline.
         self.scroll_to_region(Region(0, first, 1, last - first + 1), animate=False, force=True)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:

@@ -40,7 +40,7 @@ class SessionTab(EmptyWidget):
     def __init__(
         self,
         canvas: Canvas,
-        colours: Callable[[], Styles],
+        get_styles: Callable[[], Styles],
         prompt: PromptInput,
         greeting: Greeting,
         rhythm: TypingRhythm,
@@ -49,11 +49,11 @@ class SessionTab(EmptyWidget):
         self.view: SessionView | None = None
         self.transcript = Transcript(canvas, greeting)
         self.prompt = prompt
-        self.find_bar = FindBar(colours)
+        self.find_bar = FindBar(get_styles)
         self._rhythm = rhythm
-        self._has_command = False
+        self._is_command_typed = False
         """Whether a command is being typed although a question is shown; the question gets the focus back after it."""
-        self.panel = RequestPanel(colours, self._compute_required_pause)
+        self.panel = RequestPanel(get_styles, self._compute_required_pause)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
         """The agent of the next prompts; None: that of the session's last one."""
@@ -125,6 +125,7 @@ class SessionTab(EmptyWidget):
         if self.view is not None:
             ids = self.view.log.ids
             changed_ids = set(ids) | self.view.take_changes() if everything else self.view.take_changes()
+        # Notices are not tracked as changes, so they are compared each time.
         has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed_ids, NOTICES}, self._list_items)
         self._show_request()
         return has_scrolled
@@ -138,16 +139,17 @@ class SessionTab(EmptyWidget):
     def _forward_early_input(self, event: RequestPanel.EarlyInput) -> None:
         event.stop()
         if event.is_command:
-            self._has_command = True
+            self._is_command_typed = True
             self.prompt.focus()
+        # Posted, so that the keys of a burst reach the editor in their order, after the focus has moved.
         self.prompt.editor.post_message(event.event)
 
     @on(PromptEmptied)
     def _return_to_question(self, event: PromptEmptied) -> None:
         """Focus the question again after a command that was typed meanwhile was sent or cancelled."""
         event.stop()
-        has_command, self._has_command = self._has_command, False
-        if has_command and self.panel.request is not None and self.prompt.editor.has_focus:
+        is_command_typed, self._is_command_typed = self._is_command_typed, False
+        if is_command_typed and self.panel.request is not None and self.prompt.editor.has_focus:
             self.panel.focus()
 
     def _list_items(self, message_id: str) -> list[Item]:
@@ -161,6 +163,7 @@ class SessionTab(EmptyWidget):
         """Show the oldest request that waits for the user, or none."""
         waiting = list(self.view.requests.values()) if self.view is not None else []
         current_request = self.panel.request
+        # Answered elsewhere, such as by another client, or withdrawn with its turn.
         if current_request is not None and all(request.id != current_request.id for request in waiting):
             self.panel.withdraw(current_request.id)
             self.prompt.focus()
@@ -175,8 +178,9 @@ class SessionTab(EmptyWidget):
         """Return which tool and which subagent asks, as far as the log knows."""
         view, call = self.view, request.tool
         child = view.children.sessions.get(request.session_id) if view is not None else None
-        who = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
-        message = view.log.messages.get(call.message_id) if view is not None and call is not None else None
-        parts = (part for part in (message.parts.values() if message is not None else ()) if isinstance(part, ToolPart))
-        tool = next((part.tool for part in parts if call is not None and part.call_id == call.call_id), "")
-        return Requester(one_line(tool, 80), who)
+        subagent = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
+        tool = ""
+        if view is not None and call is not None and (message := view.log.messages.get(call.message_id)) is not None:
+            tool_parts = (part for part in message.parts.values() if isinstance(part, ToolPart))
+            tool = next((part.tool for part in tool_parts if part.call_id == call.call_id), "")
+        return Requester(one_line(tool, 80), subagent)

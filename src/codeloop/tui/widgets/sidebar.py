@@ -54,14 +54,15 @@ class Sidebar(CommandWidget, ScrollView):
 
     def __init__(self, styles: Styles) -> None:
         super().__init__()
-        self._colours = styles
+        self._theme_styles = styles
         self._rows: list[Row] = []
-        self.info = SidebarData()
+        self.data = SidebarData()
+        """Loaded by `actions/sidebar.py` after each change."""
 
     def show(self, view: SessionView | None, content: StatusContent, styles: Styles) -> None:
-        """Show a session (None: none yet) with the data of the status bar, and `info`."""
-        self._colours = styles
-        rows = self._draw_sections(view, self.info, content)
+        """Show a session (None: none yet) with the data of the status bar, and `data`."""
+        self._theme_styles = styles
+        rows = self._draw_sections(view, self.data, content)
         if rows != self._rows:
             self._rows = rows
             self.virtual_size = Size(SIDEBAR_WIDTH, len(rows))
@@ -70,59 +71,56 @@ class Sidebar(CommandWidget, ScrollView):
     def render_line(self, y: int) -> Strip:
         """Return one row."""
         at = y + round(self.scroll_y)
-        base = self._colours.of("text", on="background_panel")
+        base = self._theme_styles.of("text", on="background_panel")
         row = self._rows[at] if at < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _draw_sections(self, view: SessionView | None, info: SidebarData, content: StatusContent) -> list[Row]:
-        styles = self._colours
+    def _draw_sections(self, view: SessionView | None, data: SidebarData, content: StatusContent) -> list[Row]:
+        styles = self._theme_styles
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
-        if info.branch:
+        if data.branch:
             rows.append(
-                [Segment(cut_text(f"on {one_line(info.branch, 200)}", SIDEBAR_WIDTH - 4), styles.of("text_muted"))]
+                [Segment(cut_text(f"on {one_line(data.branch, 200)}", SIDEBAR_WIDTH - 4), styles.of("text_muted"))]
             )
         if view is not None:
-            rows += [[], _heading_row("Context", styles), *self._usage_rows(view, content)]
+            rows += [[], _draw_heading("Context", styles), *self._draw_usage(view, content)]
             if view.todos:
-                rows += [[], _heading_row("Tasks", styles)]
+                rows += [[], _draw_heading("Tasks", styles)]
             for todo in view.todos:
                 mark, colour = MARKS_BY_TODO_STATUS.get(todo.status, ("[ ]", "text"))
-                rows += _item_rows(mark, one_line(todo.content, 200), styles, colour)
-        if view is not None and info.session_id == view.session.id:
-            rows += self._file_rows(info.files)
-        for name, states in (("MCP", info.mcp), ("LSP", info.lsp)):
+                rows += _draw_task(mark, one_line(todo.content, 200), styles, colour)
+        # The data of another session may still be on the way after a switch of tabs.
+        if view is not None and data.session_id == view.session.id:
+            rows += self._draw_files(data.files)
+        for name, states in (("MCP", data.mcp), ("LSP", data.lsp)):
             if states:
-                rows += [[], _heading_row(name, styles)]
-            rows += [row for server, state in states.items() for row in self._server_rows(server, state)]
+                rows += [[], _draw_heading(name, styles)]
+            rows += [row for server, state in states.items() for row in self._draw_server(server, state)]
         return rows
 
-    def _usage_rows(self, view: SessionView, content: StatusContent) -> list[Row]:
-        styles = self._colours
-        used = view.log.context_used
-        percent = used * 100 // content.context_window or ("<1" if used else 0) if content.context_window else 0
-        share = f" of {format_count(content.context_window)}, {percent} %" if content.context_window else ""
+    def _draw_usage(self, view: SessionView, content: StatusContent) -> list[Row]:
+        styles = self._theme_styles
+        used, share = view.log.context_used, ""
+        if content.context_window:
+            percent = used * 100 // content.context_window or ("<1" if used else 0)
+            share = f" of {format_count(content.context_window)}, {percent} %"
         style = styles.of("text_muted")
-        return [
-            [Segment(f"{format_count(used)} tokens{share}", style)],
-            *(
-                [[Segment(f"{format_cost(cost, view.session.tokens)} spent", style)]]
-                if (cost := view.session.cost)
-                else []
-            ),
-        ]
+        rows: list[Row] = [[Segment(f"{format_count(used)} tokens{share}", style)]]
+        if cost := view.session.cost:
+            rows.append([Segment(f"{format_cost(cost, view.session.tokens)} spent", style)])
+        return rows
 
-    def _file_rows(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:
-        styles = self._colours
+    def _draw_files(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:
+        styles = self._theme_styles
         if not files:
             return []
-        rows: list[Row] = [[], _heading_row(f"Changed files ({len(files)})", styles)]
+        rows: list[Row] = [[], _draw_heading(f"Changed files ({len(files)})", styles)]
         for diff in files[:MAX_FILES]:
-            sums = f"+{diff.additions} -{diff.deletions}"
-            room = SIDEBAR_WIDTH - 5 - len(sums)
+            additions, deletions = f"+{diff.additions}", f"-{diff.deletions}"
+            room = SIDEBAR_WIDTH - 6 - len(additions) - len(deletions)
             name = cut_path(one_line(diff.file or "", 500), room)
             gap = " " * (room - cell_len(name) + 1)
-            additions, deletions = sums.split(" ")
             rows.append(
                 [
                     Segment(name + gap, run_on_click(styles.of("text_muted"), "session_changes", diff.file or "")),
@@ -141,9 +139,9 @@ class Sidebar(CommandWidget, ScrollView):
             )
         return rows
 
-    def _server_rows(self, name: str, state: ServerState) -> list[Row]:
+    def _draw_server(self, name: str, state: ServerState) -> list[Row]:
         """Draw a server's state, and below it the problem, if there is one."""
-        styles, room = self._colours, SIDEBAR_WIDTH - 6
+        styles, room = self._theme_styles, SIDEBAR_WIDTH - 6
         visible_name = cut_text(one_line(name, 60), room * 2 // 3)
         remaining = room - cell_len(visible_name) - 1
         words = cut_text(state.words, remaining) if remaining >= MIN_STATE_WIDTH else ""
@@ -160,11 +158,11 @@ class Sidebar(CommandWidget, ScrollView):
         return rows + [[Segment(f"  {line}", styles.of("text_muted"))] for line in reason]
 
 
-def _heading_row(text: str, styles: Styles) -> Row:
+def _draw_heading(text: str, styles: Styles) -> Row:
     return [Segment(text, styles.of("text", "bold"))]
 
 
-def _item_rows(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
+def _draw_task(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
     first, *more = _wrap_words(text, SIDEBAR_WIDTH - 8)
     style = styles.of(colour)
     return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]

@@ -52,62 +52,63 @@ class StatusBar(CommandWidget):
 
     def __init__(self, styles: Styles) -> None:
         super().__init__()
-        self._colours = styles
+        self._theme_styles = styles
         self._content = StatusContent()
         self._view: SessionView | None = None
         self._drawn_row: Row = []
 
     def show(self, view: SessionView | None, content: StatusContent, styles: Styles) -> None:
         """Show a session's state."""
-        self._view, self._content, self._colours = view, content, styles
-        if self._row() != self._drawn_row:
+        self._view, self._content, self._theme_styles = view, content, styles
+        if self._draw_row() != self._drawn_row:
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """Return the row."""
         del y
-        self._drawn_row = self._row()
-        base = self._colours.of("text_muted", on="background")
+        self._drawn_row = self._draw_row()
+        base = self._theme_styles.of("text_muted", on="background")
         return Strip(self._drawn_row).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _row(self) -> Row:
+    def _draw_row(self) -> Row:
         """Return the whole row, without the parts that have no room."""
         width = self.size.width
         right = self._draw_right(self._content.hint)
-        if width < _HINT_MIN_WIDTH or self._min_width() + measure_row(right) > width:  # the model precedes a hint
+        if (
+            width < _HINT_MIN_WIDTH or self._compute_min_width() + measure_row(right) > width
+        ):  # the model precedes a hint
             right = self._draw_right("")
         row = self._draw_left(max(width - measure_row(right) - 3, 10))
-        gap = 3 if self._content.pending_key else 1  # everything else ends with blanks of its own
-        if measure_row(row) + measure_row(right) + gap > width:  # a pending key comes first
+        # Everything but a pending key ends with blanks of its own.
+        gap = 3 if self._content.pending_key else 1
+        if measure_row(row) + measure_row(right) + gap > width:
             right = []
         if (problem := self._content.problem) and cell_len(problem) + measure_row(right) + 3 > width:
             row, right = self._draw_left(width - 3), []
         blanks = Segment(" " * max(width - measure_row(row) - measure_row(right) - 2, 0))
         return [Segment(" "), *row, blanks, *right, Segment(" ")]
 
-    def _min_width(self) -> int:
+    def _compute_min_width(self) -> int:
         """Return the cells needed to show activity and model uncut; 0 where they may be cut."""
         view, content = self._view, self._content
         if content.pending_key or content.problem or (view is not None and isinstance(view.status, Retry)):
             return 0
-        busy = (
-            measure_row(self._activity_segments(view, self._colours, _HINT_MIN_WIDTH)) + 2
-            if view is not None and view.is_busy
-            else 0
-        )
-        profile = cell_len(content.profile) + 2 if content.profile else 0
-        return busy + cell_len(" ".join(filter(None, (content.agent, content.model)))) + profile + 5
+        activity_width = 0
+        if view is not None and view.is_busy:
+            activity_width = measure_row(self._draw_activity(view, self._theme_styles, _HINT_MIN_WIDTH)) + 2
+        profile_width = cell_len(content.profile) + 2 if content.profile else 0
+        return activity_width + cell_len(" ".join(filter(None, (content.agent, content.model)))) + profile_width + 5
 
     def _draw_left(self, room: int) -> Row:
         """Draw the left part: a pending key, a problem, or activity, agent, model and directory."""
-        styles, content = self._colours, self._content
+        styles, content = self._theme_styles, self._content
         if content.pending_key:
             return [Segment(f"{content.pending_key} …", styles.of("accent", "bold"))]
         if content.problem:
             return [Segment(one_line(content.problem, room), styles.of("error"))]
         row: Row = []
         if self._view is not None and self._view.is_busy:
-            row = [*self._activity_segments(self._view, styles, room), Segment("  ")]
+            row = [*self._draw_activity(self._view, styles, room), Segment("  ")]
         profile = styles.of("warning" if content.profile == "yolo" else "text_muted")
         parts = [
             (content.agent, run_on_click(styles.of("text"), "agent_list"), " " if content.model else "  ", cut_text),
@@ -115,7 +116,8 @@ class StatusBar(CommandWidget):
             (content.profile, run_on_click(profile, "profile"), "  ", cut_text),
             (content.directory, styles.of("text_muted"), "  ", cut_path),
         ]
-        if content.profile == "yolo":  # comes first, so that it is seen on the narrowest screen, too
+        # The profile that asks nothing comes first, so that it is seen on the narrowest screen, too.
+        if content.profile == "yolo":
             parts.insert(0, parts.pop(2))
         for text, style, gap, fit in parts:
             remaining = room - measure_row(row)
@@ -123,7 +125,7 @@ class StatusBar(CommandWidget):
                 row += [Segment(fit(text, remaining - 2), style), Segment(gap)]
         return row
 
-    def _activity_segments(self, view: SessionView, styles: Styles, room: int) -> Row:
+    def _draw_activity(self, view: SessionView, styles: Styles, room: int) -> Row:
         now = time.time()
         if isinstance(view.status, Retry):
             seconds = max(view.status.next / 1000 - now, 0)
@@ -131,12 +133,12 @@ class StatusBar(CommandWidget):
             words = f"{wait}{one_line(view.status.message, room)}"
             return [Segment(cut_text(words, room), styles.of("warning"))]
         frame = SPINNER[int(now * FRAMES_PER_SECOND) % len(SPINNER)] if self._content.is_animated else "*"
-        asks = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"
-        return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
+        state = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"
+        return [Segment(f"{frame} {state}", styles.of("warning" if view.requests else "primary"))]
 
     def _draw_right(self, hint: str) -> Row:
         """Draw the right part: the use of the context, the cost, and a useful key."""
-        styles, content = self._colours, self._content
+        styles, content = self._theme_styles, self._content
         parts: list[tuple[str, str, str]] = []
         if self._view is not None:
             used = self._view.log.context_used

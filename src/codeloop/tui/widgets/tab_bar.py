@@ -17,7 +17,7 @@ from codeloop.tui.widgets.session_tab import SessionTab
 
 MIN_NAME_WIDTH, MAX_NAME_WIDTH = 12, 60
 """Cells of a tab's name."""
-_COLOURS = {"? ": "warning", "! ": "error"}
+_COLOURS_BY_MARK = {"? ": "warning", "! ": "error"}
 _NAME_MARGIN = 6
 """Cells of a tab besides its name: blanks, number, mark."""
 
@@ -38,20 +38,20 @@ class TabBar(CachedWidget):
 
     def __init__(self, styles: Styles) -> None:
         super().__init__()
-        self._colours = styles
+        self._theme_styles = styles
         self._row: Row = []
 
     def show(self, tabs: Sequence[SessionTab], shown_tab: SessionTab, styles: Styles) -> None:
         """Show these tabs."""
-        self._colours = styles
+        self._theme_styles = styles
         self.display = len(tabs) > 1
         row: Row = []
         name_width = min(max(get_app(self).size.width // len(tabs) - _NAME_MARGIN, MIN_NAME_WIDTH), MAX_NAME_WIDTH)
         for index, tab in enumerate(tabs):
             mark = _choose_mark([tab.view] if tab.view is not None else [])
             style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
-            if mark in _COLOURS and tab is not shown_tab:
-                style = styles.of(_COLOURS[mark])
+            if mark in _COLOURS_BY_MARK and tab is not shown_tab:
+                style = styles.of(_COLOURS_BY_MARK[mark])
             text = f" {index + 1} {mark}{_cut_title(tab.title, name_width)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
@@ -61,15 +61,16 @@ class TabBar(CachedWidget):
     def render_line(self, y: int) -> Strip:
         """Return the row."""
         del y
-        base = self._colours.of("text_muted", on="background")
+        base = self._theme_styles.of("text_muted", on="background")
         return Strip(self._row).apply_style(base).adjust_cell_length(self.size.width, base)
 
     def on_click(self, event: events.Click) -> None:
         """Post the clicked tab."""
-        before = 0
+        end = 0
+        # Every other segment is the blank between two tabs.
         for index, segment in enumerate(self._row[::2]):
-            before += segment.cell_length + 1
-            if event.x < before:
+            end += segment.cell_length + 1
+            if event.x < end:
                 self.post_message(self.Clicked(index))
                 return
 

@@ -28,7 +28,7 @@ from codeloop.tui.terminal.pictures.protocol import (
 from codeloop.tui.terminal.pictures.sixel import COLOURS as MAX_COLOURS
 from codeloop.tui.terminal.textual_private import Layer, resume_signal, visible_layers
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.transcript.transcript import MARGIN, Transcript
+from codeloop.tui.widgets.transcript.transcript import SIDE_MARGIN, Transcript
 
 _HEIGHT_DIVISOR = 3
 """A picture takes at most the height of the screen divided by this."""
@@ -104,7 +104,7 @@ class InlinePictures:
         self._ui.write_sequence("".join(pass_through(command, os.environ) for command in commands))
         self._set_farewell()
         if as_text:
-            self._ui.tab.transcript.pictures.draw()
+            self._ui.tab.transcript.pictures.redraw()
         else:
             self._ui.paint()
 
@@ -120,7 +120,7 @@ class InlinePictures:
             if space is None or not (y < region.height and line < len(layers)):
                 continue
             drawing = gallery.slice_at(space)
-            x = region.x + MARGIN + space.column
+            x = region.x + SIDE_MARGIN + space.column
             if drawing is not None and not _is_covered(layers[line], transcript, Region(x, line, space.columns, 1)):
                 slices[line, x] = drawing
         return slices
@@ -151,7 +151,7 @@ class InlinePictures:
     def _resume(self, _app: object) -> None:
         """Redraw the pictures after another program had the terminal, which has lost them."""
         self._forget()
-        self._ui.tab.transcript.pictures.draw()
+        self._ui.tab.transcript.pictures.redraw()
 
 
 def _is_covered(layer: Layer, transcript: Transcript, region: Region) -> bool:

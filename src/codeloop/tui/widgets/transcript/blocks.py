@@ -1,7 +1,11 @@
-"""A conversation as one long page of rows: each item is drawn once, and again when it changes."""
+"""A conversation as one long page of rows: each item is drawn once, and again when it changes.
+
+The transcript shows a part of the page; the search in the conversation and the selection count rows of the page.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -9,12 +13,15 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.items import Item, ToolItem
 
 DrawItem = Callable[[Item], list[Row]]
+"""Returns the rows of an item, at the width and in the theme of now."""
 MAX_DRAWN_BLOCKS = 400
 """How many blocks keep their rows; of blocks farther from the screen only the height is kept."""
 
+# One object: strips are cached by the identity of their row.
 EMPTY_ROW: Row = []
 
 
+# Compared by identity: two messages may hold equal items.
 class Block(Struct, eq=False):
     """An item and its rows, below `gap` empty rows. `rows` is None after they were dropped to save memory.
 
@@ -29,11 +36,19 @@ class Block(Struct, eq=False):
     unchanged_rows: int = 0
 
 
+class DrawnBlock(NamedTuple):
+    """A block with its rows, and the number of its first row on the page."""
+
+    block: Block
+    rows: list[Row]
+    top: int
+
+
 class Blocks:
     """The blocks of all messages in their order. Rows are numbered from 0 at the top."""
 
     def __init__(self, draw: DrawItem) -> None:
-        self._draw = draw
+        self._draw_item = draw
         self._blocks_by_message: dict[str, list[Block]] = {}
         """The blocks of each message."""
         self._blocks: list[Block] = []
@@ -47,40 +62,42 @@ class Blocks:
 
     def redraw(self, draw: DrawItem) -> None:
         """Redraw every item, for another width or theme."""
-        self._draw = draw
+        self._draw_item = draw
         for block in self._blocks:
-            self._fill(block)
-        self._position(0)
+            self._draw_block(block)
+        self._position_blocks(0)
 
-    def sync(self, order: Sequence[str], changed_ids: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
+    def sync(self, order: Sequence[str], changed_ids: Iterable[str], list_items: Callable[[str], list[Item]]) -> int:
         """Update from the messages: `order` lists the ids of all, `changed_ids` those whose items may differ.
 
         Return the first row that may differ.
         """
+        # While a model writes, the last block changes with each frame: then only its end is positioned and drawn again.
         first = len(self._blocks)
         is_same = list(self._blocks_by_message) == list(order)
         for message_id in changed_ids:
             before = self._blocks_by_message.get(message_id, [])
-            after, count = self._update(message_id, before, items_of(message_id))
+            after, count = self._update_message(message_id, before, list_items(message_id))
             self._blocks_by_message[message_id] = after
             is_same = is_same and len(before) == len(after)
             if before and is_same:
-                first = min(first, self._index(before[0]) + count)
+                first = min(first, self._find_index(before[0]) + count)
         groups = {message_id: self._blocks_by_message.get(message_id, []) for message_id in order}
         self._blocks_by_message = groups
         self._blocks = [block for group in groups.values() for block in group]
-        return self._position(first if is_same else 0)
+        return self._position_blocks(first if is_same else 0)
 
     def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
         """Redraw time-dependent items; return whether there were any."""
         first = len(self._blocks)
+        # Of a long conversation only the end: what still runs is there.
         for at, block in enumerate(self._blocks[-MAX_DRAWN_BLOCKS:], max(len(self._blocks) - MAX_DRAWN_BLOCKS, 0)):
             if is_stale(block.item):
-                self._fill(block)
+                self._draw_block(block)
                 first = min(first, at)
         is_any = first < len(self._blocks)
         if is_any:
-            self._position(first)
+            self._position_blocks(first)
         return is_any
 
     def find_block(self, row: int) -> Block | None:
@@ -95,15 +112,15 @@ class Blocks:
         inside = row - self._starts[at] - block.gap if block is not None else -1
         return (block, inside) if block is not None and 0 <= inside < block.height else None
 
-    def find(self, key: str) -> tuple[Block, list[Row], int] | None:
-        """Return an item's block by its key, its rows, and the number of its first row on the page."""
+    def find_rows(self, key: str) -> DrawnBlock | None:
+        """Return an item's block by its key, drawn if its rows were dropped; None: there is no such item."""
         for block, start in zip(self._blocks, self._starts, strict=True):
             if block.item.key == key:
-                block.rows = block.rows if block.rows is not None else self._draw(block.item)
-                return block, block.rows, start + block.gap
+                block.rows = block.rows if block.rows is not None else self._draw_item(block.item)
+                return DrawnBlock(block, block.rows, start + block.gap)
         return None
 
-    def row(self, row: int) -> Row:
+    def get_row(self, row: int) -> Row:
         """Return one row of the page, an empty one outside of it; without messages, a row of `empty_page`."""
         if not self.height:
             return self.empty_page[row] if row < len(self.empty_page) else EMPTY_ROW
@@ -113,7 +130,7 @@ class Blocks:
         block = self._blocks[at]
         inside = row - self._starts[at] - block.gap
         if block.rows is None:
-            block.rows = self._draw(block.item)
+            block.rows = self._draw_item(block.item)
         return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY_ROW
 
     def find_top_row(self, key: str) -> int | None:
@@ -123,23 +140,17 @@ class Blocks:
                 return start + block.gap
         return None
 
-    def keys(self) -> list[tuple[str, int]]:
-        """Return the key of every item, and the row at which its gap begins."""
-        return [(block.item.key, start) for block, start in zip(self._blocks, self._starts, strict=True)]
-
-    def forget_rows(self, top: int, bottom: int) -> None:
+    def drop_far_rows(self, top: int, bottom: int) -> None:
         """Drop the rows of blocks that are far from those from `top` to `bottom`; they are drawn again when needed."""
-        first, last = (
-            bisect_right(self._starts, top) - MAX_DRAWN_BLOCKS // 2,
-            bisect_right(self._starts, bottom) + MAX_DRAWN_BLOCKS // 2,
-        )
         if len(self._blocks) <= MAX_DRAWN_BLOCKS:
             return
+        first = bisect_right(self._starts, top) - MAX_DRAWN_BLOCKS // 2
+        last = bisect_right(self._starts, bottom) + MAX_DRAWN_BLOCKS // 2
         for at, block in enumerate(self._blocks):
             if not first <= at <= last:
                 block.rows = None
 
-    def _update(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
+    def _update_message(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
         """Return a message's current blocks, and how many at its top are unchanged."""
         blocks_by_key = {block.item.key: block for block in before}
         blocks: list[Block] = []
@@ -149,25 +160,28 @@ class Blocks:
             if block is None or block.item != item:
                 block = block or Block(message_id, item, None, 0)
                 block.item = item
-                self._fill(block)
+                self._draw_block(block)
             elif count == len(blocks):
                 count += 1
             blocks.append(block)
         return blocks, count
 
-    def _fill(self, block: Block) -> None:
-        before, block.rows = block.rows or (), self._draw(block.item)
+    def _draw_block(self, block: Block) -> None:
+        # A renderer returns the same objects for the rows that have not changed, so comparing identities is enough.
+        before, block.rows = block.rows or (), self._draw_item(block.item)
         block.height = len(block.rows)
         pairs = zip(before, block.rows, strict=False)
         block.unchanged_rows = next(
             (at for at, (old, new) in enumerate(pairs) if old is not new), min(len(before), block.height)
         )
 
-    def _index(self, block: Block) -> int:
+    def _find_index(self, block: Block) -> int:
+        # From the end, where blocks change.
         return next((at for at in range(len(self._blocks) - 1, -1, -1) if self._blocks[at] is block), 0)
 
-    def _position(self, first: int) -> int:
+    def _position_blocks(self, first: int) -> int:
         """Position every block from `first` on; return the first row that may differ."""
+        # Only the last block has changed, and may keep the rows at its top.
         is_grown = first == len(self._blocks) - 1 and len(self._starts) == len(self._blocks)
         del self._starts[first:]
         row, before = 0, None
@@ -181,6 +195,7 @@ class Blocks:
                 row += block.gap + block.height
                 before = block
             else:
+                # An item without rows, such as hidden thinking, leaves no gap behind.
                 block.gap = 0
         self.height = row
         if is_grown:

@@ -1,4 +1,4 @@
-"""Highlights of search matches in the conversation's rows."""
+"""Highlights the matches of a search in the conversation's rows. `actions/find.py` searches, and chooses the match."""
 
 import re
 from bisect import bisect_right
@@ -31,6 +31,7 @@ class Highlights:
         self._current: tuple[str, int] = ("", -1)
         """The current match: the key of its item, and its index there."""
         self._cache: dict[int, tuple[list[Row], Spans]] = {}
+        """The spans of a block by its `id`, with the rows that they were found in: other rows make them out of date."""
 
     def show(self, query: str, key: str = "", ordinal: int = -1) -> None:
         """Highlight a text, with an item's occurrence as the current one."""
@@ -44,36 +45,37 @@ class Highlights:
         The rows may show fewer occurrences than the item's text has: then it is the last one, or without any, row 0
         and index -1.
         """
-        first: dict[int, int] = {}
-        for row, spans in sorted(self._spans_of(block, rows).items()):
+        # A match may go on in the next rows: it is shown by its first.
+        first_rows: dict[int, int] = {}
+        for row, spans in sorted(self._get_spans(block, rows).items()):
             for *_, number in spans:
-                first.setdefault(number, row)
-        if not first:
+                first_rows.setdefault(number, row)
+        if not first_rows:
             return 0, -1
-        number = min(ordinal, max(first))
-        return first[number], number
+        number = min(ordinal, max(first_rows))
+        return first_rows[number], number
 
     @property
-    def is_on(self) -> bool:
+    def is_active(self) -> bool:
         """Whether there is a text to highlight."""
         return self._pattern is not None
 
-    def mark(self, strip: Strip, position: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
+    def highlight_row(self, strip: Strip, position: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
         """Return a row of a block, `margin` cells from the left, with its matches highlighted."""
         if position is None or (rows := position[0].rows) is None:
             return strip
-        for start, end, number in self._spans_of(position[0], rows).get(position[1], ()):
+        for start, end, number in self._get_spans(position[0], rows).get(position[1], ()):
             is_current = (position[0].item.key, number) == self._current
             strip = highlight(strip, (start + margin, end + margin), _choose_style(styles, is_current=is_current))
         return strip
 
-    def _spans_of(self, block: Block, rows: list[Row]) -> Spans:
-        cached_rows = self._cache.get(id(block))
-        if cached_rows is None or cached_rows[0] is not rows:
+    def _get_spans(self, block: Block, rows: list[Row]) -> Spans:
+        cached = self._cache.get(id(block))
+        if cached is None or cached[0] is not rows:
             if len(self._cache) > _MAX_CACHED_BLOCKS:
                 self._cache.clear()
-            cached_rows = self._cache[id(block)] = rows, _find_spans(self._pattern, rows)
-        return cached_rows[1]
+            cached = self._cache[id(block)] = rows, _find_spans(self._pattern, rows)
+        return cached[1]
 
 
 def _choose_style(styles: Styles, *, is_current: bool) -> Style:
@@ -94,6 +96,7 @@ def _find_spans(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
             row = bisect_right(starts, at) - 1
             end = min(match.end(), starts[row + 1] - 1)
             text, first = texts[row], at - starts[row]
+            # Where a match goes on in the next row, the indentation is no part of it.
             indent = len(text) - len(text.lstrip()) if at > match.start() else 0
             first = max(first, indent)
             start = cell_len(text[:first])

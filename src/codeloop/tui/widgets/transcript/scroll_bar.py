@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from codeloop.tui.widgets.base_widgets import get_app
 
-EIGHTHS = 8
+STEPS_PER_ROW = 8
 """Steps per row: the block characters that draw the thumb's ends have eighths of a row."""
 
 
@@ -18,11 +18,12 @@ class PlainScrollBar(ScrollBar):
     """Draws each kind of row once; Textual's own bar draws every row, at more cost than the text."""
 
     _cached_rows: tuple[tuple[object, ...], list[Strip]] | None = None
-    """The cached rows, by their inputs."""
+    """The rows drawn last, with everything that they depend on."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the bar."""
-        if not self.is_attached:  # a closed tab may be drawn once more
+        # A closed tab may be drawn once more.
+        if not self.is_attached:
             return [Strip.blank(crop.width)] * crop.height
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
@@ -42,6 +43,7 @@ class PlainScrollBar(ScrollBar):
             back_color=style.bgcolor,
             bar_color=style.color,
         ).segments
+        # Most rows of the bar are the same object, which is filtered and made a strip once.
         strips: dict[int, Strip] = {}
         for row in rows:
             if id(row) not in strips:
@@ -57,7 +59,8 @@ def create_scroll_bar(view: ScrollView) -> ScrollBar:
     """Create and mount a bar for a view, hidden at first."""
     bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
     bar.display = False
-    methodcaller("_start_widget", view, bar)(get_app(view))  # like Textual starts its own
+    # A private method, with which Textual starts its own bars: a scroll bar is no child that could be mounted.
+    methodcaller("_start_widget", view, bar)(get_app(view))
     return bar
 
 
@@ -73,8 +76,8 @@ def update_scroll_bar(
     if not view.show_vertical_scrollbar or not size:
         return before
     thumb = max(1.0, window * size / total) if total > window else 0.0
-    start = int((size - thumb) * position / (total - window) * EIGHTHS) if thumb else 0
-    look = (size, start, ceil(thumb * EIGHTHS))
+    start = int((size - thumb) * position / (total - window) * STEPS_PER_ROW) if thumb else 0
+    look = (size, start, ceil(thumb * STEPS_PER_ROW))
     if look != before:
         view.vertical_scrollbar.window_virtual_size = total
         view.vertical_scrollbar.window_size = window

@@ -36,12 +36,12 @@ _WORD_PUNCTUATION = frozenset("_-./~:@%+#?&=$\\·")
 class Selection:
     """The selection of a view's rows. It stays visible after the button is released.
 
-    `text_of` returns the text of a row of the page as it is drawn; `scroll` scrolls by some rows, up is negative.
+    `get_row_text` returns the text of a row of the page as it is drawn; `scroll` scrolls by some rows, up is negative.
     """
 
-    def __init__(self, view: ScrollView, text_of: Callable[[int], str], scroll: Callable[[float], None]) -> None:
+    def __init__(self, view: ScrollView, get_row_text: Callable[[int], str], scroll: Callable[[float], None]) -> None:
         self._view = view
-        self._text_of = text_of
+        self._get_row_text = get_row_text
         self._scroll_by = scroll
         self.range: tuple[Position, Position] | None = None
         """The selected cells: the first, and the one behind the last; None: nothing is selected."""
@@ -51,30 +51,30 @@ class Selection:
         """Whether the mouse has moved since the button was pressed, so that it is no click."""
         self._last_press: tuple[float, Position] = (0.0, (-1, -1))
         """When the button was pressed last (as events tell the time), and where."""
-        self._clicks = 0
+        self._click_count = 0
         """1 for a click, 2 for a double click, 3 for a triple click: they choose the unit."""
         self._first_unit: tuple[Position, Position] = ((0, 0), (0, 0))
         """The character, word or row that the selection began with."""
-        self._mouse = (0, 0)
+        self._pointer = (0, 0)
         """Where the mouse is in the view: column and row."""
         self._edge_timer: Timer | None = None
         """Scrolls while the mouse is beyond the edge."""
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Clear the selection."""
         if self.range is not None:
             self.range = None
             self._view.refresh()
 
-    def move(self, rows: int) -> None:
-        """Shift the selection by some rows."""
+    def shift(self, rows: int) -> None:
+        """Move the selection by some rows, after rows were added or removed above it; down is positive."""
         if self.range is not None:
             (top, left_column), (bottom, right) = self.range
             self.range = (top + rows, left_column), (bottom + rows, right)
         (top, left_column), (bottom, right) = self._first_unit
         self._first_unit = (top + rows, left_column), (bottom + rows, right)
 
-    def span(self, row: int) -> tuple[int, int] | None:
+    def get_row_span(self, row: int) -> tuple[int, int] | None:
         """Return the first selected cell of a row and the one behind the last; -1: up to the end of the row."""
         if self.range is None or not self.range[0][0] <= row <= self.range[1][0]:
             return None
@@ -83,15 +83,16 @@ class Selection:
 
     def press(self, event: events.MouseDown) -> None:
         """Start a selection at the pointer."""
-        self._mouse = event.x, event.y
-        position, (time, before) = self._position(), self._last_press
+        self._pointer = event.x, event.y
+        position, (time, before) = self._locate_pointer(), self._last_press
         is_again = position == before and event.time - time < DOUBLE_CLICK_SECONDS
-        self._clicks = self._clicks % len(UNITS) + 1 if is_again else 1
+        # After a triple click begins the next round: a fourth click is a single one.
+        self._click_count = self._click_count % len(UNITS) + 1 if is_again else 1
         self._last_press = event.time, position
-        self._first_unit = self._unit_at(position)
+        self._first_unit = self._find_unit(position)
         self.is_selecting, self.has_dragged = True, False
         if self._unit == "character":
-            self.forget()
+            self.clear()
         else:
             self._update_range()
 
@@ -107,7 +108,7 @@ class Selection:
         if self.range is None:
             return ""
         (top, left_column), (bottom, right) = self.range
-        rows = [self._text_of(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
+        rows = [self._get_row_text(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
         indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
         strips = [Strip([Segment(row)]) for row in rows]
         starts = [max(left_column, indent), *[indent] * (bottom - top)]
@@ -119,7 +120,7 @@ class Selection:
 
     @property
     def _unit(self) -> Unit:
-        return UNITS[self._clicks - 1]
+        return UNITS[self._click_count - 1]
 
     @property
     def _rows_beyond_edge(self) -> int:
@@ -127,27 +128,27 @@ class Selection:
 
         The view's first row counts as above the top, since it may be the screen's first, above which there is nothing.
         """
-        y, began = self._mouse[1], self._first_unit[0][0] - round(self._view.scroll_y)
+        y, began = self._pointer[1], self._first_unit[0][0] - round(self._view.scroll_y)
         return min(y, 0) - 1 if y <= 0 < began else max(y - self._view.size.height + 1, 0)
 
-    def _position(self) -> Position:
-        x, y = self._mouse
+    def _locate_pointer(self) -> Position:
+        x, y = self._pointer
         return min(max(y, 0), self._view.size.height - 1) + round(self._view.scroll_y), max(x, 0)
 
-    def _unit_at(self, position: Position) -> tuple[Position, Position]:
+    def _find_unit(self, position: Position) -> tuple[Position, Position]:
         row, cell = position
-        start, end = extend_to_unit(self._text_of(row), cell, self._unit)
+        start, end = extend_to_unit(self._get_row_text(row), cell, self._unit)
         return (row, start), (row, end)
 
     def _update_range(self) -> None:
-        start, end = self._unit_at(self._position())
+        start, end = self._find_unit(self._locate_pointer())
         self.range = min(start, self._first_unit[0]), max(end, self._first_unit[1])
         self._view.refresh()
 
     def drag(self, event: events.MouseEvent) -> None:
         """Select up to where the mouse is."""
-        self._mouse = event.x, event.y
-        if not self.has_dragged and self._position() == self._last_press[1]:
+        self._pointer = event.x, event.y
+        if not self.has_dragged and self._locate_pointer() == self._last_press[1]:
             return
         self.has_dragged = True
         self._update_range()
@@ -171,6 +172,7 @@ def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
     """Return the cell range of the character, word or row at a cell of a row."""
     if unit == "row":
         return 0, cell_len(text)
+    # By clusters: a cell may show several characters, and a character may take two cells.
     cluster_list = split_clusters(text)
     edges = [*accumulate((cells for _, _, cells in cluster_list), initial=0)]
     if cell >= edges[-1]:

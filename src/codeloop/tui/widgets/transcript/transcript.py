@@ -1,4 +1,4 @@
-"""The conversation widget: a page of rows, of which only the visible ones are drawn."""
+"""The conversation widget: shows a part of the page of `blocks.py`, scrolls it, and handles clicks and selections."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
@@ -34,7 +34,7 @@ class PictureRows:
         self.rows: dict[int, PictureRow] = {}
         self._view = view
 
-    def take(self, y: int, row: Row, store: PictureStore | None) -> Row:
+    def record_row(self, y: int, row: Row, store: PictureStore | None) -> Row:
         """Note which page row is shown on row `y` of the view, and return it as it is drawn.
 
         Without a store, the first picture has `Transcript.PictureSeen` posted, which creates the store.
@@ -51,7 +51,7 @@ class PictureRows:
         store.request(row.space)
         return store.draw_row(row)
 
-    def draw(self) -> None:
+    def redraw(self) -> None:
         """Redraw the rows of pictures, after the pictures that can be drawn have changed."""
         for y in self.rows:
             self._view.refresh(Region(0, y, self._view.size.width, 1))
@@ -64,12 +64,12 @@ def has_picture(row: Row) -> bool:
 
 Greeting = Callable[[Canvas, int], list[Row]]
 """Returns the rows of an empty conversation: the greeting, in the middle of the given number of rows."""
-ItemsOf = Callable[[str], list[Item]]
-MARGIN = 2
+ListItems = Callable[[str], list[Item]]
+SIDE_MARGIN = 2
 """Columns of margin on the left and the right."""
-REVERSE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
+REVERSED_STYLE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
 """The selection where the colours of the theme are the terminal's, which are unknown."""
-CACHED_SCREENS = 4
+MAX_CACHED_SCREENS = 4
 """Screens of rows whose strips are kept."""
 
 
@@ -90,19 +90,21 @@ class StripCache:
         self._base, self._background = base, None
         self._cache.clear()
 
-    def limit(self, most: int) -> None:
-        """Drop all strips if there are more than `most`."""
-        if len(self._cache) > most:
+    def trim(self, max_strips: int) -> None:
+        """Drop all strips if there are more than `max_strips`."""
+        if len(self._cache) > max_strips:
             self._cache.clear()
 
     def make_strip(self, row: Row, width: int) -> Strip:
         """Return a row as a strip of `width` cells."""
-        rows = self._cache.get(id(row))
-        if rows is not None and rows[0] is row and rows[1].cell_length == width:
-            return rows[1]
+        cached = self._cache.get(id(row))
+        # The row is kept with its strip and compared: an `id` is used again after its object is gone.
+        if cached is not None and cached[0] is row and cached[1].cell_length == width:
+            return cached[1]
         segments = [*Segment.apply_style([self._margin, *row], self._base)]
         segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
-        if filters := self._widget.get_line_filters():  # filters fail on segments without a style
+        if filters := self._widget.get_line_filters():
+            # Filters fail on segments without a style.
             segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
             # Kept here, since Textual works it out anew each time.
             self._background = self._background or self._widget.background_colors[1]
@@ -161,7 +163,8 @@ class Transcript(ScrollView, can_focus=False):
     follows = var(default=True, init=False)
     """Whether the view follows the end."""
 
-    ALLOW_SELECT = False  # Textual's own selection does not know undrawn rows
+    # Textual's own selection does not know rows that are not drawn.
+    ALLOW_SELECT = False
 
     # For the decorators of handlers, such as @on(Transcript.Selected).
     Selected = Selected
@@ -179,15 +182,16 @@ class Transcript(ScrollView, can_focus=False):
         self.blocks = Blocks(self._renderer.rows)
         self.highlights = Highlights()
         """The matches of the search in the conversation."""
-        self._bar = (0, 0, 0)
+        self._scroll_bar_look = (0, 0, 0)
         """The look of the scroll bar, see `update_scroll_bar`."""
-        self._strips = StripCache(self, MARGIN)
-        self.selection = Selection(self, self._text_of, self.scroll_rows)
+        self._strip_cache = StripCache(self, SIDE_MARGIN)
+        self.selection = Selection(self, self._get_row_text, self.scroll_rows)
         self.pictures = PictureRows(self)
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
         """The scroll bar, created at first use."""
+        # Textual creates its own kind of bar here, and has no setting for another.
         if self._vertical_scrollbar is None:
             self._vertical_scrollbar = create_scroll_bar(self)
         return self._vertical_scrollbar
@@ -196,6 +200,7 @@ class Transcript(ScrollView, can_focus=False):
         """Start a selection."""
         if event.button == 1:
             self.selection.press(event)
+            # Without the capture, moves and the release outside of the view would go to other widgets.
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -212,12 +217,13 @@ class Transcript(ScrollView, can_focus=False):
 
     def restyle(self, canvas: Canvas) -> None:
         """Redraw everything for another canvas, with the widget's width."""
-        width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
+        width = max(self.size.width - 2 * SIDE_MARGIN, 10) if self.size.width else canvas.width
         self.canvas = canvas = replace(canvas, width=width)
         self._renderer = Renderer(canvas)
         self.selection.range = None
         self.pictures.rows.clear()
-        self._strips.restyle(canvas.styles.of("text", on="background"))
+        self._strip_cache.restyle(canvas.styles.of("text", on="background"))
+        # Row numbers mean nothing at another width, so the position is kept as a share of the page.
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
         self.blocks.redraw(self._renderer.rows)
         self._update_size()
@@ -225,30 +231,31 @@ class Transcript(ScrollView, can_focus=False):
         if not self.follows:
             self.scroll_to(y=share * self.max_scroll_y, animate=False)
 
-    def sync(self, order: Sequence[str], changed_ids: Iterable[str], items_of: ItemsOf) -> bool:
+    def sync(self, order: Sequence[str], changed_ids: Iterable[str], list_items: ListItems) -> bool:
         """Update the messages, keeping the visible rows in place. Return whether it has scrolled."""
         top, before = round(self.scroll_y), self.blocks.height
         anchor = self.blocks.find_block(top)
         at = self.blocks.find_top_row(anchor.item.key) if anchor is not None and not self.follows else None
-        first = self.blocks.sync(order, changed_ids, items_of)
+        first = self.blocks.sync(order, changed_ids, list_items)
         self._update_size()
         if at is not None and anchor is not None and before:
             now = self.blocks.find_top_row(anchor.item.key)
             if now is not None and now != at:
-                self.selection.move(now - at)
+                self.selection.shift(now - at)
                 self.scroll_to(y=top + now - at, animate=False)
         row = max(first - round(self.scroll_y), 0)
-        if row < self.size.height:  # scrolling redraws everything anyway
+        # Only from the first changed row on; where the view has scrolled, all of it is redrawn anyway.
+        if row < self.size.height:
             self.refresh(Region(0, row, self.size.width, self.size.height - row))
         return round(self.scroll_y) != top
 
-    def tick(self) -> None:
+    def redraw_running_calls(self) -> None:
         """Redraw time-dependent items: running calls."""
         if self.blocks.refresh(self._renderer.is_timed):
             self._update_size()
             self.refresh()
 
-    def to_end(self) -> None:
+    def scroll_to_end(self) -> None:
         """Scroll to the end, and stay there."""
         self.follows = True
         self.scroll_to(y=self.max_scroll_y, animate=False)
@@ -259,41 +266,47 @@ class Transcript(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, for Textual's lookup of the mouse target."""
-        return self._strips.make_strip(self.blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
+        return self._strip_cache.make_strip(
+            self.blocks.get_row(y + round(self.scroll_y)), self.scrollable_content_region.width
+        )
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen; unchanged ones are the same objects."""
         top = round(self.scroll_y)
-        self._strips.limit(CACHED_SCREENS * max(crop.height, 1))
-        width = self.scrollable_content_region.width  # read once: Textual computes it each time
+        self._strip_cache.trim(MAX_CACHED_SCREENS * max(crop.height, 1))
+        # Read once: Textual computes it each time.
+        width = self.scrollable_content_region.width
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
-            row = self.blocks.row(number)
-            strip = self._strips.make_strip(self.pictures.take(number - top, row, self.canvas.pictures), width)
-            if not has_picture(row) and (span := self.selection.span(number)) is not None:
+            row = self.blocks.get_row(number)
+            strip = self._strip_cache.make_strip(
+                self.pictures.record_row(number - top, row, self.canvas.pictures), width
+            )
+            if not has_picture(row) and (span := self.selection.get_row_span(number)) is not None:
                 strip = highlight(strip, span, _selection_style(self.canvas.styles))
-            if self.highlights.is_on:
+            if self.highlights.is_active:
                 position = self.blocks.locate(number)
-                strip = self.highlights.mark(strip, position, MARGIN, self.canvas.styles)
+                strip = self.highlights.highlight_row(strip, position, SIDE_MARGIN, self.canvas.styles)
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 
-    def _text_of(self, row: int) -> str:
+    def _get_row_text(self, row: int) -> str:
         """Return the text of a row."""
-        return " " * MARGIN + Strip(self.blocks.row(row)).text
+        return " " * SIDE_MARGIN + Strip(self.blocks.get_row(row)).text
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end once the user has scrolled there; request older messages near the top."""
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
-        self._bar = update_scroll_bar(self, self.blocks.height, new_value, self._bar)
+        self._scroll_bar_look = update_scroll_bar(self, self.blocks.height, new_value, self._scroll_bar_look)
+        # A growing page also moves the view down; that must not stop following, so only up does.
         if new_value < old_value:
             self.follows = new_value >= self.max_scroll_y
         elif new_value >= self.max_scroll_y:
             self.follows = True
         height = self.size.height
-        self.blocks.forget_rows(round(new_value) - height, round(new_value) + 2 * height)
+        self.blocks.drop_far_rows(round(new_value) - height, round(new_value) + 2 * height)
         if new_value < height < self.blocks.height and not self.follows:
             self.post_message(self.NearTop())
 
@@ -303,12 +316,13 @@ class Transcript(ScrollView, can_focus=False):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Redraw for the new width."""
-        if self.size.width and self.canvas.width != max(self.size.width - 2 * MARGIN, 10):
+        if self.size.width and self.canvas.width != max(self.size.width - 2 * SIDE_MARGIN, 10):
             self.restyle(self.canvas)
         self._update_size()
 
     def on_click(self, event: events.Click) -> None:
         """Open the clicked item."""
+        # Textual also calls the end of a drag a click; a double click selects.
         if self.selection.has_dragged or event.chain > 1:
             return
         meta = event.style.meta
@@ -316,9 +330,9 @@ class Transcript(ScrollView, can_focus=False):
         if kind:
             self.post_message(self.Clicked(kind, str(meta[kind])))
             return
-        self.toggle([event.y], is_marked="toggle" in meta)
+        self.toggle_first([event.y], is_marked="toggle_first" in meta)
 
-    def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
+    def toggle_first(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
         """Open or close the first item on these rows of the view that can be; return whether there is one.
 
         `is_marked`: the rows are marked as opening an item, of whatever kind.
@@ -338,12 +352,13 @@ class Transcript(ScrollView, can_focus=False):
             self.blocks.empty_page = self._greeting(self.canvas, self.size.height)
         size = Size(self.size.width, self.blocks.height)
         if size != self.virtual_size:
-            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)  # nothing else moves: no new layout
-            self._bar = update_scroll_bar(self, self.blocks.height, self.scroll_y, self._bar)
+            # Set without its watcher, which would lay the whole screen out again: nothing but the bar moves.
+            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
+            self._scroll_bar_look = update_scroll_bar(self, self.blocks.height, self.scroll_y, self._scroll_bar_look)
         if self.follows and not self.selection.is_selecting:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 
 
 def _selection_style(styles: Styles) -> Style:
     """Return the selection's style; reversed with the terminal's own colours, which are unknown."""
-    return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSE
+    return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSED_STYLE
