@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codeloop.automation.benchmark.agents import find_agent, read_result, read_steps
-from codeloop.automation.benchmark.runs import BenchPlan, run_plan
+from codeloop.automation.benchmark.runner import BenchPlan, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
 from tests.cli.program import Desk, call, lives, serving, steps

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.agent_run import hide_secrets
-from codeloop.automation.ci.output import write_output
+from codeloop.automation.ci.agent_program import hide_secrets
+from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import (
     ThreadRecord,
     add_done,

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.automation.fleet.kubernetes.access import ClusterAccess, find_access, read_pod_access
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
+from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess, find_access, read_pod_access
 from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest
 from codeloop.schema.errors import CodeloopError
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table

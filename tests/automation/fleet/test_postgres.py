@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.fleet.databases import PostgresSchema
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.automation.fleet.ledger import Ledger
+from codeloop.automation.fleet.ledger_databases import PostgresSchema
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.postgres import find_programs, postgres

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
+from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
 from codeloop.kit.processes import list_processes
 from codeloop.schema.errors import UsageProblem
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table

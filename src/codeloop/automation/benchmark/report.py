@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.automation.benchmark.runs import BenchRun
+from codeloop.automation.benchmark.runner import BenchRun
 from codeloop.kit.terminal_text import escape_controls
 
 _STYLE = """

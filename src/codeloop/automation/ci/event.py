@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.automation.ci.payload import object_at, text_at
+from codeloop.automation.ci.json_fields import object_at, text_at
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.automation.ci.agent_run import AgentLimits, AgentProgram, AgentResult
+from codeloop.automation.ci.agent_program import AgentLimits, AgentProgram, AgentResult
 from codeloop.automation.ci.hosts.host import Host, Thread
 from codeloop.automation.ci.job_repository import JobRepository
-from codeloop.automation.ci.output import write_output
+from codeloop.automation.ci.output_files import write_output
 from codeloop.schema.bounds.automation import CI_THREAD
 
 TRIGGER, LABEL = "/codeloop", "codeloop"

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
-from codeloop.automation.git_program import git_command
+from codeloop.automation.command_lines import git_command
 from codeloop.kit.processes import exclude_folder, make_safe_environment
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt, read_result
 from codeloop.automation.fleet.driver import Driver, DriverLost, JobTask, Stopped
+from codeloop.automation.fleet.job_attempt import INTERRUPTED, JobAttempt, read_result
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
-from codeloop.automation.fleet.local import end_programs
+from codeloop.automation.fleet.local_driver import end_programs
 from codeloop.kit.small_files import lock, remove_tree
 from codeloop.schema.bounds.automation import (
     FLEET_CLEANUP_TIME,

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from codeloop.automation.command_lines import git_command
 from codeloop.automation.fleet.driver import Stopped
-from codeloop.automation.git_program import git_command
 from codeloop.kit.processes import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
 from codeloop.schema.errors import CodeloopError

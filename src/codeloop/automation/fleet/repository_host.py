@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from codeloop.automation.ci.hosts.github import GitHub
 from codeloop.automation.ci.hosts.gitlab import GitLab
 from codeloop.automation.ci.hosts.host import Host
-from codeloop.automation.ci.hosts.plain import PlainGit
+from codeloop.automation.ci.hosts.plain_git import PlainGit
 from codeloop.schema.errors import UsageProblem
 
 TOKENS = ("GITHUB_TOKEN", "CODELOOP_GITLAB_TOKEN")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from codeloop.automation.schedule.cron import parse_cron
-from codeloop.automation.schedule.store import Schedule
+from codeloop.automation.schedule.schedule_store import Schedule
 from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.ci.agent_run import RecordedCall
+from codeloop.automation.ci.agent_program import RecordedCall
 from codeloop.automation.ci.review.findings import (
     ReviewFinding,
     find_enclosing_name,

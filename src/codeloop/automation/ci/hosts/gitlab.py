@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from codeloop import __version__
 from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
-from codeloop.automation.ci.payload import object_at, text_at
-from codeloop.automation.ci.rest import HostProblem, RestApi
+from codeloop.automation.ci.json_fields import object_at, text_at
+from codeloop.automation.ci.rest_api import HostProblem, RestApi
 from codeloop.schema.wire import JSON
 
 _ADVICE = {

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.ci.agent_run import RecordedCall
+from codeloop.automation.ci.agent_program import RecordedCall
 from codeloop.automation.ci.thread_comment import quote_answer
 
 SCHEMA: dict[str, Any] = {

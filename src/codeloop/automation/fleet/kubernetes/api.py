@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.automation.fleet.kubernetes.access import ClusterAccess
+from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess
 from codeloop.net.client import HttpResponse, OriginClient
 from codeloop.net.http1 import NetworkError
 from codeloop.schema.bounds.automation import (

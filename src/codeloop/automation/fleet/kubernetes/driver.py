@@ -10,10 +10,10 @@ import msgspec
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
 from codeloop.automation.fleet.git import run_git
-from codeloop.automation.fleet.kubernetes.access import ClusterAccess
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
+from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess
+from codeloop.automation.fleet.kubernetes.job_watcher import JobWatcher
 from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest, make_name
-from codeloop.automation.fleet.kubernetes.watcher import JobWatcher
 from codeloop.schema.bounds.automation import FLEET_POD_CHECK, FLEET_POD_STOP, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON

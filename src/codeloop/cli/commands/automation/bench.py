@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.automation.benchmark.agents import find_agent
 from codeloop.automation.benchmark.report import BenchSum, describe_cost, make_page, sum_up
-from codeloop.automation.benchmark.runs import BenchPlan, BenchRun, run_plan
+from codeloop.automation.benchmark.runner import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import list_end_signals

@@ -22,7 +22,7 @@ from codeloop.cli.options import (
 from codeloop.kit.terminal_text import escape_controls
 
 if TYPE_CHECKING:
-    from codeloop.automation.ci.agent_run import AgentLimits
+    from codeloop.automation.ci.agent_program import AgentLimits
 
 _JOB_OPTIONS = (
     click.option(
@@ -128,7 +128,7 @@ def review(**flags: Any) -> None:
 
 
 def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
-    from codeloop.automation.ci.agent_run import AgentLimits
+    from codeloop.automation.ci.agent_program import AgentLimits
 
     return AgentLimits(
         cost=flags["max_cost"],
@@ -145,7 +145,7 @@ def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
 def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     from codeloop.automation.ci.event import Skip
     from codeloop.automation.ci.job import JobSettings
-    from codeloop.automation.ci.settings import (
+    from codeloop.automation.ci.job_environment import (
         JobFlags,
         find_host,
         find_run_id,
@@ -198,7 +198,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
 
 
 async def _run_until_signal(host: Any, event: Any, settings: Any) -> int:
-    from codeloop.automation.ci.run import run_event
+    from codeloop.automation.ci.event_runner import run_event
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     signals = list_end_signals()

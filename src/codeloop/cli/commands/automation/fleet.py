@@ -12,14 +12,14 @@ import click
 import msgspec
 
 from codeloop.automation.fleet.coordinator import Coordinator
-from codeloop.automation.fleet.databases import list_fleets, open_ledger
 from codeloop.automation.fleet.driver import Driver, Stopped
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
-from codeloop.automation.fleet.local import LocalDriver
-from codeloop.automation.fleet.page import describe, render_page, sum_up
-from codeloop.automation.fleet.ray_driver import RayDriver
-from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
+from codeloop.automation.fleet.ledger_databases import list_fleets, open_ledger
+from codeloop.automation.fleet.local_driver import LocalDriver
+from codeloop.automation.fleet.remote.ray_driver import RayDriver
+from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
+from codeloop.automation.fleet.report import describe, render_page, sum_up
 from codeloop.cli import options
 from codeloop.cli.options import AGENT_OPTION, AUTO_OPTION, FILE_TYPE, MODEL_OPTION, PROFILE_OPTION, TRUST_OPTION
 from codeloop.cli.output.style import align_columns, print_json
@@ -117,7 +117,7 @@ def run(
 @fleet.command(hidden=True)
 def work() -> None:
     """Do the job that the variable CODELOOP_FLEET_JOB holds, as a pod does."""
-    from codeloop.automation.fleet.kubernetes.work import VARIABLE, do_order
+    from codeloop.automation.fleet.kubernetes.pod_worker import VARIABLE, do_order
 
     codes: list[int] = []
 
@@ -137,7 +137,7 @@ def worker() -> None:
 
     `fleet run --on ssh:HOST` starts it on the host.
     """
-    from codeloop.automation.fleet.ssh.worker import Lease, work
+    from codeloop.automation.fleet.remote.worker import Lease, work
 
     lease = Lease(sys.stdin.fileno())
 
@@ -241,7 +241,7 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
 
 def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
     """Open the pull requests, and say what came of each; returns whether all are as they should be."""
-    from codeloop.automation.fleet.publish import publish_fleet
+    from codeloop.automation.fleet.pull_requests import publish_fleet
 
     problems: list[str] = []
 
@@ -299,7 +299,7 @@ def _show_fleets(*, as_json: bool) -> None:
 
 
 def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Driver:
-    from codeloop.automation.fleet.kubernetes.access import find_access
+    from codeloop.automation.fleet.kubernetes.cluster_access import find_access
     from codeloop.automation.fleet.kubernetes.driver import KubernetesDriver
     from codeloop.automation.fleet.kubernetes.manifest import read_settings
 

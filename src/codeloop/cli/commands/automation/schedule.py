@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from codeloop.automation.schedule.cron import local_now, local_time, parse_cron
-from codeloop.automation.schedule.runs import run_due, run_now
-from codeloop.automation.schedule.store import RUNNING, Schedule, ScheduledRun, ScheduleStore
+from codeloop.automation.schedule.runner import run_due, run_now
+from codeloop.automation.schedule.schedule_store import RUNNING, Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import choose_timers, keep_environment, open_timers
 from codeloop.cli.options import (
     AGENT_OPTION,

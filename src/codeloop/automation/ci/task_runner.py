@@ -5,12 +5,12 @@ import re
 
 from msgspec import Struct
 
-from codeloop.automation.ci.agent_run import AgentResult
+from codeloop.automation.ci.agent_program import AgentResult
 from codeloop.automation.ci.event import CiEvent, Task
 from codeloop.automation.ci.hosts.host import NO_THREAD, Thread
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import TRAILER, GitProblem, PushRejected
-from codeloop.automation.ci.output import write_output
+from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import quote_answer
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError

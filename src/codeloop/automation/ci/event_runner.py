@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from codeloop.automation.ci.agent_run import AgentProgram
+from codeloop.automation.ci.agent_program import AgentProgram
 from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
 from codeloop.automation.ci.hosts.host import Comment, Host
 from codeloop.automation.ci.job import CiJob, CiOutcome, JobSettings
 from codeloop.automation.ci.job_repository import JobRepository
-from codeloop.automation.ci.output import write_output
-from codeloop.automation.ci.review.review import review_pull
-from codeloop.automation.ci.task import do_task
+from codeloop.automation.ci.output_files import write_output
+from codeloop.automation.ci.review.review_runner import review_pull
+from codeloop.automation.ci.task_runner import do_task
 from codeloop.automation.ci.thread_comment import (
     MARKER,
     ThreadRecord,

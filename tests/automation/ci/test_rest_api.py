@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci import rest
-from codeloop.automation.ci.agent_run import AgentLimits
+from codeloop.automation.ci import rest_api
+from codeloop.automation.ci.agent_program import AgentLimits
 from codeloop.automation.ci.event import CiEvent
+from codeloop.automation.ci.event_runner import run_event
 from codeloop.automation.ci.hosts.github import GitHub
 from codeloop.automation.ci.job import JobSettings
-from codeloop.automation.ci.rest import HostProblem
-from codeloop.automation.ci.run import run_event
+from codeloop.automation.ci.rest_api import HostProblem
 from codeloop.automation.ci.thread_comment import MARKER, ThreadRecord, read_record, write_comment_text
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
@@ -22,7 +22,7 @@ from tests.automation.ci.host_server import Fault, serving_host
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[GitHubServer]:
-    monkeypatch.setattr(rest, "CI_RETRY", replace(rest.CI_RETRY, value=2))
+    monkeypatch.setattr(rest_api, "CI_RETRY", replace(rest_api.CI_RETRY, value=2))
     with serving_host(GitHubServer(tmp_path / "no-repository")) as server:
         yield server
 
@@ -136,7 +136,7 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
     github = client(host)
     event = CiEvent(kind="comment", key="comment-2", actor="ada", number=number, text="/codeloop")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codeloop.automation.ci.run.CI_POLL", replace(rest.CI_RETRY, value=100))
+        patch.setattr("codeloop.automation.ci.event_runner.CI_POLL", replace(rest_api.CI_RETRY, value=100))
         with pytest.raises(UsageProblem, match="not the top folder of a git checkout"):
             await run_event(github, event, settings, lines.append)
     assert "Another job works on this" in lines[0]

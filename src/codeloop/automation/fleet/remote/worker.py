@@ -15,11 +15,11 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.fleet.attempt import JobAttempt
 from codeloop.automation.fleet.driver import JobTask, Stopped
 from codeloop.automation.fleet.git import run_git
-from codeloop.automation.fleet.local import LocalDriver, end_program
-from codeloop.automation.fleet.ssh.messages import Order, Reply
+from codeloop.automation.fleet.job_attempt import JobAttempt
+from codeloop.automation.fleet.local_driver import LocalDriver, end_program
+from codeloop.automation.fleet.remote.messages import Order, Reply
 from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.kit.small_files import lock, remove_tree, write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_ORDER, FLEET_POLL

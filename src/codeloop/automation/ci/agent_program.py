@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.ci.payload import list_at, object_at, text_at
+from codeloop.automation.ci.json_fields import list_at, object_at, text_at
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_END, CI_EXPORT
 from codeloop.schema.wire import JSON

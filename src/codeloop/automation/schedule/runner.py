@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.schedule.cron import local_now
-from codeloop.automation.schedule.store import Schedule, ScheduledRun, ScheduleStore
+from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import PROGRAM
 from codeloop.kit.processes import exclude_project_folders, find_program, make_safe_environment
 from codeloop.kit.small_files import lock

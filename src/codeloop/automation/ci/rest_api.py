@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.automation.ci.payload import list_at, object_at, text_at
+from codeloop.automation.ci.json_fields import list_at, object_at, text_at
 from codeloop.kit.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.http1 import NetworkError

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.fleet.attempt import INTERRUPTED
 from codeloop.automation.fleet.driver import DriverLost, JobTask
 from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.job_attempt import INTERRUPTED
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.schema.wire import JSON
 

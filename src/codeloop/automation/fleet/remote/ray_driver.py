@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
-from codeloop.automation.fleet.ssh.messages import pack_order, take_reply
+from codeloop.automation.fleet.remote.messages import pack_order, take_reply
 from codeloop.schema.bounds.automation import FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.ci.agent_run import AgentResult, RecordedCall
+from codeloop.automation.ci.agent_program import AgentResult, RecordedCall
 from codeloop.automation.ci.event import CiEvent
 from codeloop.automation.ci.hosts.host import LineComment, PullRequest
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import ChangedLines
-from codeloop.automation.ci.output import write_output
-from codeloop.automation.ci.rest import HostProblem
+from codeloop.automation.ci.output_files import write_output
+from codeloop.automation.ci.rest_api import HostProblem
 from codeloop.automation.ci.review.findings import (
     SCHEMA,
     ReviewFinding,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from codeloop.automation.benchmark.agents import CODELOOP, NOTHING, SOLUTION, BenchAgent, ReportedUsage
 from codeloop.automation.benchmark.tasks import NamedTask
-from codeloop.automation.git_program import git_command
+from codeloop.automation.command_lines import git_command
 from codeloop.kit.processes import make_safe_environment
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS

@@ -14,8 +14,8 @@ from typing import IO
 from msgspec import Struct
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
-from codeloop.automation.fleet.local import end_program
-from codeloop.automation.fleet.ssh.messages import pack_order, take_reply
+from codeloop.automation.fleet.local_driver import end_program
+from codeloop.automation.fleet.remote.messages import pack_order, take_reply
 from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem

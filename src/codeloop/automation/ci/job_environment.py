@@ -12,7 +12,7 @@ from codeloop.automation.ci.event import CiEvent, Skip, read_github_event, read_
 from codeloop.automation.ci.hosts.github import GitHub
 from codeloop.automation.ci.hosts.gitlab import GitLab
 from codeloop.automation.ci.hosts.host import Host
-from codeloop.automation.ci.hosts.plain import PlainGit
+from codeloop.automation.ci.hosts.plain_git import PlainGit
 from codeloop.schema.errors import UsageProblem
 
 HostName = Literal["github", "gitlab", "git"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
-from codeloop.automation.ci.output import write_output
+from codeloop.automation.ci.output_files import write_output
 
 
 class PlainGit:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt
 from codeloop.automation.fleet.driver import JobTask, Stopped
 from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.job_attempt import INTERRUPTED, JobAttempt
 from codeloop.automation.fleet.kubernetes.manifest import VARIABLE, PodOrder
-from codeloop.automation.fleet.local import LocalDriver
+from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.schema.bounds.automation import FLEET_BUNDLE
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
