@@ -12,7 +12,7 @@ from bench.figures import Bench
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused
 
 _COMMANDS = 20
 _SECONDS = 20.0
@@ -57,7 +57,7 @@ async def _commands(folder: Path, backend: Backend | None) -> list[float]:
     try:
         for _ in range(_COMMANDS):
             start = time.perf_counter()
-            policy = shells.policy(place, SandboxConfig()) if backend else None
+            policy = shells.make_policy(place, SandboxConfig()) if backend else None
             if policy is not None:
                 await shells.sandboxes.enter(policy)
             await shells.run(context, ShellCommand("true", _SECONDS, None, policy), lambda _: None)

@@ -14,7 +14,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import Backend, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Backend, SandboxRefused
 
 
 @cache
@@ -40,7 +40,7 @@ async def _try_sandbox() -> str:
         folder = Path(os.path.realpath(name))
         shells = Shells()
         try:
-            policy = shells.policy(PolicyInput(folder, folder, folder, {}), SandboxConfig())
+            policy = shells.make_policy(PolicyInput(folder, folder, folder, {}), SandboxConfig())
             return (await shells.sandboxes.enter(policy)).backend
         except SandboxRefused:
             return ""

@@ -12,7 +12,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 from tests.tool.context import TestContext, make_context
 
 
@@ -29,7 +29,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     shells = workspace.shells
     place = PolicyInput(workspace.root, workspace.root, workspace.scratch, workspace.environment)
     try:
-        sandbox = await shells.sandboxes.enter(shells.policy(place, workspace.sandbox))
+        sandbox = await shells.sandboxes.enter(shells.make_policy(place, workspace.sandbox))
     except SandboxRefused as error:
         pytest.skip(str(error))
     if sandbox.backend != "namespaces":

@@ -16,7 +16,7 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
 from codeloop.tool.builtin.shell.background_commands import BashOutputParams, bash_output
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.workspace.sandbox.sandbox import Backend, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Backend, Sandboxes, SandboxRefused
 from tests.tool.context import TestContext, make_context
 
 LOOK = (

@@ -12,7 +12,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants
-from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused
 from tests.support.sandboxed import each_sandbox
 
 SECRET = "the-secret-of-this-test"
@@ -30,7 +30,7 @@ class Attacked(NamedTuple):
 
     async def run(self, text: str, grants: SandboxGrants | None = None) -> CommandResult:
         wanted = SandboxConfig(network="off")
-        policy = self.shells.policy(self.place, wanted, grants or SandboxGrants())
+        policy = self.shells.make_policy(self.place, wanted, grants or SandboxGrants())
         return await self.shells.run(self.context, ShellCommand(text, 30, None, policy), lambda _: None)
 
 

@@ -15,7 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.sandbox import BACKENDS, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes, SandboxRefused
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
@@ -108,7 +108,7 @@ async def test_a_secret_of_the_project_is_hidden_unless_it_was_granted(it: Attac
     (it.root / ".env").write_text(SECRET)
     (it.root / ".env.example").write_text("plain")
     if it.backend == "landlock":
-        policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+        policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
         assert not (await it.shells.sandboxes.enter(policy)).holds, "it says so"
         return
     outcome = await it.run("cat .env.example; cat .env; mv .env e; cat e; git add -f .env; git show :.env")
@@ -141,7 +141,7 @@ async def test_what_a_person_replaces_meanwhile_is_kept_all_the_same(it: Attacke
 
 
 async def test_a_policy_that_went_wrong_does_not_end_the_use_of_its_kind(it: Attacked) -> None:
-    policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+    policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
     gone = replace(policy, writable=(*policy.writable, it.home / "gone"))
     if it.backend != "landlock":
         with pytest.raises(OSError, match="No such file"):
@@ -167,7 +167,7 @@ async def test_sockets_of_others_are_out_of_reach(it: Attacked) -> None:
         server.listen()
         machine.bind(("127.0.0.1", 0))
         machine.listen()
-        it.shells._policies.clear()
+        it.shells._policy_makers.clear()
         code = (
             f"import os, socket\nfor family, place in ((1, 's'), (2, {machine.getsockname()!r})):\n"
             f" try:\n  if family == 1: os.chdir({str(folder)!r})\n"
@@ -204,7 +204,7 @@ async def test_no_descriptor_of_ours_is_inherited(it: Attacked) -> None:
 async def test_a_server_that_one_command_starts_is_reached_by_the_next(it: Attacked) -> None:
     if it.backend == "landlock":
         pytest.skip("without a network of its own there is none at all")
-    policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+    policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
     server = ShellCommand("exec python3 -m http.server 8123 --bind 127.0.0.1", 30, None, policy)
     job = await it.shells.start(it.context, server)
     fetch = (
@@ -247,7 +247,7 @@ async def test_bubblewrap_is_taken_where_namespaces_are_not_to_be_had(tmp_path: 
     shells.sandboxes.refused["namespaces"] = "not on this machine"
     try:
         place = PolicyInput(tmp_path, tmp_path, tmp_path, {"PATH": os.defpath, "HOME": "/nonexistent"})
-        sandbox = await shells.sandboxes.enter(shells.policy(place, SandboxConfig(network="off")))
+        sandbox = await shells.sandboxes.enter(shells.make_policy(place, SandboxConfig(network="off")))
         if reason := shells.sandboxes.refused.get("bubblewrap"):
             pytest.skip(reason)
         assert (sandbox.backend, sandbox.holds) == ("bubblewrap", True)

@@ -11,7 +11,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
-from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused, read_least
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused, read_smallest_number
 from tests.support.sandboxed import each_sandbox
 
 BOMB = """
@@ -54,7 +54,7 @@ class Bounded:
 
     @property
     def policy(self) -> SandboxPolicy:
-        return self.shells.policy(self.place, SandboxConfig(network="off"))
+        return self.shells.make_policy(self.place, SandboxConfig(network="off"))
 
     async def run(self, text: str, timeout: float = 30) -> CommandResult:
         return await self.shells.run(self.context, ShellCommand(text, timeout, None, self.policy), lambda _: None)
@@ -116,8 +116,8 @@ def test_a_container_s_limits_bound_what_a_command_may_use(tmp_path: Path) -> No
     for name, text in (("less", "100\n"), ("more", "9000\n"), ("none", "max\n")):
         (tmp_path / name).write_text(text)
     paths = [str(tmp_path / name) for name in ("none", "more", "absent")]
-    assert read_least(paths, 500) == 500
-    assert read_least([*paths, str(tmp_path / "less")], 500) == 100
+    assert read_smallest_number(paths, 500) == 500
+    assert read_smallest_number([*paths, str(tmp_path / "less")], 500) == 100
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.sandbox.private_folders import prune_private
-from codeloop.workspace.sandbox.sandbox import Sandboxes
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
 CACHES = (
@@ -25,7 +25,7 @@ def caches(it: Attacked) -> Attacked:
         path = it.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("the user's\n")
-    it.shells._policies.clear()
+    it.shells._policy_makers.clear()
     return it
 
 

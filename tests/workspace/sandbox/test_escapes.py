@@ -190,7 +190,7 @@ async def test_a_link_that_comes_after_the_grant_leads_nowhere(it: Attacked, tar
     granted = it.home.parent / "elsewhere" / "granted"
     granted.mkdir() if target == "folder" else granted.touch()
     grants = SandboxGrants(writable=(granted,))
-    it.shells.policy(it.place, SandboxConfig(network="off"), grants)
+    it.shells.make_policy(it.place, SandboxConfig(network="off"), grants)
     granted.rmdir() if target == "folder" else granted.unlink()
     granted.symlink_to(it.home if target == "folder" else it.home / ".bashrc")
     await it.run(f"echo x > {granted}; echo x > {granted}/.bashrc; echo x > {it.home}/.bashrc", grants)
@@ -205,7 +205,7 @@ async def test_hooks_of_nested_repositories_and_submodules_stay_as_they_were(it:
     module = it.root / ".git/modules/lib"
     module.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", "--bare"], cwd=module, check=True)
-    it.shells._policies.clear()
+    it.shells._policy_makers.clear()
     before = (module / "config").read_text()
     await it.run("echo x > .git/modules/lib/hooks/post-checkout; echo '[core] x = y' >> .git/modules/lib/config")
     assert (module / "config").read_text() == before

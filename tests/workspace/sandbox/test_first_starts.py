@@ -15,7 +15,7 @@ from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch
-from codeloop.workspace.sandbox.sandbox import Sandboxes
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
 _AT_ONCE = 6
@@ -26,7 +26,7 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
     for config in (SandboxConfig(), SandboxConfig(network="off")):
         await it.shells.sandboxes.close()
         it.shells.sandboxes = Sandboxes(it.shells.launcher, (it.backend,))
-        policy = it.shells.policy(it.place, config)
+        policy = it.shells.make_policy(it.place, config)
         commands = [ShellCommand(f"touch {number}", 30, None, policy) for number in range(_AT_ONCE)]
         running = [it.shells.run(it.context, command, lambda _: None) for command in commands]
         async with asyncio.timeout(30):
@@ -38,19 +38,19 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
 @pytest.mark.slow
 async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_start_in_it(it: Attacked) -> None:
     config = SandboxConfig(network="off")
-    async with it.shells.sandboxes.use(it.shells.policy(it.place, config)) as sandbox:
+    async with it.shells.sandboxes.hold_sandbox(it.shells.make_policy(it.place, config)) as sandbox:
         for number in range(SANDBOXES_KEPT.value + 1):
             granted = it.root / str(number)
             granted.touch()
-            other = it.shells.policy(it.place, config, SandboxGrants(writable=(granted,)))
+            other = it.shells.make_policy(it.place, config, SandboxGrants(writable=(granted,)))
             assert (await it.shells.sandboxes.enter(other)) != sandbox
-        started = await sandbox.forker.start(Launch(("/bin/sh", "-c", "exit 3"), it.root, {}, {}))
+        started = await sandbox.starter.start(Launch(("/bin/sh", "-c", "exit 3"), it.root, {}, {}))
         assert await started.exited == 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="each command has a sandbox of its own there")
 async def test_a_sandbox_whose_process_was_killed_is_made_anew(it: Attacked) -> None:
-    sandbox = await it.shells.sandboxes.enter(it.shells.policy(it.place, SandboxConfig(network="off")))
+    sandbox = await it.shells.sandboxes.enter(it.shells.make_policy(it.place, SandboxConfig(network="off")))
     running = asyncio.create_task(it.run("sleep 30.250"))
     async with asyncio.timeout(20):
         while not (found := _sleeping()):
@@ -59,7 +59,7 @@ async def test_a_sandbox_whose_process_was_killed_is_made_anew(it: Attacked) -> 
         # The command's shell, what watches over it, what starts the commands of the sandbox.
         os.kill(parents[parents[parents[found[0]]]], signal.SIGKILL)
         assert (await running).code is None
-        while not sandbox.forker.is_lost:
+        while not sandbox.starter.is_lost:
             await asyncio.sleep(0.01)
         assert (await it.run("echo again")).output == "again\n"
 

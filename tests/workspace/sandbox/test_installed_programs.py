@@ -10,14 +10,14 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile, find_code
+from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, find_code_folders
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
 def on_path(it: Attacked, folder: Path) -> Attacked:
     """Return the same commands with a folder in their PATH."""
     environment = {**it.place.environment, "PATH": f"{folder}:{it.place.environment['PATH']}"}
-    it.shells._policies.clear()
+    it.shells._policy_makers.clear()
     return it._replace(
         place=PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own),
         context=type(it.context)("ses_2", it.root, environment, it.place.scratch),
@@ -112,7 +112,7 @@ async def test_a_virtual_environment_anywhere_is_the_one_that_runs(it: Attacked,
     found = {**it.place.environment, named: where[named]}
     place = replace(it.place, environment=found)
     active = it._replace(place=place, context=replace(it.context, session="ses_2", environment=found))
-    it.shells._policies.clear()
+    it.shells._policy_makers.clear()
     python = "python" if named == "PATH" else f"{environment}/bin/python"
     ask = "import sys, sysconfig; print(sys.prefix)"
     assert (await active.run(f"{python} -c '{ask}'")).output == f"{environment}\n"
@@ -147,8 +147,8 @@ async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attack
         f"D={documents}; {LEADING_OUT}",
         f"grep -rs . {documents} */; cat e/* gitconfig */letter.txt; > out/new",
     ):
-        it.shells._policies.clear()
-        policy = it.shells.policy(place, config)
+        it.shells._policy_makers.clear()
+        policy = it.shells.make_policy(place, config)
         outcome = await it.shells.run(context, ShellCommand(text, 30, None, policy), lambda _: None)
         assert SECRET not in outcome.output
     assert not (documents / "new").exists()
@@ -161,7 +161,7 @@ def test_a_program_gets_nothing_by_a_link_of_the_project(tmp_path: Path) -> None
     (root / "data").symlink_to(other)
     place = PolicyInput(root, root, tmp_path / "scratch", {"PATH": "/usr/bin", "HOME": str(tmp_path / "home")})
     profile = ProgramProfile(tmp_path / "own", writable=(root / "data",), readable=(root / "data",))
-    policy = ProfilePolicies(profile, place, SandboxConfig()).policy()
+    policy = ProfilePolicyMaker(profile, place, SandboxConfig()).make_policy()
     assert other not in (*policy.writable, *policy.visible)
 
 
@@ -174,4 +174,4 @@ def test_a_virtual_environment_that_a_command_names_is_shown_whole(tmp_path: Pat
     script.parent.mkdir()
     script.touch()
     words = (str(environment / "bin" / "python"), str(script))
-    assert find_code(words, tmp_path / "home") == (environment, script.parent)
+    assert find_code_folders(words, tmp_path / "home") == (environment, script.parent)

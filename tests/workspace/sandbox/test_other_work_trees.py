@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.workspace.process.shells import ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import Sandboxes
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 from tests.workspace.sandbox.test_planted import git
 

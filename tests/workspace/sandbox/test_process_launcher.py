@@ -113,7 +113,7 @@ async def test_what_starts_something_is_not_idle_from_the_first_moment(tmp_path:
         while not starting.done():
             await asyncio.sleep(0)
             assert not launcher.is_idle
-        assert not (await starting).is_gone
+        assert not (await starting).has_ended
     finally:
         await launcher.close()
 

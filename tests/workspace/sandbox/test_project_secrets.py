@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.sandbox.secrets import ProjectSecrets
+from codeloop.workspace.sandbox.secret_files import ProjectSecrets
 from tests.support.auditing import audited
 
 KEY = "-----BEGIN PRIVATE KEY-----"

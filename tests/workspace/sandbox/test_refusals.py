@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.network.host_network import make_proxy_environment
+from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, find_proxy_mention, find_refusals, find_strayed_writes
 from tests.workspace.sandbox.conftest import Attacked

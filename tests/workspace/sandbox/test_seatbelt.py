@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from codeloop.cli.commands.examine import debug as command
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox import seatbelt
-from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
-from codeloop.workspace.sandbox.report import SandboxReport
-from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
-from codeloop.workspace.sandbox.seatbelt import SeatbeltForker, write_profile
+from codeloop.workspace.sandbox.sandbox_report import SandboxReport
+from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.seatbelt import SeatbeltStarter, write_profile
 
 TEMPORARY = Path("/private/var/folders/x/T/codeloop-1")
 HOME = Path("/Users/ann")
@@ -137,7 +137,7 @@ def test_a_project_reached_through_a_link_is_named_where_it_is(tmp_path: Path) -
     root = tmp_path / "tmp/app"
     environment = {"HOME": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
     place = PolicyInput(root, root, root, environment)
-    made = Policies(place, SandboxConfig()).policy(SandboxGrants())
+    made = PolicyMaker(place, SandboxConfig()).make_policy(SandboxGrants())
     text = write_profile(made, TEMPORARY)
     assert f'"{tmp_path}/tmp' not in text
     assert not may(text, "file-read-data", f"{resolve_links}/app/.env")
@@ -147,13 +147,13 @@ def test_a_project_reached_through_a_link_is_named_where_it_is(tmp_path: Path) -
 
 async def test_the_proxys_ports_alone_come_into_reach() -> None:
     launcher = ProcessLauncher()
-    forker = SeatbeltForker(launcher, policy(), TEMPORARY)
-    with await forker.listener(0) as listener:
+    starter = SeatbeltStarter(launcher, policy(), TEMPORARY)
+    with await starter.open_listener(0) as listener:
         address, port = listener.getsockname()
     assert address == "127.0.0.1"
     with pytest.raises(OSError, match="port 5432 is in reach as it is"):
-        await forker.listener(5432)
-    assert forker.ports == {port, 5432}
+        await starter.open_listener(5432)
+    assert starter.ports == {port, 5432}
 
 
 async def test_where_the_program_is_missing_no_sandbox_is_claimed(
@@ -181,16 +181,16 @@ async def test_each_command_is_started_under_the_profile(monkeypatch: pytest.Mon
     kept.chmod(0o755)
     monkeypatch.setattr(seatbelt, "PROGRAM", str(kept))
     launcher = ProcessLauncher()
-    forker = SeatbeltForker(launcher, policy(), TEMPORARY)
-    with await forker.listener(0) as listener:
+    starter = SeatbeltStarter(launcher, policy(), TEMPORARY)
+    with await starter.open_listener(0) as listener:
         port = listener.getsockname()[1]
     try:
-        process = await forker.start(Launch(("/bin/sh", "-c", "exit 7"), tmp_path, {}, {}))
+        process = await starter.start(Launch(("/bin/sh", "-c", "exit 7"), tmp_path, {}, {}))
         assert await process.exited == 7
         assert seen.read_text() == f"-p {write_profile(policy(), TEMPORARY, {port})}"
-        waiting = await forker.start(Launch(("/bin/sleep", "60"), tmp_path, {}, {}))
-        assert not forker.is_idle
-        await forker.end()
+        waiting = await starter.start(Launch(("/bin/sleep", "60"), tmp_path, {}, {}))
+        assert not starter.is_idle
+        await starter.end()
         assert await waiting.exited < 0
     finally:
         await launcher.close()

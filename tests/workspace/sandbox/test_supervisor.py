@@ -53,7 +53,7 @@ def still_running() -> list[str]:
 async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attacked, attack: str) -> None:
     if it.backend == "landlock" and read_landlock_version() < 6 and ("-1" in attack or "/proc" in attack):
         pytest.skip("it would stop this test")
-    policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+    policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
     command = ShellCommand(f"export PARENT=$PPID; {ENDLESS} & {attack}\n{ENDLESS}", 0.5, None, policy)
     async with asyncio.timeout(20):
         with suppress(OSError):  # it was so quick that its start was not reported yet
@@ -86,7 +86,7 @@ async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_wi
         return (await it.shells.run(it.context, ShellCommand(text, 20), lambda _: None)).output
 
     async def granted(text: str) -> str:
-        policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+        policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
         command = ShellCommand(text, 20, None, policy, has_grants=True)
         return (await it.shells.run(it.context, command, lambda _: None)).output
 

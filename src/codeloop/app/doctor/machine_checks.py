@@ -21,7 +21,7 @@ from codeloop.kit.processes import find_program
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.report import make_report
+from codeloop.workspace.sandbox.sandbox_report import make_report
 from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
 

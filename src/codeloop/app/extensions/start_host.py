@@ -15,7 +15,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
-from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.workspace import Workspace
 
 # Runtimes load options and code from the directory that they start in, so it is not the project's. The host changes
@@ -49,7 +49,7 @@ async def start_host(
         raise OSError(str(error)) from error
     extensions = workspace.sandbox.extensions
     base_profile = ProgramProfile(own, readable=readable, network="on")
-    profile = widen(base_profile, True if extensions is None else extensions, workspace.root)
+    profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
     options = ProgramOptions(readable, DESCRIPTOR_VARIABLE, key.is_confined, _NETWORK_CLIENT, profile)
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:

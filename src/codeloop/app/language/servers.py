@@ -20,7 +20,7 @@ from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.process.sandboxed_program import make_project_profile
 from codeloop.workspace.sandbox.process_launcher import Launch
-from codeloop.workspace.sandbox.program_profile import widen
+from codeloop.workspace.sandbox.program_profile import widen_profile
 from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
@@ -117,7 +117,7 @@ async def start_server(
     own = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
     sandbox, profile = chosen_server.row.sandbox, None
     if not isinstance(sandbox, bool):
-        profile = widen(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
+        profile = widen_profile(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
     options = ProgramOptions(own, confined=sandbox is True, profile=profile)
     return await start_program(workspace, launch, errors, options)
 

@@ -16,7 +16,7 @@ from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFil
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.sandboxed_program import make_project_profile, run_sandboxed
 from codeloop.workspace.sandbox.process_launcher import Launch
-from codeloop.workspace.sandbox.program_profile import widen
+from codeloop.workspace.sandbox.program_profile import widen_profile
 from codeloop.workspace.workspace import Workspace
 
 # Formatters that run at the same time.
@@ -79,7 +79,7 @@ async def _run_formatter(
         async with asyncio.timeout_at(deadline):
             sandbox, profile = formatter.sandbox, None
             if not isinstance(sandbox, bool):
-                profile = widen(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
+                profile = widen_profile(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
             result = await run_sandboxed(
                 workspace, launch, stdin, FILE_EDIT.value, is_own=sandbox is not True, profile=profile
             )

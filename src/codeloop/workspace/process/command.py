@@ -11,7 +11,13 @@ from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
-from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, finish_uncancelled
+from codeloop.workspace.sandbox.process_launcher import (
+    MARK_VARIABLE,
+    Launch,
+    LaunchedProcess,
+    ProcessStarter,
+    finish_uncancelled,
+)
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
 # `$1`: the command. On exit the shell writes its directory and its exports to a separate pipe. The programs that
@@ -55,7 +61,7 @@ class RunningCommand:
 
     async def start(
         self,
-        forker: Forker,
+        starter: ProcessStarter,
         shell: tuple[str, ...],
         state: ShellState,
         environment: Mapping[str, str],
@@ -72,11 +78,11 @@ class RunningCommand:
             if state.variables is not None:
                 variables = {**state.variables, **{name: environment[name] for name in own if name in environment}}
             name = Path(shell[0]).name
-            script = (_BASH if name == "bash" else _SH).format(own=" ".join((MARK, *own)))
+            script = (_BASH if name == "bash" else _SH).format(own=" ".join((MARK_VARIABLE, *own)))
             arguments = [*shell, "-c", script, name, self._make_argument()]
             output, state_pipe, alive = (pipe.writer for pipe in self._pipes)
             descriptors = {1: output, 2: output, _STATE: state_pipe, _ALIVE: alive}
-            self._child = await forker.start(Launch(arguments, state.directory, variables, descriptors))
+            self._child = await starter.start(Launch(arguments, state.directory, variables, descriptors))
             on_failure.pop_all()
         for pipe in self._pipes:
             pipe.listen()
@@ -93,13 +99,13 @@ class RunningCommand:
         await finish_uncancelled(self._restore_files())
         return code, count
 
-    async def stop(self, *, notice: float = 0) -> None:
+    async def stop(self, *, interrupt_seconds: float = 0) -> None:
         """End every process of the command, TERM first, then KILL; finishes even when cancelled.
 
-        `notice`: seconds after an interrupt and before TERM in which it may end by itself and print where it was.
+        `interrupt_seconds`: the time between an interrupt (INT) and TERM, in which it may end by itself.
         """
         try:
-            await finish_uncancelled(self._running.end(notice=notice))
+            await finish_uncancelled(self._running.end(interrupt_seconds=interrupt_seconds))
         finally:
             self._close()
             await finish_uncancelled(self._restore_files())

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from codeloop.workspace.sandbox.home_rows import BASE_FOLDERS, FOLDER_VARIABLES
+from codeloop.workspace.sandbox.home_paths import BASE_FOLDERS, FOLDER_VARIABLES
 
 ALLOWED = frozenset(
     (

@@ -6,9 +6,9 @@ from pathlib import Path
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
-from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
-from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, protect_own_memory
+from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile
+from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
 
 _SESSION = "program"
 _REFUSED = (
@@ -32,7 +32,7 @@ class ProgramSandboxes:
         self._warn = warn
         self._launcher = ProcessLauncher()
         self._boxes: dict[Path, Sandboxes] = {}
-        self._policies: dict[ProgramProfile, ProfilePolicies] = {}
+        self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
 
     def is_used(self, entry: bool | ProgramSandboxConfig) -> bool:
         """Return whether a program with this entry runs in a sandbox, as far as is known."""
@@ -44,7 +44,7 @@ class ProgramSandboxes:
             return
         boxes = Sandboxes(self._launcher)
         try:
-            await boxes.enter(self._policies_of(ProgramProfile(self._input.scratch)).policy())
+            await boxes.enter(self._find_policy_maker(ProgramProfile(self._input.scratch)).make_policy())
         except SandboxRefused as error:
             self.refused = str(error)
         finally:
@@ -55,14 +55,14 @@ class ProgramSandboxes:
 
         Raises OSError when it can't be started; SandboxRefused, which is one, where there has to be a sandbox.
         """
-        keep_from(launch.environment)
+        protect_own_memory(launch.environment)
         if profile is None or not self.is_used(entry=True):
             return await self._launcher.start(launch)
         boxes = self._boxes.setdefault(profile.own, Sandboxes(self._launcher))
         try:
-            async with boxes.use(self._policies_of(profile).policy()) as sandbox:
-                environment = await boxes.environment(sandbox, _SESSION, launch.environment)
-                return await sandbox.forker.start(replace(launch, environment=environment))
+            async with boxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
+                environment = await boxes.make_environment(sandbox, _SESSION, launch.environment)
+                return await sandbox.starter.start(replace(launch, environment=environment))
         except SandboxRefused as error:
             if self._config.mode == "required":
                 raise
@@ -70,11 +70,11 @@ class ProgramSandboxes:
             self._warn(_REFUSED)
             return await self._launcher.start(launch)
 
-    def _policies_of(self, profile: ProgramProfile) -> ProfilePolicies:
-        profile_policies = self._policies.get(profile)
-        if profile_policies is None:
-            profile_policies = self._policies[profile] = ProfilePolicies(profile, self._input, self._config)
-        return profile_policies
+    def _find_policy_maker(self, profile: ProgramProfile) -> ProfilePolicyMaker:
+        policy_maker = self._policy_makers.get(profile)
+        if policy_maker is None:
+            policy_maker = self._policy_makers[profile] = ProfilePolicyMaker(profile, self._input, self._config)
+        return policy_maker
 
     @property
     def is_busy(self) -> bool:

@@ -14,7 +14,7 @@ from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.sandboxed_program import enter_sandbox, start_sandboxed
-from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.workspace import Workspace
@@ -125,10 +125,12 @@ async def start_program(
     sandbox = None
     if options.confined:
         readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
-        grants = SandboxGrants(readable=readable) if readable else NOTHING
+        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
         sandbox = await enter_sandbox(workspace, grants)
         if sandbox is not None and options.network_session:
-            environment = await workspace.shells.sandboxes.environment(sandbox, options.network_session, environment)
+            environment = await workspace.shells.sandboxes.make_environment(
+                sandbox, options.network_session, environment
+            )
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:

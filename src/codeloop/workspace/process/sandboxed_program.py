@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.sandbox.policy import NOTHING, PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled, keep_from
+from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
-from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
 _ERRORS = 8_192  # bytes
@@ -27,9 +27,9 @@ class SandboxedResult(Struct, frozen=True):
     errors: str
 
 
-def make_policy(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+def make_policy(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> SandboxPolicy:
     """Return the sandbox policy of a work tree's commands. Looks at the disk."""
-    return workspace.shells.policy(make_policy_input(workspace), workspace.sandbox, grants)
+    return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, grants)
 
 
 def make_policy_input(workspace: Workspace) -> PolicyInput:
@@ -42,7 +42,7 @@ def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
     return ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
 
 
-async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NOTHING) -> Sandbox | None:
+async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> Sandbox | None:
     """Return the sandbox of a work tree's commands, with `grants`; None when it is off or unavailable.
 
     Raises SandboxRefused where the configuration requires one that can't be had.
@@ -64,12 +64,12 @@ async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox
 
     Raises OSError when it can't be started.
     """
-    keep_from(launch.environment)
+    protect_own_memory(launch.environment)
     shells = workspace.shells
     if sandbox is None:
         return await shells.launcher.start(launch)
-    return await sandbox.forker.start(
-        replace(launch, environment=shells.sandboxes.own_environment(sandbox, launch.environment))
+    return await sandbox.starter.start(
+        replace(launch, environment=shells.sandboxes.make_program_environment(sandbox, launch.environment))
     )
 
 
@@ -78,7 +78,7 @@ async def run_sandboxed(
     launch: Launch,
     stdin: bytes,
     most: int,
-    grants: SandboxGrants = NOTHING,
+    grants: SandboxGrants = NO_GRANTS,
     *,
     is_own: bool = False,
     profile: ProgramProfile | None = None,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -27,12 +28,15 @@ from codeloop.workspace.process.shell_state import (
     drop_bash_variables,
     find_changed_variables,
 )
-from codeloop.workspace.sandbox.locations import SOCKETS
-from codeloop.workspace.sandbox.policy import NOTHING, Policies, PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
+from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 from codeloop.workspace.sandbox.refusals import find_proxy_mention, find_refusals, find_strayed_writes
-from codeloop.workspace.sandbox.sandbox import AllowedHosts, Sandbox, Sandboxes
+from codeloop.workspace.sandbox.restricted_paths import SOCKETS
+from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
+
+if TYPE_CHECKING:
+    from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 _SPARE = 3
@@ -107,9 +111,9 @@ class Shells:
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
-        self._refused_counts: WeakKeyDictionary[AllowedHosts, dict[str, int]] = WeakKeyDictionary()
+        self._refused_counts: WeakKeyDictionary[SessionProxy, dict[str, int]] = WeakKeyDictionary()
         self._own = set(SOCKETS)
-        self._policies: dict[tuple[Path, Path], Policies] = {}
+        self._policy_makers: dict[tuple[Path, Path], PolicyMaker] = {}
         self._repositories: dict[Path, PlantedRepositories] = {}
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
@@ -181,7 +185,7 @@ class Shells:
                 code, strays = await running.finish()
         except TimeoutError:
             timed_out = True
-            await running.stop(notice=SHELL_INTERRUPT.seconds)
+            await running.stop(interrupt_seconds=SHELL_INTERRUPT.seconds)
         except asyncio.CancelledError:
             await running.stop()
             on_output(running.capture.read_recent())
@@ -234,7 +238,7 @@ class Shells:
     async def _start(self, context: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
         state = self._states.get(context.session, ShellState(context.directory))
         directory = command.directory or self.directory(context)
-        keep_from(context.environment)
+        protect_own_memory(context.environment)
         shell = find_shell(context.environment)
         variables = drop_bash_variables(context.environment)
         is_apart = command.policy is None or command.has_grants
@@ -243,18 +247,18 @@ class Shells:
             running = RunningCommand(command.text, capture)
             await running.start(self.launcher, shell, state, variables, self._own | context.given)
             return running
-        async with self.sandboxes.use(command.policy) as sandbox:
+        async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             path = context.scratch.with_name("set-aside")
             repositories = await self.begin_repositories(command.policy)
             protected = ProtectedFiles(command.policy, path, repositories, keep=sandbox.backend == "landlock")
             running = RunningCommand(command.text, capture, protected)
-            environment = await self.sandboxes.environment(sandbox, context.session, variables)
+            environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
             self._own |= {name for name in names if environment.get(name) != variables.get(name)}
             began = ShellState(directory, environment)
-            since = self.sandboxes.file_time_now(sandbox)
+            since = self.sandboxes.read_file_time(sandbox)
             running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, began, since)
-            await running.start(sandbox.forker, shell, state, environment, self._own | context.given)
+            await running.start(sandbox.starter, shell, state, environment, self._own | context.given)
             return running
 
     def _find_refusals(
@@ -271,42 +275,42 @@ class Shells:
 
         `began`: where the command started and with which variables; `since`: when, as a file time in ns.
         """
-        hosts, connections = self.sandboxes.hosts(sandbox), None
-        if hosts is not None:
-            seen = self._refused_counts.setdefault(hosts, {})
-            connections = hosts.list_refused(context.session, seen.get(context.session, 0))
-            seen[context.session] = hosts.count
+        proxy, connections = self.sandboxes.find_proxy(sandbox), None
+        if proxy is not None:
+            seen = self._refused_counts.setdefault(proxy, {})
+            connections = proxy.list_refused(context.session, seen.get(context.session, 0))
+            seen[context.session] = proxy.refused_count
         home = Path(context.environment.get("HOME") or "/nonexistent")
-        own = self.sandboxes.private_home(sandbox)
+        own = self.sandboxes.find_private_home(sandbox)
         notes = find_refusals(output, code, sandbox.policy, began.directory, home, connections, command)
         notes += find_strayed_writes(own, since) if own else []
         if connections == []:  # there is a proxy, and it refused nothing
             notes += find_proxy_mention(output, code, began.variables or {})
         return notes
 
-    def policy(
-        self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NOTHING
+    def make_policy(
+        self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NO_GRANTS
     ) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Looks at the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
         more = repositories.list_protected_paths() if repositories is not None else ()
-        return self._find_policies(policy_input, config).policy(grants, more)
+        return self._find_policy_maker(policy_input, config).make_policy(grants, more)
 
-    def _find_policies(self, policy_input: PolicyInput, config: SandboxConfig) -> Policies:
+    def _find_policy_maker(self, policy_input: PolicyInput, config: SandboxConfig) -> PolicyMaker:
         key = (policy_input.root, policy_input.directory)
-        policies = self._policies.get(key)
-        if policies is None or policies.config != config:
-            policies = self._policies[key] = Policies(policy_input, config)
-        return policies
+        policy_maker = self._policy_makers.get(key)
+        if policy_maker is None or policy_maker.config != config:
+            policy_maker = self._policy_makers[key] = PolicyMaker(policy_input, config)
+        return policy_maker
 
     async def survey(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
         """Scan a work tree before a command, in a thread: for repositories, the first time also for secrets.
 
-        Its policies protect them from then on.
+        Its policy_maker protect them from then on.
         """
-        policies = self._find_policies(policy_input, config)
-        if not policies.is_prepared:
-            await asyncio.to_thread(policies.prepare)
+        policy_maker = self._find_policy_maker(policy_input, config)
+        if not policy_maker.is_prepared:
+            await asyncio.to_thread(policy_maker.prepare)
         root, directory = (Path(os.path.realpath(path)) for path in (policy_input.root, policy_input.directory))
         if root not in self._repositories:
             roots = (root,) if directory.is_relative_to(root) else (root, directory)

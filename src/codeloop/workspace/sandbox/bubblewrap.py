@@ -39,7 +39,7 @@ class OwnFolders(Struct, frozen=True):
     private: Path | None
 
 
-def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list[str]:
+def wrap_command(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list[str]:
     """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap."""
     writable, protected, hidden = (
         list(map(str, paths)) for paths in (policy.writable, (*policy.protected, *policy.foreign), policy.hidden)

@@ -1,4 +1,4 @@
-"""Sandbox policies, composed of the settings, the rows of `locations`, and the project's files."""
+"""Sandbox policies, composed of the settings, the rows of `restricted_paths`, and the project's files."""
 
 import itertools
 import os
@@ -18,8 +18,8 @@ from codeloop.workspace.git.planted.layout import (
     find_git_folders,
     list_foreign_files,
 )
-from codeloop.workspace.sandbox.locations import OWN_NAMES, VCS_NAMES
-from codeloop.workspace.sandbox.secrets import ProjectSecrets
+from codeloop.workspace.sandbox.restricted_paths import OWN_NAMES, VCS_NAMES
+from codeloop.workspace.sandbox.secret_files import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
     Surroundings,
     SurroundingsInput,
@@ -102,7 +102,7 @@ class SandboxGrants(Struct, frozen=True):
     unseen: tuple[Path, ...] = ()
 
 
-NOTHING = SandboxGrants()
+NO_GRANTS = SandboxGrants()
 
 
 class PolicyInput(Struct, frozen=True):
@@ -133,7 +133,7 @@ class _LastPolicy(NamedTuple):
     policy: SandboxPolicy
 
 
-class Policies:
+class PolicyMaker:
     """Makes the policies of one work tree. Paths outside the project are read again when they change."""
 
     def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
@@ -148,7 +148,7 @@ class Policies:
         self._looked_at = 0.0
         self._last_policy: _LastPolicy | None = None
 
-    def policy(self, grants: SandboxGrants = NOTHING, more: Sequence[Path] = ()) -> SandboxPolicy:
+    def make_policy(self, grants: SandboxGrants = NO_GRANTS, more: Sequence[Path] = ()) -> SandboxPolicy:
         """Return the policy of one command. Looks at the disk, and makes granted files that are absent.
 
         `more`: further protected paths, which may not be created if they are absent. Without grants, the last policy is

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.kit.small_files import make_private, remove_tree
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
-from codeloop.workspace.sandbox.home_rows import CACHES, LINKING
+from codeloop.workspace.sandbox.home_paths import CACHES, LINKING
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 OWN_CACHES = "caches"
@@ -53,7 +53,7 @@ class PrivateFolders:
         private_folder = self._folders.get(policy.private) if policy.private is not None else None
         return private_folder.path if private_folder is not None else None
 
-    def file_time_now(self, policy: SandboxPolicy) -> int:
+    def read_file_time(self, policy: SandboxPolicy) -> int:
         """Return the time that a file written now would get, in ns: it lags some ms behind the clock."""
         private_folder = self._folders.get(policy.private) if policy.private is not None else None
         if private_folder is None:

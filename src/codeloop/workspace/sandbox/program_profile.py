@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import expand_user_path, make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out
 
 _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
@@ -30,7 +30,7 @@ class ProgramProfile(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
 
 
-def widen(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Path) -> ProgramProfile | None:
+def widen_profile(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Path) -> ProgramProfile | None:
     """Return a profile with the grants of a configuration entry; None: it runs without a sandbox."""
     if isinstance(entry, bool):
         return profile if entry else None
@@ -46,7 +46,7 @@ def widen(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Pat
     )
 
 
-class ProfilePolicies:
+class ProfilePolicyMaker:
     """Makes the policies of one profile. `config`: that of commands; what it hides is hidden from programs, too.
 
     A program has layers of its own over the home and caches, so that no other program and no command can put a file
@@ -69,14 +69,14 @@ class ProfilePolicies:
         self._writable = (own, *writable)
         free = (Path(os.path.realpath(each)) for each in readable)
         self._free = tuple(path for path in free if not Path(os.path.realpath(policy_input.home)).is_relative_to(path))
-        self._policies = Policies(replace(policy_input, scratch=own), settings)
+        self._policy_maker = PolicyMaker(replace(policy_input, scratch=own), settings)
 
     def _leads_out(self, path: Path) -> bool:
         return leads_out(path, self._roots)
 
-    def policy(self) -> SandboxPolicy:
+    def make_policy(self) -> SandboxPolicy:
         """Return the policy. Looks at the disk, outside of the project only where something has changed."""
-        base, own = self._policies.policy(SandboxGrants(readable=self._free)), self._writable[0]
+        base, own = self._policy_maker.make_policy(SandboxGrants(readable=self._free)), self._writable[0]
         # A folder that the profile names is readable with the keys in it; secrets of the project are not.
         hidden = [path for path in base.hidden if is_below_any(path, self._roots) or not is_below_any(path, self._free)]
         # The project's folders and its git directories elsewhere are read-only, unless the profile makes them writable.
@@ -92,7 +92,7 @@ class ProfilePolicies:
         )
 
 
-def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
+def find_code_folders(words: Iterable[str], home: Path) -> tuple[Path, ...]:
     """Return the code folders that a command names by absolute paths.
 
     Below the home, those of a whole project; elsewhere, a program's own folder, or its virtual environment.
@@ -101,7 +101,7 @@ def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(_find_top(file, home) for file in files if file.exists()))
 
 
-def find_paths(values: Iterable[str]) -> tuple[Path, ...]:
+def list_named_paths(values: Iterable[str]) -> tuple[Path, ...]:
     """Return the files and folders that an entry's variables name by absolute paths, separated by colons."""
     paths = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
     return tuple(path for path in dict.fromkeys(paths) if os.access(path, os.F_OK))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
-from codeloop.workspace.sandbox.home_rows import CACHES
-from codeloop.workspace.sandbox.network.host_network import PROXY_NAMES
+from codeloop.workspace.sandbox.home_paths import CACHES
+from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any
 
@@ -197,7 +197,7 @@ def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, st
     port = address.rpartition(":")[2]
     if not re.search(rf"(?<![\d.])127\.0\.0\.1:{port}(?!\d)", output[-_TAIL_CHARS:]):
         return []
-    names = [name for name in PROXY_NAMES if variables.get(name) == f"http://{address}"]
+    names = [name for name in PROXY_VARIABLES if variables.get(name) == f"http://{address}"]
     options = " ".join(f"-u {name}" for name in names)
     note = f"{address} is the proxy to which the sandbox sets HTTP_PROXY and the like. Where they are in the way, "
     note += f"as in tests, `env {options} COMMAND` runs without them; other machines can't be reached then."

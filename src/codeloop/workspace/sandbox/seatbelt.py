@@ -8,10 +8,10 @@ from pathlib import Path
 
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import Forker, Launch, LaunchedProcess, ProcessLauncher
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, ProcessStarter
 
 PROGRAM = "/usr/bin/sandbox-exec"
-_BASE = r"""
+_BASE_RULES = r"""
 (version 1)
 (deny default)
 (allow process-exec process-fork sysctl-read ipc-posix-sem)
@@ -22,19 +22,19 @@ _BASE = r"""
 (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.bsd.dirhelper"))
 """
 # Two Mach services only: others start programs outside of the sandbox, hold keys, or fetch any address for a client.
-_INTERNET = r"""
+_INTERNET_RULES = r"""
 (allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))
 (allow network-bind network-inbound (local ip "*:*"))
 (allow mach-lookup (global-name "com.apple.trustd.agent") (global-name "com.apple.SystemConfiguration.configd"))
 """
-_WRITABLE = "(allow file-read* file-write* (subpath {path}))"
-_VISIBLE = "(allow file-read* (subpath {path}))"
-_REPLACED = "(deny file-read-data file-read-xattr (subpath {path}))"
-_PROTECTED = "(deny file-write* (subpath {path}))"
-_HIDDEN = "(deny file-read* file-write* network-outbound (subpath {path}))"
-_PINNED = "(deny file-write-unlink (literal {path}))"
-_SOCKETS = "(allow network-outbound network-bind (subpath {path}))"
-_PORT = '(allow network-outbound (remote ip "localhost:{port}"))'
+_WRITABLE_RULE = "(allow file-read* file-write* (subpath {path}))"
+_VISIBLE_RULE = "(allow file-read* (subpath {path}))"
+_REPLACED_RULE = "(deny file-read-data file-read-xattr (subpath {path}))"
+_PROTECTED_RULE = "(deny file-write* (subpath {path}))"
+_HIDDEN_RULE = "(deny file-read* file-write* network-outbound (subpath {path}))"
+_PINNED_RULE = "(deny file-write-unlink (literal {path}))"
+_SOCKETS_RULE = "(allow network-outbound network-bind (subpath {path}))"
+_PORT_RULE = '(allow network-outbound (remote ip "localhost:{port}"))'
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
@@ -43,17 +43,21 @@ def write_profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] =
 
     Of two rules for a path the later one counts, so each path comes after its parents.
     """
-    rules = [(path, 0, _REPLACED) for path in policy.replaced]
-    rules += [(path, 1, _VISIBLE) for path in policy.visible]
-    rules += [(path, 2, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [(path, 3, _PROTECTED) for path in (*policy.protected, *policy.foreign, *_list_absent(policy))]
-    rules += [(path, 4, _HIDDEN) for path in policy.hidden]
-    lines = [_BASE.strip()]
-    lines += [_INTERNET.strip()] if policy.network == "on" else [_PORT.format(port=port) for port in sorted(ports)]
-    lines += [_SOCKETS.format(path=_quote(path)) for path in (policy.writable[0], temporary)]
+    rules = [(path, 0, _REPLACED_RULE) for path in policy.replaced]
+    rules += [(path, 1, _VISIBLE_RULE) for path in policy.visible]
+    rules += [(path, 2, _WRITABLE_RULE) for path in (*policy.writable, *policy.granted, temporary)]
+    rules += [(path, 3, _PROTECTED_RULE) for path in (*policy.protected, *policy.foreign, *_list_absent(policy))]
+    rules += [(path, 4, _HIDDEN_RULE) for path in policy.hidden]
+    lines = [_BASE_RULES.strip()]
+    lines += (
+        [_INTERNET_RULES.strip()]
+        if policy.network == "on"
+        else [_PORT_RULE.format(port=port) for port in sorted(ports)]
+    )
+    lines += [_SOCKETS_RULE.format(path=_quote_path(path)) for path in (policy.writable[0], temporary)]
     ordered = sorted(dict.fromkeys(rules), key=lambda rule: (rule[0].parts, rule[1]))
-    lines += [rule.format(path=_quote(path)) for path, _, rule in ordered]
-    lines += [_PINNED.format(path=_quote(path)) for path in _list_pinned(policy)]
+    lines += [rule.format(path=_quote_path(path)) for path, _, rule in ordered]
+    lines += [_PINNED_RULE.format(path=_quote_path(path)) for path in _list_pinned(policy)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,7 +68,7 @@ def wrap_command(program: Sequence[str], text: str) -> list[str]:
     return [PROGRAM, "-p", text, *program]
 
 
-class SeatbeltForker(Forker):
+class SeatbeltStarter(ProcessStarter):
     """Starts each command under its own profile: the supervisor needs `ps`, which no sandbox may run."""
 
     def __init__(self, launcher: ProcessLauncher, policy: SandboxPolicy, temporary: Path) -> None:
@@ -79,20 +83,20 @@ class SeatbeltForker(Forker):
         """Return False: it has no process of its own."""
         return False
 
-    async def prove(self, rows: Sequence[str]) -> None:
+    async def check_confinement(self, rows: Sequence[str]) -> None:
         """Have a process under the profile attempt what it may not do. Raises OSError, which says what went wrong."""
         text = write_profile(self._policy, self._temporary)
-        await (await self._launcher.enter_by(lambda program: wrap_command(program, text), rows)).end()
+        await (await self._launcher.make_wrapped_sandbox(lambda program: wrap_command(program, text), rows)).end()
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program under the profile. Raises OSError."""
         arguments = wrap_command(launch.arguments, write_profile(self._policy, self._temporary, self.ports))
         with self.mark_busy():
             process = await self._launcher.start(replace(launch, arguments=arguments))
-            self._processes = {each for each in self._processes if not each.is_gone} | {process}
+            self._processes = {each for each in self._processes if not each.has_ended} | {process}
         return process
 
-    async def listener(self, port: int) -> socket.socket:
+    async def open_listener(self, port: int) -> socket.socket:
         """Return a socket that listens on a free port, which commands may now reach.
 
         Raises OSError for a given port: there is no network but the machine's, so commands reach that port directly.
@@ -116,5 +120,5 @@ def _list_pinned(policy: SandboxPolicy) -> list[Path]:
     return sorted(folder for folder in above if any(map(folder.is_relative_to, policy.writable)))
 
 
-def _quote(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     return '"' + str(path).translate(_ESCAPES) + '"'

@@ -13,7 +13,7 @@ from msgspec import Struct
 import codeloop
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.sandbox.home_rows import (
+from codeloop.workspace.sandbox.home_paths import (
     BASE_FOLDERS,
     CACHES,
     CLONES,
@@ -24,8 +24,8 @@ from codeloop.workspace.sandbox.home_rows import (
     SETTINGS,
     TOOLS,
 )
-from codeloop.workspace.sandbox.locations import DATA, SOCKETS, SYSTEM, SYSTEM_SECRETS, TOKEN_FILES
-from codeloop.workspace.sandbox.secrets import (
+from codeloop.workspace.sandbox.restricted_paths import DATA, SOCKETS, SYSTEM, SYSTEM_SECRETS, TOKEN_FILES
+from codeloop.workspace.sandbox.secret_files import (
     find_home_secrets,
     find_shallow_secrets,
     holds_token,

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from codeloop.schema.api.pty import Pty
 from codeloop.schema.bounds.server import PTY_COUNT, PTY_TICKET, PTY_TICKETS
 from codeloop.schema.ids import new_id
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, protect_own_memory
 from codeloop.workspace.terminal.pty_io import PtyMaster
 from codeloop.workspace.terminal.shell_choice import Program
 from codeloop.workspace.terminal.viewers import TerminalOutput, Viewer
@@ -119,7 +119,7 @@ class Terminals:
             self._running.pop(terminal.id, None)
             on_exit(terminal, code)
 
-        keep_from(program.environment)
+        protect_own_memory(program.environment)
         master = PtyMaster(TerminalOutput())
         end = master.program_end
         arguments = ("/bin/sh", "-c", _SCRIPT, master.name, program.path, *program.args)

@@ -12,7 +12,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
 from tests.support.sandboxed import each_sandbox
 
 GET = """
@@ -55,7 +55,7 @@ class Session:
         self._sandbox = PolicyInput(root, root, self._place.scratch, environment)
 
     async def run(self, text: str, *, outside: bool = False) -> CommandResult:
-        policy = None if outside else self.shells.policy(self._sandbox, self.config)
+        policy = None if outside else self.shells.make_policy(self._sandbox, self.config)
         return await self.shells.run(self._place, ShellCommand(text, 60, None, policy), lambda _text: None)
 
     async def program(self, text: str, *arguments: str) -> CommandResult:
@@ -72,7 +72,9 @@ async def session(tmp_path: Path, *hosts: str, network: str = "hosts", **variabl
     found = Session(shells, root, config, environment)
     try:
         try:
-            sandbox = await shells.sandboxes.enter(shells.policy(PolicyInput(root, root, root, environment), config))
+            sandbox = await shells.sandboxes.enter(
+                shells.make_policy(PolicyInput(root, root, root, environment), config)
+            )
         except SandboxRefused as error:
             pytest.skip(str(error))
         assert sandbox.backend != "landlock"

@@ -21,10 +21,10 @@ from threading import Thread
 
 import pytest
 
-from codeloop.workspace.sandbox.network.host_network import make_proxy_environment
-from codeloop.workspace.sandbox.network.hosts import read_hosts
-from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
-from codeloop.workspace.sandbox.network.proxy import HostProxy
+from codeloop.workspace.sandbox.network.host_list import parse_host_list
+from codeloop.workspace.sandbox.network.host_proxy import HostProxy
+from codeloop.workspace.sandbox.network.outgoing_connections import OutgoingConnections
+from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 
 BLOCKED = "blocked: connection to evil.example:443, not among the hosts of the sandbox"
 HOSTILE = {"http_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1", "PIP_PROXY": "http://127.0.0.1:1"}
@@ -77,7 +77,7 @@ async def sandboxed(registry: Registry) -> AsyncGenerator[tuple[HostProxy, int]]
         return ["93.184.216.34"]
 
     outside = OutgoingConnections({}, resolve, lambda address, port: ("127.0.0.1", registry.port))
-    proxy = HostProxy(read_hosts(["registry.test"]), outside)
+    proxy = HostProxy(parse_host_list(["registry.test"]), outside)
     listener = socket.create_server(("127.0.0.1", 0))
     await proxy.serve(listener)
     try:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort
-from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest, is_greeting, read_request
+from codeloop.workspace.sandbox.network.host_list import ConnectionBlocked, HostPort
+from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest, is_client_hello_complete, parse_request
 from tests.workspace.sandbox.network.hello import extension, hello, made, names, record, split
 
 PYPI = HostPort("pypi.org", 443)
@@ -25,11 +25,11 @@ def head(*lines: str) -> bytes:
     ],
 )
 def test_a_tunnel_leads_where_its_first_line_says(lines: list[str], target: HostPort) -> None:
-    assert read_request(head(*lines)) == ProxyRequest(target)
+    assert parse_request(head(*lines)) == ProxyRequest(target)
 
 
 def test_a_request_goes_on_in_our_own_words() -> None:
-    request = read_request(
+    request = parse_request(
         head(
             "POST http://Example.com:80/a?b=c%20d HTTP/1.1",
             "hOst: example.com",
@@ -58,7 +58,7 @@ def test_a_request_goes_on_in_our_own_words() -> None:
     ],
 )
 def test_a_url_becomes_a_path_and_a_host(line: str, first: str, host: str) -> None:
-    assert read_request(head(line)).head.decode().split("\r\n")[:2] == [first, f"Host: {host}"]
+    assert parse_request(head(line)).head.decode().split("\r\n")[:2] == [first, f"Host: {host}"]
 
 
 REFUSED = [
@@ -113,27 +113,27 @@ REFUSED = [
 
 @pytest.mark.parametrize(("lines", "why"), REFUSED)
 def test_what_could_be_read_in_two_ways_is_refused(lines: list[str], why: str) -> None:
-    with pytest.raises(Blocked, match=why):
-        read_request(head(*lines))
+    with pytest.raises(ConnectionBlocked, match=why):
+        parse_request(head(*lines))
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
     for begin in (b"", b"CONNECT ", b"GET http://a/ HTTP/1.1\r\n", b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n"):
         try:
-            request = read_request(begin + data + b"\r\n\r\n")
-        except Blocked:
+            request = parse_request(begin + data + b"\r\n\r\n")
+        except ConnectionBlocked:
             continue
         assert request.head.count(b"\r\n\r\n") == (not request.is_tunnel)
 
 
 def test_tls_clients_name_the_server_that_they_ask_for() -> None:
     data = hello("pypi.org")
-    assert is_greeting(data, PYPI)
-    assert is_greeting(made(names(b"PyPI.org")), PYPI)
-    assert is_greeting(split(data, len(data) // 3), PYPI)
-    assert not any(is_greeting(data[:length], PYPI) for length in range(len(data)))
-    assert is_greeting(hello(None), HostPort("10.0.0.5", 443, literal=True))
+    assert is_client_hello_complete(data, PYPI)
+    assert is_client_hello_complete(made(names(b"PyPI.org")), PYPI)
+    assert is_client_hello_complete(split(data, len(data) // 3), PYPI)
+    assert not any(is_client_hello_complete(data[:length], PYPI) for length in range(len(data)))
+    assert is_client_hello_complete(hello(None), HostPort("10.0.0.5", 443, is_literal=True))
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_tls_clients_name_the_server_that_they_ask_for() -> None:
     ],
 )
 def test_whoever_does_not_name_the_host_in_tls_is_refused(data: bytes, why: str) -> None:
-    with pytest.raises(Blocked, match=why):
-        is_greeting(data, PYPI)
+    with pytest.raises(ConnectionBlocked, match=why):
+        is_client_hello_complete(data, PYPI)
 
 
 @given(st.binary(max_size=300), st.integers(0, 300))
@@ -177,6 +177,6 @@ def test_any_first_bytes_are_a_greeting_or_refused(data: bytes, at: int) -> None
     good = made(names(b"pypi.org"))
     for tried in (data, record(data), good[:at] + data + good[at + len(data) :]):
         try:
-            is_greeting(tried, PYPI)
-        except Blocked:
+            is_client_hello_complete(tried, PYPI)
+        except ConnectionBlocked:
             continue

@@ -33,7 +33,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.report import SandboxReport, make_report
+from codeloop.workspace.sandbox.sandbox_report import SandboxReport, make_report
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot
 
 SERVER_LOG_NAME = "server.log"

@@ -22,9 +22,9 @@ from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.process.sandboxed_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
-from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch
-from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, widen
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
 from codeloop.workspace.workspace import Workspace
 
 DEFAULT_SECONDS = {
@@ -108,7 +108,7 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
         words = shell if row.args is None else (row.command, *row.args)
         launch = Launch(words, _folder(row, scope), _environment(row, scope, is_sandboxed=sandbox is not False), {})
         given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
-        grants = SandboxGrants(readable=readable) if readable else NOTHING
+        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
         result = await run_sandboxed(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
@@ -146,9 +146,9 @@ def _profile(
     """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME.sub(home, " ".join((row.command, *(row.args or ()))))
-    code = find_code(_WORD.findall(line), Path(home))
+    code = find_code_folders(_WORD.findall(line), Path(home))
     plain = ProgramProfile(scope.own, readable=(*code, *readable), network="on")
-    return widen(plain, True if sandbox is None else sandbox, scope.workspace.root)
+    return widen_profile(plain, True if sandbox is None else sandbox, scope.workspace.root)
 
 
 async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:

@@ -19,8 +19,13 @@ from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
-from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, find_paths, widen
-from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.sandbox.program_profile import (
+    ProgramProfile,
+    find_code_folders,
+    list_named_paths,
+    widen_profile,
+)
+from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 
 _ANYWHERE = Path("/")
 _HERE = (".", "..")
@@ -88,9 +93,9 @@ def _terms(
     if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
         # Keep Python from leaving .pyc files in the project.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
-    code = find_code(words, Path(environment.get("HOME") or "/nonexistent"))
-    plain = ProgramProfile(own, readable=(*code, *find_paths(config.environment.values()), folder), network="on")
-    return LaunchSpec(words, folder, environment, widen(plain, config.effective_sandbox, project.root))
+    code = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
+    plain = ProgramProfile(own, readable=(*code, *list_named_paths(config.environment.values()), folder), network="on")
+    return LaunchSpec(words, folder, environment, widen_profile(plain, config.effective_sandbox, project.root))
 
 
 def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:

@@ -30,9 +30,9 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, too
 from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_output
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
-from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused
 
 _NO_TOUCHES = Touches()
 # A line's files are looked up again after each question, as they may have changed; then the call fails.
@@ -85,7 +85,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     is_outside = sandbox is not None and bool(params.outside)
     sandbox = None if is_outside else sandbox
     line = await _ask_permission(params, workdir or directory, ctx, context, sandbox, is_outside=is_outside)
-    grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
+    grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NO_GRANTS
     limits = add_denied_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
     # If the user may have been asked, the files that rules deny can be others by now.
@@ -96,7 +96,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value) / 1000
-    command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
+    command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NO_GRANTS)
     # The output so far, for the case that the call is cancelled.
     latest = ""
 
@@ -163,7 +163,7 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
     try:
         policy = make_policy(workspace, limits)
         # A sandbox that is found may be older than the project's files: the start of the command compares them.
-        sandbox = shells.sandboxes.find(policy) or await shells.sandboxes.enter(policy)
+        sandbox = shells.sandboxes.find_sandbox(policy) or await shells.sandboxes.enter(policy)
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error

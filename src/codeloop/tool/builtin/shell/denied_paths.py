@@ -11,15 +11,15 @@ from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.file_access import make_permission_name
 from codeloop.workspace.git.planted.quarantine import move_away
-from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
-from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
+from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.workspace import Workspace
 
 # A name that no file has (of the private use area): a rule that denies it in a folder denies every new file there.
 _NEW_FILE_NAME = "\ue000any"
 
 
-def add_denied_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
+def add_denied_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NO_GRANTS) -> SandboxGrants:
     """Return grants extended by the paths that a session's rules deny. Reads the disk if there are such rules."""
     unwritable = tuple(_list_denied(workspace, session, "edit"))
     unreadable = tuple(path for path in _list_denied(workspace, session, "read") if os.path.lexists(path))

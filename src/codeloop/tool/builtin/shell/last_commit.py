@@ -26,7 +26,7 @@ from codeloop.workspace.process.shells import CommandResult, ShellCommand, Shell
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import finish_uncancelled
-from codeloop.workspace.sandbox.sandbox import Sandbox
+from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 _SUBMODULE_MODE, _LINK_MODE = "160000", "120000"
 # More than the average size of a row in git's listings, so that the cap on their bytes only stops longer listings.
@@ -70,7 +70,7 @@ async def run_unchanged(
             await _write_files(git, commit.hash, copy)
             hidden = policy.hidden if policy is not None else ()
             ignored_paths = await asyncio.to_thread(_keep_inside, root, copy, await _list_needed_ignored(git, hidden))
-            is_mounted = sandbox is not None and sandbox.replaces_temporary
+            is_mounted = sandbox is not None and sandbox.has_private_folders
             if policy is not None:
                 # The commit may have files that the sandbox hides in the project, such as keys.
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
@@ -226,7 +226,7 @@ def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
 async def _remove_copy(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> None:
     """End the sandbox of the copy's commands, and remove the copy. `policy`: the sandbox's; None: there was none."""
     if policy is not None:
-        await shells.sandboxes.leave(policy)
+        await shells.sandboxes.end_sandbox(policy)
     await asyncio.to_thread(_remove_trees, [copy, Path(f"{copy}{LAYERS_SUFFIX}"), Path(f"{copy}.index")])
 
 

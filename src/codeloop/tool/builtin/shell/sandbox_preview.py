@@ -13,7 +13,7 @@ from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
 Fate = Literal["free", "opened", "blocked"]

@@ -1,4 +1,4 @@
-"""The plan of a sandbox: what `sandbox.py` sends to the launcher over a socket, as rows of a name and a value."""
+"""The plan of a sandbox: what `sandboxes.py` sends to the launcher over a socket, as rows of a name and a value."""
 
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 

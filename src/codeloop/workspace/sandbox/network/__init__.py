@@ -1,1 +1,1 @@
-"""The network of sandboxed commands: hosts by name, through our own proxy."""
+"""The network of sandboxed commands: a proxy of ours that connects to listed hosts only."""

@@ -12,7 +12,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 
 _CONTENT = "what no command may read"
 _SECONDS = 20.0
@@ -52,7 +52,7 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
     `is_brief`: with two attempts, one that has to fail and one that has to work.
     """
     shells = Shells()
-    policy = shells.policy(policy_input, config)
+    policy = shells.make_policy(policy_input, config)
     backend = ""
     attempts: list[Attempt] = []
     try:
@@ -93,7 +93,7 @@ class _Trial:
         self._root = root
         trial_input = replace(policy_input, root=root, directory=root, scratch=folder / "scratch")
         self._context = ShellContext("debug", root, policy_input.environment, trial_input.scratch)
-        self.policy = shells.policy(trial_input, replace(config, hidden=[*config.hidden, str(self._hidden)]))
+        self.policy = shells.make_policy(trial_input, replace(config, hidden=[*config.hidden, str(self._hidden)]))
 
     async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
         """Make each attempt and return its result."""

@@ -11,13 +11,13 @@ import pytest
 
 from codeloop.schema import limits
 from codeloop.schema.limits import Limit
-from codeloop.workspace.sandbox.network import outgoing as outgoing_module
-from codeloop.workspace.sandbox.network import proxy as proxy_module
-from codeloop.workspace.sandbox.network.hosts import read_hosts
-from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
-from codeloop.workspace.sandbox.network.proxy import HostProxy
+from codeloop.workspace.sandbox.network import host_proxy as proxy_module
+from codeloop.workspace.sandbox.network import outgoing_connections as outgoing_module
+from codeloop.workspace.sandbox.network.host_list import parse_host_list
+from codeloop.workspace.sandbox.network.host_proxy import HostProxy
+from codeloop.workspace.sandbox.network.outgoing_connections import OutgoingConnections
 from tests.workspace.sandbox.network.hello import extension, hello, made, names
-from tests.workspace.sandbox.network.test_hosts import LITERALS, TRICKS
+from tests.workspace.sandbox.network.test_host_list import LITERALS, TRICKS
 from tests.workspace.sandbox.network.test_proxy_request import REFUSED, head
 
 PUBLIC, OTHER = "93.184.216.34", "151.101.1.69"
@@ -103,7 +103,9 @@ class Net:
 
 @asynccontextmanager
 async def proxying(net: Net, *entries: str) -> AsyncGenerator[HostProxy]:
-    proxy = HostProxy(read_hosts(("good.test", *entries)), OutgoingConnections(net.environment, net.resolve, net.dial))
+    proxy = HostProxy(
+        parse_host_list(("good.test", *entries)), OutgoingConnections(net.environment, net.resolve, net.dial)
+    )
     listener = socket.create_server(("127.0.0.1", 0))
     net.port = listener.getsockname()[1]
     await proxy.serve(listener)
@@ -155,7 +157,7 @@ async def test_no_spelling_leads_anywhere_else(where: str) -> None:
             assert got.startswith(b"HTTP/1.1 403 blocked: connection to ")
             assert b"Content-Length" in got
         assert (net.looked_up, net.dialled) == ([], [])
-        assert proxy.count > 0
+        assert proxy.refused_count > 0
 
 
 @pytest.mark.parametrize(("lines", "why"), REFUSED)
@@ -184,7 +186,7 @@ async def test_refusals_are_kept_for_whoever_was_refused() -> None:
         other = socket.create_server(("127.0.0.1", 0))
         await proxy.serve(other)
         await net.talk(connect("before.test:443"))
-        count = proxy.count
+        refused_count = proxy.refused_count
         for _ in range(2):
             await net.talk(connect("one.test:443"))
         await net.talk(connect("two.test:80"), port=other.getsockname()[1])
@@ -192,10 +194,10 @@ async def test_refusals_are_kept_for_whoever_was_refused() -> None:
             f"blocked: connection to {name}, not among the hosts of the sandbox"
             for name in ("one.test:443", "two.test:80")
         )
-        assert proxy.list_refused(count, net.port) == [one]
-        assert proxy.list_refused(count, other.getsockname()[1]) == [two]
+        assert proxy.list_refused(refused_count, net.port) == [one]
+        assert proxy.list_refused(refused_count, other.getsockname()[1]) == [two]
         assert len(proxy.list_refused(0, net.port)) == 2
-        assert proxy.list_refused(proxy.count, net.port) == []
+        assert proxy.list_refused(proxy.refused_count, net.port) == []
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ async def test_port_443_is_looked_at_even_where_it_was_named() -> None:
         net = Net(ports={443: server.port})
         async with proxying(net, "good.test:443") as proxy:
             await net.talk(connect("good.test:443"), hello("evil.example"))
-            assert proxy.count == 1
+            assert proxy.refused_count == 1
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ async def test_a_name_is_looked_up_once_and_that_address_is_dialled() -> None:
             assert await net.talk(head("GET http://good.test/ HTTP/1.1")) == OK
             assert net.dialled == [(PUBLIC, 80)]
             assert b" 403 " in await net.talk(head("GET http://good.test/ HTTP/1.1"))
-            assert (net.dialled, proxy.count) == ([(PUBLIC, 80)], 1)
+            assert (net.dialled, proxy.refused_count) == ([(PUBLIC, 80)], 1)
 
 
 async def test_what_follows_a_request_on_its_connection_is_never_sent_on() -> None:
@@ -298,7 +300,7 @@ async def test_a_host_that_cannot_be_reached_is_an_error_with_its_reason() -> No
         )
         assert b"502 pypi.org:443 can't be reached: it has no address." in await net.talk(connect("pypi.org:443"))
         assert b"502 good.test:443 can't be reached: " in await net.talk(connect("good.test:443"))
-        assert proxy.count == 0
+        assert proxy.refused_count == 0
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
@@ -329,7 +331,7 @@ async def test_the_users_own_proxy_is_asked_by_name(url: str, proof: bytes) -> N
             line = b"GET http://good.test:80/x HTTP/1.1\r\n"
             assert upstream.got[1] == line + proof + b"Host: good.test\r\nConnection: close\r\n\r\n"
             assert b" 403 " in await net.talk(connect("evil.example:443"))
-            assert (len(upstream.got), proxy.count) == (2, 1)
+            assert (len(upstream.got), proxy.refused_count) == (2, 1)
 
 
 async def test_a_users_proxy_that_refuses_is_an_error_without_its_password() -> None:
@@ -396,7 +398,7 @@ async def test_every_wait_and_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -
             assert await net.talk(head("GET http://good.test/ HTTP/1.1")) == b""
             too_long = head("GET http://good.test/ HTTP/1.1", f"X: {'x' * limits.PROXY_HEAD.value}")
             assert (await net.talk(too_long)).startswith(b"HTTP/1.1 431 ")
-            assert proxy.count == 0
+            assert proxy.refused_count == 0
 
             async def never(host: str, port: int) -> Sequence[str]:
                 await asyncio.Event().wait()

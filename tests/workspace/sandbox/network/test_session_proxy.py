@@ -3,8 +3,8 @@
 import asyncio
 import socket
 
-from codeloop.workspace.sandbox.network.host_network import HostNetwork
-from codeloop.workspace.sandbox.network.hosts import read_hosts
+from codeloop.workspace.sandbox.network.host_list import parse_host_list
+from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
 
 
 async def listen(port: int) -> socket.socket:
@@ -22,18 +22,18 @@ async def ask(url: str, what: bytes = b"CONNECT evil.example:443 HTTP/1.1\r\n\r\
 
 
 async def test_a_session_has_a_port_of_its_own_and_hears_of_its_own_refusals() -> None:
-    network = HostNetwork(read_hosts([]), {"HTTPS_PROXY": "http://127.0.0.1:1"}, listen)
+    network = SessionProxy(parse_host_list([]), {"HTTPS_PROXY": "http://127.0.0.1:1"}, listen)
     try:
-        one, two = [(await network.environment(session))["HTTPS_PROXY"] for session in ("one", "two")]
+        one, two = [(await network.make_environment(session))["HTTPS_PROXY"] for session in ("one", "two")]
         assert one != two
-        assert (await network.environment("one"))["https_proxy"] == one
-        before = network.count
+        assert (await network.make_environment("one"))["https_proxy"] == one
+        before = network.refused_count
         assert b"403 blocked: connection to evil.example:443" in await ask(one)
         assert network.list_refused("one", before) == [
             "blocked: connection to evil.example:443, not among the hosts of the sandbox"
         ]
         assert network.list_refused("two", before) == []
-        assert network.list_refused("one", network.count) == []
+        assert network.list_refused("one", network.refused_count) == []
     finally:
         await network.close()
 
@@ -51,9 +51,9 @@ async def test_a_service_of_the_machine_is_reached_where_commands_run() -> None:
         inside[wanted] = await listen(0)  # stands for the same port of another network
         return inside[wanted]
 
-    network = HostNetwork(read_hosts([f"localhost:{port}"]), {}, elsewhere)
+    network = SessionProxy(parse_host_list([f"localhost:{port}"]), {}, elsewhere)
     try:
-        await network.environment("one")
+        await network.make_environment("one")
         there = inside[port].getsockname()[1]
         assert await ask(f"http://127.0.0.1:{there}", b"hello\n") == b"got hello\n"
     finally:
@@ -65,6 +65,6 @@ async def test_nothing_listens_before_a_command_needs_it() -> None:
     async def never(port: int) -> socket.socket:
         raise AssertionError
 
-    network = HostNetwork(read_hosts(["localhost:1"]), {}, never)
-    assert (network.count, network.list_refused("one", 0)) == (0, [])
+    network = SessionProxy(parse_host_list(["localhost:1"]), {}, never)
+    assert (network.refused_count, network.list_refused("one", 0)) == (0, [])
     await network.close()

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.sandbox.network.hosts import DEFAULT_HOSTS, Blocked, HostPort, read_host_port, read_hosts
+from codeloop.workspace.sandbox.network.host_list import (
+    DEFAULT_HOSTS,
+    ConnectionBlocked,
+    HostPort,
+    parse_host_list,
+    parse_host_port,
+)
 
 TRICKS = [
     *("pypi.org\0.evil.example:443", "pypi.org%00.evil.example:443", "pypi.org%2eevil.example:443", "pypi.org.:443"),
@@ -26,18 +32,18 @@ LITERALS = [
 
 @pytest.mark.parametrize("text", TRICKS)
 def test_any_but_the_plain_spelling_of_a_host_is_refused(text: str) -> None:
-    with pytest.raises(Blocked) as caught:
-        read_host_port(text)
+    with pytest.raises(ConnectionBlocked) as caught:
+        parse_host_port(text)
     assert caught.value.authority.isascii()
     assert caught.value.authority.isprintable()
 
 
 @pytest.mark.parametrize("text", LITERALS)
 def test_an_address_is_known_for_one_in_every_spelling_and_refused(text: str) -> None:
-    target = read_host_port(text)
-    assert target.literal
-    with pytest.raises(Blocked, match="an address where a name is needed"):
-        read_hosts(["*.example.com"]).find_rule(target)
+    target = parse_host_port(text)
+    assert target.is_literal
+    with pytest.raises(ConnectionBlocked, match="an address where a name is needed"):
+        parse_host_list(["*.example.com"]).find_rule(target)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +68,12 @@ def test_an_address_is_known_for_one_in_every_spelling_and_refused(text: str) ->
 def test_an_entry_lets_pass_what_it_names_and_nothing_more(
     entries: list[str], passing: list[str], refused: list[str]
 ) -> None:
-    hosts = read_hosts(entries)
+    hosts = parse_host_list(entries)
     for text in passing:
-        assert hosts.find_rule(read_host_port(text))
+        assert hosts.find_rule(parse_host_port(text))
     for text in refused:
-        with pytest.raises(Blocked, match=r"not among the hosts of the sandbox|an address"):
-            hosts.find_rule(read_host_port(text))
+        with pytest.raises(ConnectionBlocked, match=r"not among the hosts of the sandbox|an address"):
+            hosts.find_rule(parse_host_port(text))
 
 
 @pytest.mark.parametrize(
@@ -101,15 +107,15 @@ def test_an_entry_lets_pass_what_it_names_and_nothing_more(
 )
 def test_an_entry_that_names_no_host_is_an_error(entry: str) -> None:
     with pytest.raises(ValueError, match="names no host: write a name"):
-        read_hosts([entry])
+        parse_host_list([entry])
 
 
 def test_services_of_the_users_machine_are_kept_apart() -> None:
-    hosts = read_hosts(["localhost:5432", "127.0.0.1:6379", "!localhost:22", "[::1]:8080"])
-    assert hosts.services == (5432, 6379, 8080)
+    hosts = parse_host_list(["localhost:5432", "127.0.0.1:6379", "!localhost:22", "[::1]:8080"])
+    assert hosts.service_ports == (5432, 6379, 8080)
     for text in ("localhost:5432", "127.0.0.1:6379", "[::1]:8080"):
-        with pytest.raises(Blocked):
-            hosts.find_rule(read_host_port(text))
+        with pytest.raises(ConnectionBlocked):
+            hosts.find_rule(parse_host_port(text))
 
 
 @pytest.mark.parametrize(
@@ -134,22 +140,22 @@ def test_services_of_the_users_machine_are_kept_apart() -> None:
 def test_a_private_address_is_for_names_that_the_user_wrote(
     entries: list[str], host: str, address: str, concern: str | None
 ) -> None:
-    assert read_hosts(entries).find_rule(HostPort(host, 443)).why_refused(address) == concern
+    assert parse_host_list(entries).find_rule(HostPort(host, 443)).explain_refusal(address) == concern
 
 
 def test_the_default_hosts_are_plain_names_each_once() -> None:
     names = [name for _, *row in DEFAULT_HOSTS for name in row]
     assert len(names) == len(set(names))
-    assert [read_host_port(name, 443).host for name in names] == names
-    assert [rule.name for rule in read_hosts([]).rules] == names
+    assert [parse_host_port(name, 443).host for name in names] == names
+    assert [rule.name for rule in parse_host_list([]).rules] == names
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_plain_target_or_refused(text: str) -> None:
     try:
-        target = read_host_port(text, 443)
-    except Blocked:
+        target = parse_host_port(text, 443)
+    except ConnectionBlocked:
         return
     assert target.host.isascii()
     assert target.host.islower() or not any(letter.isalpha() for letter in target.host)
-    assert read_host_port(target.authority) == target
+    assert parse_host_port(target.authority) == target

@@ -14,8 +14,8 @@ from codeloop.kit.guarded_paths import SECRET_FOLDERS, SECRET_NAMES, is_secret
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
-from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import PolicyInput
+from codeloop.workspace.sandbox.restricted_paths import SOCKETS
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 IN_HOME = (
@@ -62,7 +62,7 @@ async def test_no_key_in_the_home_is_read(it: Attacked) -> None:
         path.write_text(SECRET)
     (it.home / ".npmrc").write_text(f"//registry.npmjs.org/:_authToken={SECRET}")
     (it.home / ".gitconfig").write_text("plain")
-    it.shells._policies.clear()
+    it.shells._policy_makers.clear()
     outcome = await it.run(f"{SEARCH}; cat {{home}}/.gitconfig {{home}}/.npmrc".format(home=it.home))
     assert SECRET not in outcome.output
     assert "plain" in outcome.output
@@ -102,7 +102,7 @@ def short(it: Attacked) -> Iterator[Attacked]:
     home = Path(tempfile.mkdtemp())
     environment = {**it.place.environment, "HOME": str(home)}
     place = PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own)
-    it.shells._policies.clear()
+    it.shells._policy_makers.clear()
     yield it._replace(home=home, place=place, context=replace(it.context, environment=environment))
     shutil.rmtree(home)
 
@@ -140,7 +140,7 @@ async def test_no_socket_of_others_is_reached(short: Attacked, served: list[str]
 async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
     given = {name: f"/tmp/{name}" for name in SOCKETS}
     context = replace(short.context, environment={**short.context.environment, **given})
-    policy = short.shells.policy(short.place, SandboxConfig(network="off"))
+    policy = short.shells.make_policy(short.place, SandboxConfig(network="off"))
     outcome = await short.shells.run(context, ShellCommand("env", 30, None, policy), lambda _: None)
     assert not given.keys() & {line.partition("=")[0] for line in outcome.output.splitlines()}
 

@@ -14,8 +14,8 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
-from codeloop.workspace.sandbox.home_rows import TOKEN
-from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
+from codeloop.workspace.sandbox.home_paths import TOKEN
+from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
 
 _KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
 _TOKENS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}

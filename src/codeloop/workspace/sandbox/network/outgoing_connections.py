@@ -1,4 +1,4 @@
-"""Outgoing connections of the sandbox's proxy: to checked addresses, or through the user's own proxy."""
+"""Opens the outgoing connections of the sandbox's proxy: to checked addresses, or through the user's own proxy."""
 
 import asyncio
 import ssl
@@ -13,14 +13,14 @@ from codeloop.net.address import keep_address, resolve_host
 from codeloop.net.proxy import find_proxy
 from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import PROXY_CONNECT, WEB_ADDRESSES
-from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, HostRule
+from codeloop.workspace.sandbox.network.host_list import ConnectionBlocked, HostPort, HostRule
 from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest
 
-_SCHEMES = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+_DEFAULT_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
-class Unreachable(Exception):
-    """No connection could be made; the text says to what, and why."""
+class TargetUnreachable(Exception):
+    """A target could not be reached; the text names it and says why."""
 
 
 class Stream(Struct, frozen=True):
@@ -31,86 +31,98 @@ class Stream(Struct, frozen=True):
 
 
 class OutgoingConnections(Struct, frozen=True):
-    """Connects to targets. `environment` names the user's own proxies; only tests replace resolving and dialling."""
+    """Connects to targets. `environment` names the user's own proxies.
+
+    `resolve` and `dial` are replaced in tests only: they find a name's addresses, and the address to connect to.
+    """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
     resolve: Callable[[str, int], Awaitable[Sequence[str]]] = resolve_host
     dial: Callable[[str, int], tuple[str, int]] = keep_address
 
     async def connect(self, request: ProxyRequest, rule: HostRule) -> Stream:
-        """Connect for a request, and send its head; a tunnel has none. Raises Blocked and Unreachable."""
+        """Connect for a request, and send its head (a tunnel has none).
+
+        Raises ConnectionBlocked and TargetUnreachable.
+        """
         target, scheme = request.target, "https" if request.is_tunnel else "http"
-        through = find_proxy(scheme, target.host, target.port, self.environment)
-        addresses = await self._addresses(target, rule, through is not None)
-        if through is not None:
-            return await self._connect_by_proxy(urlsplit(through), request)
-        trouble = "it has no address"
+        proxy_url = find_proxy(scheme, target.host, target.port, self.environment)
+        addresses = await self._resolve_target(target, rule, proxy_url is not None)
+        if proxy_url is not None:
+            return await self._connect_by_proxy(urlsplit(proxy_url), request)
+        reason = "it has no address"
         for address in addresses[: WEB_ADDRESSES.value]:
             try:
-                server = await _open(*self.dial(address, target.port))
+                server = await _connect(*self.dial(address, target.port))
             except OSError as error:
-                trouble = _describe_error(error)
+                reason = _describe_error(error)
             else:
                 server.writer.write(request.head)
                 return server
-        raise Unreachable(f"{target.authority} can't be reached: {trouble}.")
+        raise TargetUnreachable(f"{target.authority} can't be reached: {reason}.")
 
-    async def _addresses(self, target: HostPort, rule: HostRule, is_indirect: bool) -> Sequence[str]:
-        """Return the addresses of a target. Raises Blocked when one of them is not public, Unreachable without any.
+    async def _resolve_target(self, target: HostPort, rule: HostRule, is_indirect: bool) -> Sequence[str]:
+        """Return the addresses of a target.
 
-        `is_indirect`: the user's proxy connects; it may know names that this machine can't resolve.
+        `is_indirect`: the user's proxy connects; it may know names that this machine can't resolve. Raises
+        ConnectionBlocked when one of the addresses is not public, TargetUnreachable when there is none.
         """
         addresses: Sequence[str] = (target.host,)
-        if not target.literal:
+        if not target.is_literal:
             try:
                 async with asyncio.timeout(PROXY_CONNECT.seconds):
                     addresses = await self.resolve(target.host, target.port)
             except (OSError, UnicodeError) as error:
                 addresses = ()
                 if not is_indirect:
-                    raise Unreachable(f"{target.host} can't be resolved: {_describe_error(error)}.") from None
+                    raise TargetUnreachable(f"{target.host} can't be resolved: {_describe_error(error)}.") from None
         for address in addresses:
-            if what := rule.why_refused(address):
-                raise Blocked(target.authority, f"whose address {address} is not public ({what})")
+            if what := rule.explain_refusal(address):
+                raise ConnectionBlocked(target.authority, f"whose address {address} is not public ({what})")
         return addresses
 
     async def _connect_by_proxy(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
-        """Connect through the user's own proxy. Raises Unreachable."""
+        """Connect through the user's own proxy. Raises TargetUnreachable."""
         try:
-            if proxy.scheme not in _SCHEMES:
+            if proxy.scheme not in _DEFAULT_PORTS:
                 raise ValueError(f"the scheme {proxy.scheme} is not known")
             tls = load_tls_context() if proxy.scheme == "https" else None
-            server = await _open(proxy.hostname or "", proxy.port or _SCHEMES[proxy.scheme], tls)
-            is_asked = False  # also when the task is cancelled, the connection has to be closed
+            server = await _connect(proxy.hostname or "", proxy.port or _DEFAULT_PORTS[proxy.scheme], tls)
+            # The flag instead of `except`: the connection has to be closed when the task is cancelled, too.
+            has_agreed = False
             try:
                 async with asyncio.timeout(PROXY_CONNECT.seconds):
-                    await _ask_proxy(server, proxy, request)
-                is_asked = True
+                    await _request_by_proxy(server, proxy, request)
+                has_agreed = True
             finally:
-                if not is_asked:
+                if not has_agreed:
                     server.writer.transport.abort()
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             what = f"the proxy {proxy.hostname} of your environment did not connect: {_describe_error(error)}"
-            raise Unreachable(f"{request.target.authority} can't be reached: {what}.") from None
+            raise TargetUnreachable(f"{request.target.authority} can't be reached: {what}.") from None
         return server
 
 
-async def _open(host: str, port: int, tls: ssl.SSLContext | None = None) -> Stream:
+async def _connect(host: str, port: int, tls: ssl.SSLContext | None = None) -> Stream:
     async with asyncio.timeout(PROXY_CONNECT.seconds):
         return Stream(*await asyncio.open_connection(host, port, ssl=tls))
 
 
-async def _ask_proxy(server: Stream, proxy: SplitResult, request: ProxyRequest) -> None:
-    """Ask the user's proxy for the target. Raises ValueError when it refuses, OSError and EOFError when it is gone."""
+async def _request_by_proxy(server: Stream, proxy: SplitResult, request: ProxyRequest) -> None:
+    """Ask the user's proxy to connect to the target.
+
+    Raises ValueError when it refuses, OSError and EOFError when it is gone.
+    """
     user, password = (unquote(text or "").encode() for text in (proxy.username, proxy.password))
     if proxy.scheme.startswith("socks5"):
-        await _ask_socks(server, request.target, user, password)
+        await _request_by_socks(server, request.target, user, password)
         server.writer.write(request.head)
         return
     login = b64encode(user + b":" + password) if user or password else b""
     proof = b"Proxy-Authorization: Basic " + login + b"\r\n" if login else b""
     authority = request.target.authority.encode()
-    if not request.is_tunnel:  # the URL as a whole, since some proxies take CONNECT for port 443 only
+    if not request.is_tunnel:
+        # Plain HTTP is requested by its whole URL, since some proxies accept CONNECT for port 443 only.
         method, _, rest = request.head.partition(b" ")
         line, _, headers = rest.partition(b"\r\n")
         server.writer.write(method + b" http://" + authority + line + b"\r\n" + proof + headers)
@@ -122,7 +134,8 @@ async def _ask_proxy(server: Stream, proxy: SplitResult, request: ProxyRequest) 
         raise ValueError(f"it answers {status.decode('latin-1')[:100]}")
 
 
-async def _ask_socks(server: Stream, target: HostPort, user: bytes, password: bytes) -> None:
+async def _request_by_socks(server: Stream, target: HostPort, user: bytes, password: bytes) -> None:
+    """Ask a SOCKS 5 proxy to connect to the target. Raises ValueError when it refuses."""
     reader, writer = server.reader, server.writer
     # RFC 1928: version 5, the number of methods, then 0 (no authentication) and 2 (RFC 1929, user and password).
     writer.write(b"\5\2\0\2" if user else b"\5\1\0")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.config import SandboxConfig
-from codeloop.workspace.sandbox import sandbox
+from codeloop.workspace.sandbox import sandboxes
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.report import make_report
+from codeloop.workspace.sandbox.sandbox_report import make_report
 
 
 def place(tmp_path: Path) -> PolicyInput:
@@ -31,6 +31,6 @@ async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
 
 
 async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox.Sandboxes.__init__, "__defaults__", ((), None))
+    monkeypatch.setattr(sandboxes.Sandboxes.__init__, "__defaults__", ((), None))
     report = await make_report(place(tmp_path), SandboxConfig())
     assert (report.backend, report.attempts, report.holds) == ("", [], False)

@@ -1,0 +1,379 @@
+"""The sandboxes of a work tree: one for each policy that commands have run under, made when it is first needed.
+
+`shells.py` runs commands in them. The backend (namespaces, bubblewrap, Landlock, sandbox-exec) is chosen here.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from codeloop.kit.git import make_git_settings
+from codeloop.kit.small_files import remove_tree
+from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_KEPT
+from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.launcher.libc import identify_file
+from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.private_folders import (
+    HOME,
+    OWN_CACHES,
+    PrivateFolders,
+    make_cache_variables,
+    make_layer_name,
+    make_linking_variables,
+)
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
+from codeloop.workspace.sandbox.restricted_paths import SOCKETS
+
+if TYPE_CHECKING:
+    from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+
+_TEMPORARY_FOLDERS = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
+"""Folders that a private one replaces in sandboxes."""
+# The limits of the container, by cgroup v2 and v1.
+_CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+# Linux follows this many links in one path; then it fails with ELOOP.
+_MAX_LINKS = 40
+# Settings of git where packs are read-only: its upkeep would fail, and leave that in the repository's `gc.log`.
+_NO_UPKEEP_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
+Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
+# In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
+_BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
+    "linux": ("namespaces", "bubblewrap", "landlock"),
+    "darwin": ("sandbox-exec",),
+}
+BACKENDS = _BACKENDS_BY_SYSTEM.get(sys.platform, ())
+
+
+class SandboxRefused(OSError):
+    """No sandbox works on this machine; the text gives each backend's reason."""
+
+
+class Sandbox(Struct, frozen=True):
+    """A working sandbox.
+
+    `backend`: what enforces it; `starter` starts programs in it; `identities`: those of the files at its paths when it
+    was made, which show whether one was replaced since.
+    """
+
+    backend: Backend
+    policy: SandboxPolicy
+    starter: ProcessStarter
+    identities: tuple[bytes, ...]
+
+    @property
+    def network(self) -> ProcessStarter | None:
+        """The starter whose network it has; None: the network that all sandboxes share."""
+        # A network namespace can't be handed to bubblewrap, which starts as another user.
+        return self.starter if self.backend in {"bubblewrap", "sandbox-exec"} else None
+
+    @property
+    def has_private_folders(self) -> bool:
+        """Whether private folders are mounted as `/tmp`, the home and caches; otherwise variables point to some."""
+        return self.backend in {"namespaces", "bubblewrap"}
+
+    @property
+    def lack(self) -> str:
+        """Why commands in it need permission as if there were no sandbox; "" where it protects."""
+        # The start-up files of the user's shell lie in the home.
+        if self.policy.holds_home:
+            return "the project holds your home, with all that your own programs start from"
+        # Landlock can't hide a file in a writable folder.
+        if self.backend == "landlock" and self.policy.has_secrets:
+            return "it can't hide the secrets of this project (.env and the like)"
+        return ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it protects, so that its commands need no permission."""
+        return not self.lack
+
+
+class Sandboxes:
+    """The sandboxes of one work tree. Those without the machine's network share a network namespace.
+
+    `refused`: why each backend that was tried is unavailable. Close them before the launcher.
+    """
+
+    def __init__(
+        self, launcher: ProcessLauncher, backends: tuple[Backend, ...] = BACKENDS, bounds: Bounds | None = None
+    ) -> None:
+        """`bounds`: those of each command; None: from the table of limits."""
+        self.refused: dict[Backend, str] = {}
+        self._bounds = bounds or _compute_bounds()
+        self._launcher = launcher
+        self._backends = backends
+        self._base: ProcessStarter | None = None
+        self._network: ProcessStarter | None = None
+        self._private_folders = PrivateFolders()
+        self._temporary: Path | None = None
+        self._sandboxes: list[Sandbox] = []
+        self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
+        self._listed_hosts: tuple[str, ...] | None = None
+        # Held while a sandbox is made: two tasks would make two of one policy, and lose the network of one.
+        self._entering = asyncio.Lock()
+
+    @asynccontextmanager
+    async def hold_sandbox(self, policy: SandboxPolicy) -> AsyncGenerator[Sandbox, None]:
+        """Enter a sandbox, and keep it from being ended while the caller starts something in it.
+
+        Raises SandboxRefused as `enter`.
+        """
+        sandbox = await self.enter(policy)
+        with sandbox.starter.mark_busy():
+            yield sandbox
+
+    def find_sandbox(self, policy: SandboxPolicy) -> Sandbox | None:
+        """Return the sandbox of a policy, or None. Its files may have been replaced since it was made."""
+        return next(
+            (sandbox for sandbox in self._sandboxes if sandbox.policy == policy and not sandbox.starter.is_lost), None
+        )
+
+    async def enter(self, policy: SandboxPolicy) -> Sandbox:
+        """Return the sandbox of a policy, which is made and tested if there is none.
+
+        It may be ended as soon as another one is entered; `hold_sandbox` prevents that. Raises SandboxRefused where no
+        backend works.
+        """
+        async with self._entering:
+            return await self._find_or_make(policy)
+
+    async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
+        # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
+        identities = _identify_files(policy)
+        for sandbox in [sandbox for sandbox in self._sandboxes if sandbox.starter.is_lost]:
+            self._sandboxes.remove(sandbox)
+            await self._close_proxies(sandbox.starter)
+        current = next(
+            (sandbox for sandbox in self._sandboxes if sandbox.policy == policy and sandbox.identities == identities),
+            None,
+        )
+        if current is None:
+            current = await self._make_sandbox(policy, identities)
+        else:
+            self._sandboxes.remove(current)
+        # The list is ordered by use, so that the loop ends the longest unused sandboxes first.
+        self._sandboxes.append(current)
+        for each in [sandbox for sandbox in self._sandboxes if sandbox is not current and sandbox.starter.is_idle]:
+            if each.policy == policy or len(self._sandboxes) > SANDBOXES_KEPT.value:
+                self._sandboxes.remove(each)
+                await self._close_proxies(each.starter)
+                await each.starter.end()
+        return current
+
+    async def end_sandbox(self, policy: SandboxPolicy) -> None:
+        """End the sandbox of a policy that no further command will run under."""
+        async with self._entering:
+            for each in [sandbox for sandbox in self._sandboxes if sandbox.policy == policy]:
+                self._sandboxes.remove(each)
+                await self._close_proxies(each.starter)
+                await each.starter.end()
+
+    def resolve_inside(self, sandbox: Sandbox, path: Path) -> Path | None:
+        """Resolve a path as commands in a sandbox see it; None for what is in their private temporary folder.
+
+        `path` is a resolved one of this machine. Looks at the disk, since links in the private folder lead out again.
+        """
+        policy = sandbox.policy
+        for _ in range(_MAX_LINKS):
+            top = next((each for each in _TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
+            seen = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
+            is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
+            if not sandbox.has_private_folders or self._temporary is None or top is None or is_seen:
+                return path
+            resolved = Path(os.path.realpath(self._temporary / path.relative_to(top)))
+            if resolved.is_relative_to(self._temporary):
+                return None
+            path = resolved
+        return None
+
+    async def open_listener(self, port: int) -> socket.socket:
+        """Open a socket that listens on 127.0.0.1 of the network that sandboxes share. Raises OSError."""
+        return await (await self._start_network()).open_listener(port)
+
+    async def close(self) -> None:
+        """End every sandbox with what runs in it."""
+        await self._close_proxies()
+        for sandbox in self._sandboxes:
+            await sandbox.starter.end()
+        self._sandboxes.clear()
+        for each in (self._network, self._base):
+            if each is not None:
+                await each.end()
+        self._network = self._base = None
+        self._private_folders.close()
+        if self._temporary is not None:
+            remove_tree(self._temporary)
+            self._temporary = None
+
+    async def make_environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment of a session's command in a sandbox. Raises OSError as `open_listener`."""
+        variables = self.make_program_environment(sandbox, environment)
+        if sandbox.backend == "landlock":
+            # It has no network of its own in which the proxy could listen.
+            return variables
+        proxy = await self._start_proxy(sandbox, environment)
+        variables |= {} if proxy is None else await proxy.make_environment(session)
+        return variables | (make_git_settings(_NO_UPKEEP_SETTINGS, variables) if sandbox.policy.foreign else {})
+
+    def make_program_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment of a program in a sandbox, without variables for a proxy."""
+        variables = {name: value for name, value in environment.items() if name not in SOCKETS}
+        if sandbox.has_private_folders:
+            return {**make_linking_variables(sandbox.policy), **variables}
+        folder = self._private_folders.find_folder(sandbox.policy)
+        caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
+        return {**variables, **caches, "TMPDIR": str(self._temporary)}
+
+    def find_private_home(self, sandbox: Sandbox) -> Path | None:
+        """Return the folder that is mounted as the home in a sandbox, or None."""
+        folder = self._private_folders.find_folder(sandbox.policy)
+        has_home = folder is not None and sandbox.has_private_folders and sandbox.policy.home is not None
+        return folder / HOME if has_home and folder is not None else None
+
+    def read_file_time(self, sandbox: Sandbox) -> int:
+        """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
+        return self._private_folders.read_file_time(sandbox.policy)
+
+    def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
+        """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""
+        return self._proxies.get(sandbox.network)
+
+    async def _start_proxy(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "SessionProxy | None":
+        """Return the proxy to the policy's hosts, which is made if there is none; None if the policy lists no hosts.
+
+        Raises OSError for an entry that names no host.
+        """
+        policy = sandbox.policy
+        hosts_listed = policy.hosts if policy.network == "hosts" else None
+        if self._listed_hosts != hosts_listed:
+            # Connections to a host that is no longer listed must not go on.
+            await self._close_proxies()
+            self._listed_hosts = hosts_listed
+        if hosts_listed is not None and sandbox.network not in self._proxies:
+            home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
+            # Imported here: most sandboxes have no proxy, and start faster without it.
+            from codeloop.workspace.sandbox.network.host_list import parse_host_list
+            from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+            from codeloop.workspace.sandbox.network.user_hosts import find_user_hosts
+
+            try:
+                hosts = parse_host_list(hosts_listed, find_user_hosts(home, environment, root))
+            except ValueError as error:
+                raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
+            listen = sandbox.network.open_listener if sandbox.network is not None else self.open_listener
+            self._proxies[sandbox.network] = SessionProxy(hosts, environment, listen)
+        return self.find_proxy(sandbox)
+
+    async def _close_proxies(self, *networks: ProcessStarter | None) -> None:
+        """Close the proxies of the given networks; without any, all proxies."""
+        for network in networks or tuple(self._proxies):
+            if proxy := self._proxies.pop(network, None):
+                await proxy.close()
+
+    async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...]) -> Sandbox:
+        if self._temporary is None:
+            self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
+        for backend in self._backends:
+            if backend in self.refused:
+                continue
+            try:
+                return Sandbox(backend, policy, await self._start_backend(backend, policy, self._temporary), identities)
+            except (OSError, TimeoutError) as error:
+                if any(sandbox.backend == backend for sandbox in self._sandboxes):
+                    # The backend works here, so this policy is at fault: a file of it is gone, for example.
+                    raise
+                self.refused[backend] = str(error) or "it did not answer"
+        reasons = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
+        raise SandboxRefused(f"No sandbox can be had on this machine ({reasons or 'none is known for this system'}).")
+
+    async def _start_backend(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> ProcessStarter:
+        private = self._private_folders.take(policy)
+        if backend in {"landlock", "sandbox-exec"} and private is not None:
+            # These backends have no overlays: layered folders are read-only, and variables lead tools to `own` instead.
+            visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES
+            policy = replace(policy, writable=(*policy.writable, own), visible=visible, layered=())
+        rows = [f"kind {backend}", f"temporary {temporary}"]
+        rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *_list_plan_rows(policy)]
+        if private is not None:
+            rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
+        if backend == "bubblewrap":
+            from codeloop.workspace.sandbox.bubblewrap import OwnFolders, wrap_command
+
+            own = OwnFolders(temporary, private and private.path)
+            hidden = [path for path in policy.hidden if os.path.lexists(path)]
+            wrap = partial(wrap_command, policy=policy, own=own)
+            try:
+                return await self._launcher.make_wrapped_sandbox(wrap, rows)
+            except OSError:
+                if all(map(os.path.lexists, hidden)):
+                    raise
+                # A hidden file, such as a socket, was removed before it was covered. `wrap_command` looks again.
+                return await self._launcher.make_wrapped_sandbox(wrap, rows)
+        if backend == "sandbox-exec":
+            from codeloop.workspace.sandbox.seatbelt import SeatbeltStarter
+
+            starter = SeatbeltStarter(self._launcher, policy, temporary)
+            await starter.check_confinement(rows)
+            return starter
+        if backend == "landlock":
+            return await self._launcher.make_sandbox(rows)
+        base = await (self._start_base() if policy.network == "on" else self._start_network())
+        return await base.make_sandbox(rows, () if private is None else (private.lock,))
+
+    async def _start_base(self) -> ProcessStarter:
+        """Return the starter of the base namespace, in which the caches get their layers once for all sandboxes."""
+        if self._base is None or self._base.is_lost:
+            self._base = await self._launcher.make_sandbox(["kind base"])
+        return self._base
+
+    async def _start_network(self) -> ProcessStarter:
+        if self._network is None or self._network.is_lost:
+            # The proxy listens in the network that is lost.
+            await self._close_proxies(None)
+            self._network = await (await self._start_base()).make_sandbox(["kind network"])
+        return self._network
+
+
+def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
+    """Return a policy as rows of a plan, as `launcher/plan.py` reads them."""
+    rows = [f"network {'on' if policy.network == 'on' else 'off'}", f"home {policy.home or ''}"]
+    for name in ("writable", "protected", "visible", "hidden", "replaced"):
+        rows += [f"{name} {path}" for path in getattr(policy, name)]
+    rows += [f"protected {path}" for path in policy.foreign]
+    rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
+    rows += [f"replica {policy.replica}"] if policy.replica is not None else []
+    return rows
+
+
+def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
+    """Return the identity of each file that a policy's paths name now."""
+    return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.foreign, *policy.hidden))
+
+
+def _compute_bounds() -> Bounds:
+    """Return the limits of one command, computed from those of the machine or the container."""
+    memory = read_smallest_number(_CONTAINER_MEMORY_FILES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    # Half of what a container may have: with more, nothing of ours could be started to end the command.
+    processes = read_smallest_number(_CONTAINER_PROCESS_FILES, 2 * SANDBOX_PROCESSES.value) // 2
+    return Bounds(processes, memory * SANDBOX_MEMORY.value // 100)
+
+
+def read_smallest_number(paths: Sequence[str], most: int) -> int:
+    """Return the smallest number in the files, at most `most`; missing files are skipped."""
+    numbers = [most]
+    for path in paths:
+        # Cgroup v2 writes "max" where there is no limit.
+        with suppress(OSError, ValueError):
+            numbers.append(int(Path(path).read_text(encoding="ascii")))
+    return min(numbers)
