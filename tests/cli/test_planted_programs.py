@@ -13,8 +13,8 @@ from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import exclude_project_folders, find_program, start_desktop_program
-from codeloop.tui.terminal import clipboard_reader
-from codeloop.tui.terminal.desktop import open_link, write_clipboard
+from codeloop.tui.terminal.clipboard import read_clipboard_image, read_clipboard_text, write_clipboard
+from codeloop.tui.terminal.desktop import run_opener
 from codeloop.tui.terminal.pictures.protocol import query_outer_terminal
 from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
@@ -63,10 +63,10 @@ async def not_installed() -> None:
     [
         not_installed,
         lambda: refused("nano"),
-        lambda: open_link(("xdg-open", "https://example.com")),
+        lambda: run_opener(("xdg-open", "https://example.com")),
         lambda: write_clipboard("text", [("wl-copy",), ("xclip", "-in")]),
-        clipboard_reader.read_text,
-        clipboard_reader.read_image,
+        read_clipboard_text,
+        read_clipboard_image,
         query_outer_terminal,
         lambda: open_browser("https://example.com"),
     ],

@@ -19,9 +19,9 @@ from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.state.items import NoticeLook
-from codeloop.tui.terminal.colours import is_dark_background
-from codeloop.tui.terminal.driver import BACKGROUND, TerminalAnswered, TerminalClosed
 from codeloop.tui.terminal.input_queue import InputDropped
+from codeloop.tui.terminal.terminal_colours import parse_dark_background
+from codeloop.tui.terminal.terminal_driver import BACKGROUND_NUMBER, TerminalAnswered, TerminalClosed
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.base_widgets import PlainHorizontal, PlainVertical
 from codeloop.tui.widgets.session_tab import SessionTab
@@ -86,7 +86,7 @@ class TerminalUI(Ui, inherit_bindings=False):
 
         The terminal sends SIGINT to all processes of the foreground group, so also to this one behind an editor.
         """
-        if not self.is_lent:
+        if not self.is_suspended:
             self.quit()
 
     def show_tab(self, tab: SessionTab) -> None:
@@ -118,11 +118,11 @@ class TerminalUI(Ui, inherit_bindings=False):
 
     @on(TerminalAnswered)
     def _handle_terminal_answer(self, event: TerminalAnswered) -> None:
-        is_dark = is_dark_background(event.text) if event.command == BACKGROUND else None
+        is_dark = parse_dark_background(event.text) if event.query == BACKGROUND_NUMBER else None
         if is_dark is not None and self.appearance.set_background(is_dark=is_dark):
             self.restyle()
         if self.inline_pictures is not None:
-            self.start_task(self.inline_pictures.take_answer(event.command, event.text))
+            self.start_task(self.inline_pictures.take_answer(event.query, event.text))
 
     @on(InputDropped)
     def _drop_held_keys(self, event: InputDropped) -> None:

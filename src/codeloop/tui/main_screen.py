@@ -85,7 +85,7 @@ class MainScreen(Screen[None]):
     @on(Transcript.Clicked)
     def _follow_link(self, event: Transcript.Clicked) -> None:
         if event.kind == "link":
-            self._ui.start_task(self._ui.visit(event.value))
+            self._ui.start_task(self._ui.open_link(event.value))
         else:
             name = "picture_view" if event.kind == "image" else "session_child_first"
             self._ui.run_command(COMMANDS_BY_ID[name], event.value)

@@ -16,8 +16,8 @@ from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.ui_settings import read_settings
-from codeloop.tui.terminal.colours import TerminalColours, read_colours
-from codeloop.tui.terminal.driver import WatchedDriver
+from codeloop.tui.terminal.terminal_colours import TerminalColours, read_colours
+from codeloop.tui.terminal.terminal_driver import TerminalDriver
 from codeloop.tui.terminal.textual_private import set_colour_system
 from codeloop.tui.widgets.prompt.completion.completer import PromptCommand
 
@@ -55,7 +55,7 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
 
 async def _run_ui(launch: UiLaunch) -> int:
     ui = create_ui(launch, read_colours(os.environ))
-    ui.driver_class = WatchedDriver
+    ui.driver_class = TerminalDriver
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A signal that the parent process has set to be ignored, as `nohup` does, stays ignored.

@@ -46,7 +46,7 @@ Say “go on” to continue; if it is still being written, stop that first with 
 class ConversationPictures(Protocol):
     """Draws pictures within the conversation; a protocol, since the class is imported with the first picture."""
 
-    async def take_answer(self, question: str, answer: str) -> None:
+    async def take_answer(self, query: str, answer: str) -> None:
         """Handle an answer of the terminal."""
         ...
 
@@ -229,7 +229,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             sidebar.show(self.tab.view, content, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown_tab, self.appearance.styles)
         if self.choices.settings.title:
-            self.window.rename(make_window_title(tabs, self.shown_tab))
+            self.window.set_title(make_window_title(tabs, self.shown_tab))
         return has_scrolled
 
     def _fatal_error(self) -> None:

@@ -7,7 +7,7 @@ from PIL import Image
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.tui.settings.ui_settings import UiSettings
-from codeloop.tui.terminal.driver import TerminalAnswered
+from codeloop.tui.terminal.terminal_driver import TerminalAnswered
 from tests.support.project import call, calls, rig
 from tests.tui.app.running_ui import Played, played
 from tests.tui.terminal.picture_terminal import DrawingTerminal
@@ -33,7 +33,7 @@ class Shown:
         self.terminal = DrawingTerminal(*SIZE)
         painter = self.played.ui.painter
         if painter is not None:
-            painter.erase(None)
+            painter.mark_erased(None)
             self.played.ui.paint()
         return sorted({row for row, _ in self.terminal.tiles()})
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
-from codeloop.tui.terminal.pictures.kitty import MARKS
+from codeloop.tui.terminal.pictures.kitty import POSITION_MARKS
 
 PLACEHOLDER = "\U0010eeee"
 _TOKEN = re.compile(
@@ -224,7 +224,7 @@ class DrawingTerminal:
         uploaded = self.images.get(red << 16 | green << 8 | blue)
         if uploaded is None or len(cell.text) != 3:  # its marks are still on their way
             return None
-        row, column = (MARKS.index(mark) for mark in cell.text[1:])
+        row, column = (POSITION_MARKS.index(mark) for mark in cell.text[1:])
         assert row < uploaded.rows
         assert column < uploaded.columns
         image = uploaded.image.resize((uploaded.columns * self.cell[0], uploaded.rows * self.cell[1]))

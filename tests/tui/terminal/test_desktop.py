@@ -1,53 +1,11 @@
-"""Copies reach the user's desktop, and so do calls, by whatever way there is."""
-
-import base64
-from pathlib import Path
+"""Links and notifications reach the user's desktop."""
 
 import pytest
 
-from codeloop.tui.terminal.desktop import (
-    find_copy_programs,
-    find_opener,
-    make_clipboard_sequence,
-    make_notification,
-    pass_through,
-    write_clipboard,
-)
+from codeloop.tui.terminal.desktop import find_opener, make_notification
 
 SSH = {"SSH_CONNECTION": "10.0.0.1 22 10.0.0.2 22"}
 TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
-
-
-def test_the_terminal_is_told_what_to_copy() -> None:
-    assert make_clipboard_sequence("hé", {}) == f"\x1b]52;c;{base64.b64encode('hé'.encode()).decode()}\x07"
-
-
-def test_tmux_gets_a_copy_for_itself_and_one_to_hand_on() -> None:
-    plain = make_clipboard_sequence("x", {})
-    assert make_clipboard_sequence("x", TMUX) == f"{plain}\x1bPtmux;\x1b{plain}\x1b\\"
-
-
-def test_screen_hands_a_long_one_on_in_pieces() -> None:
-    assert pass_through("y" * 600, {"STY": "1.tty"}) == f"\x1bP{'y' * 512}\x1b\\\x1bP{'y' * 88}\x1b\\"
-
-
-@pytest.mark.parametrize(
-    ("environment", "platform", "names"),
-    [
-        ({}, "linux", []),
-        ({"DISPLAY": ":0"}, "linux", ["xclip", "xsel"]),
-        ({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}, "linux", ["wl-copy"]),
-        ({}, "darwin", ["pbcopy"]),
-        ({"WSL_DISTRO_NAME": "Debian"}, "linux", ["clip.exe"]),
-        ({**SSH, "DISPLAY": ":10"}, "linux", []),
-        ({**SSH, **TMUX}, "linux", ["tmux"]),
-        ({**TMUX, "DISPLAY": ":0"}, "linux", ["tmux", "xclip", "xsel"]),
-    ],
-)
-def test_programs_are_those_of_the_persons_desktop(
-    environment: dict[str, str], platform: str, names: list[str]
-) -> None:
-    assert [program[0] for program in find_copy_programs(environment, platform)] == names
 
 
 @pytest.mark.parametrize(
@@ -68,13 +26,6 @@ def test_a_link_is_opened_on_the_desktop_or_not_at_all(
     link: str, environment: dict[str, str], platform: str, program: str
 ) -> None:
     assert find_opener(link, environment, platform) == ((program, link) if program else ())
-
-
-async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(tmp_path: Path) -> None:
-    file = tmp_path / "copied"
-    programs = [("false",), ("tee", str(file)), ("xsel", "never")]
-    await write_clipboard("the text", programs)
-    assert file.read_text() == "the text"
 
 
 @pytest.mark.parametrize(

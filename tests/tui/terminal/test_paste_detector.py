@@ -4,28 +4,28 @@ from collections.abc import Sequence
 
 import pytest
 
-from codeloop.tui.terminal.input_parser import Arrivals
-from codeloop.tui.terminal.paste_detector import Bursts
+from codeloop.tui.terminal.input_parser import InputParser
+from codeloop.tui.terminal.paste_detector import PasteDetector
 
 Pieces = Sequence[str | float]
 """What is read, and the seconds between two reads."""
 
 
 def arrive(*pieces: str | float) -> list[tuple[str, str]]:
-    """Feed pieces of input; return the arrivals, as the reading thread makes them."""
-    arrivals, bursts, now = Arrivals(), Bursts(), 10.0
+    """Feed pieces of input; return the parser, as the reading thread makes them."""
+    parser, detector, now = InputParser(), PasteDetector(), 10.0
     found: list[tuple[str, str]] = []
     for piece in (*pieces, 1.0):
         if isinstance(piece, str):
-            found += [(each.kind, each.text) for each in bursts.take(arrivals.take(piece), now)]
+            found += [(each.kind, each.text) for each in detector.detect(parser.parse(piece), now)]
             continue
         end = now + piece
-        while (held := bursts.wait(now)) is not None and now + held <= end:
+        while (held := detector.compute_wait(now)) is not None and now + held <= end:
             now += held
-            found += [(each.kind, each.text) for each in bursts.flush()]
+            found += [(each.kind, each.text) for each in detector.flush()]
         now = end
         if piece > 0.12:
-            found += [(each.kind, each.text) for each in bursts.take(arrivals.flush(), now)]
+            found += [(each.kind, each.text) for each in detector.detect(parser.flush(), now)]
     return merged(found)
 
 

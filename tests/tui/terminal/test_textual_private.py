@@ -46,7 +46,7 @@ def test_a_method_that_is_overridden_takes_what_it_took(method: object) -> None:
 
 def test_what_is_read_and_set_is_there() -> None:
     assert {"COLOR_SYSTEM"} <= vars(constants).keys()
-    assert {"UPDATE_PERIOD_SECONDS"} <= vars(screens).keys()
+    assert {"UPDATE_PERIOD"} <= vars(screens).keys()
     assert {"WriterThread"} <= vars(linux_driver).keys()
     assert ANSI_SEQUENCES_KEYS["\x1b[A"]
     assert isinstance(Compositor.layers_visible, property)

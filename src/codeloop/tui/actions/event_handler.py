@@ -107,7 +107,7 @@ class EventHandler:
         if view is not None and not self._ui.app_focus and (view.session.id == session_id or view.requests):
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
-            self._ui.window.alert(title, what, has_bell=settings.bell, has_notice=settings.notifications)
+            self._ui.window.alert(title, what, has_bell=settings.bell, has_notification=settings.notifications)
 
 
 async def _reload_choices(ui: Ui) -> None:

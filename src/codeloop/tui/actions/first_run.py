@@ -7,7 +7,7 @@ from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.actions.dialogs import make_context, show_dialog
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
-from codeloop.tui.terminal.tmux import query_tmux
+from codeloop.tui.terminal.multiplexer import query_tmux
 from codeloop.tui.ui import Ui
 
 TMUX_HINT = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.

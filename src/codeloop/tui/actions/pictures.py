@@ -6,7 +6,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.part import FilePart, Part, ToolPart, ToolStateCompleted
 from codeloop.tui.render.picture_rows import is_picture
 from codeloop.tui.state.session_view import SessionView
-from codeloop.tui.terminal.picture_view import show_picture
+from codeloop.tui.terminal.pictures.picture_view import show_picture
 from codeloop.tui.ui import Ui
 
 

@@ -11,7 +11,7 @@ from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, DiffView
 from codeloop.tui.render.picture_rows import PictureStore
 from codeloop.tui.settings.ui_settings import UiSettings
-from codeloop.tui.terminal.colours import TerminalColours
+from codeloop.tui.terminal.terminal_colours import TerminalColours
 from codeloop.tui.themes import themes
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles

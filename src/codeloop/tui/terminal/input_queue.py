@@ -9,18 +9,19 @@ from contextlib import suppress
 from textual import events
 from textual.message import Message
 
-from codeloop.tui.terminal.input_parser import Arrival
+from codeloop.tui.terminal.input_parser import TerminalInput
+from codeloop.tui.terminal.key_parser import KeyParser
 from codeloop.tui.terminal.paste_detector import STOP_KEYS
-from codeloop.tui.terminal.sequences import KeyParser
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
 MAX_IN_FLIGHT = 16
-"""Keys that the app gets before it has to have handled them."""
-FLOOD = 64
-"""Waiting keys from which they can't have been typed, if they wait for `FLOOD_SECONDS`: Escape and Ctrl-C drop them."""
-FLOOD_SECONDS = 0.25
+"""Keys that the app gets at a time; it has to handle them before it gets more."""
+# So many keys that have waited so long can't have been typed one by one.
+FLOOD_KEYS, FLOOD_SECONDS = 64, 0.25
+"""The keys that wait, and for how long, from which on Escape and Ctrl-C drop them."""
+# A key may be handled only after a dialog has opened, or not at all if its widget is gone.
 HANDLING_TIMEOUT = 1.0
-"""Seconds that the app has to handle keys before it gets more."""
+"""Seconds after which the app gets more keys even if it has not handled those before."""
 
 
 class InputDropped(Message):
@@ -42,53 +43,56 @@ class InputQueue:
         self._loop = loop
         self._send = send
         self._parser = KeyParser()
-        self._waiting: deque[tuple[float, Arrival]] = deque()
+        self._waiting: deque[tuple[float, TerminalInput]] = deque()
         """The input that waits, each with the time at which it arrived (monotonic seconds)."""
         self._in_flight = 0
         """Keys that the app got since it had last handled all."""
-        self._pause: asyncio.Task[None] | None = None
+        self._pause_task: asyncio.Task[None] | None = None
         """The task that waits until the app has handled its keys."""
 
-    def put(self, arrival: Arrival) -> None:
+    def put(self, item: TerminalInput) -> None:
         """Add input; called from any thread."""
-        self._loop.call_soon_threadsafe(self._put, arrival)
+        self._loop.call_soon_threadsafe(self._enqueue, item)
 
     def flush(self) -> None:
         """Treat an incomplete sequence as a key, since it did not continue; called from any thread."""
         self._loop.call_soon_threadsafe(self._flush_parser)
 
-    def _put(self, arrival: Arrival) -> None:
+    def _enqueue(self, item: TerminalInput) -> None:
         """Queue input; in the app's thread. Escape and Ctrl-C drop a flood of letters that waits before them."""
         now = time.monotonic()
         if (
-            arrival.kind == "keys"
-            and arrival.text in STOP_KEYS
+            item.kind == "keys"
+            and item.text in STOP_KEYS
             and self._waiting
             and now - self._waiting[0][0] > FLOOD_SECONDS
         ):
             count = sum(len(waiting.text) for _, waiting in self._waiting if not waiting.text.startswith("\x1b"))
-            if count > FLOOD:
+            if count > FLOOD_KEYS:
+                # Sequences, such as moves of the mouse, stay.
                 self._waiting = deque(each for each in self._waiting if each[1].text.startswith("\x1b["))
                 self._app.post_message(InputDropped(count))
-        self._waiting.append((now, arrival))
-        self._feed()
+        self._waiting.append((now, item))
+        self._send_next()
 
-    def _feed(self) -> None:
+    def _send_next(self) -> None:
         """Send the next keys to the app, once it has handled those before."""
-        while self._waiting and self._pause is None:
+        # Keys that the app has got can't be dropped any more, so it gets only a few at a time.
+        while self._waiting and self._pause_task is None:
             if self._in_flight >= MAX_IN_FLIGHT:
-                self._pause = asyncio.create_task(self._wait_for_app())
+                self._pause_task = asyncio.create_task(self._wait_for_app())
                 return
-            arrived_at, arrival = self._waiting.popleft()
-            text, room = arrival.text, MAX_IN_FLIGHT - self._in_flight
-            if arrival.kind == "paste":
+            arrived_at, item = self._waiting.popleft()
+            text, room = item.text, MAX_IN_FLIGHT - self._in_flight
+            if item.kind == "paste":
                 self._in_flight += 1
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
-                self._waiting.appendleft((arrived_at, Arrival("keys", text[room:])))
+                self._waiting.appendleft((arrived_at, TerminalInput("keys", text[room:])))
                 text = text[:room]
             self._in_flight += len(text)
+            # The parser would wait for the rest of a sequence; here it is known that none follows.
             for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
                 self._send(message)
 
@@ -105,8 +109,8 @@ class InputQueue:
             async with asyncio.timeout(HANDLING_TIMEOUT):
                 await event.wait()
                 await self._app.wait_for_keys()
-        self._in_flight, self._pause = 0, None
-        self._feed()
+        self._in_flight, self._pause_task = 0, None
+        self._send_next()
 
 
 def _call_when_handled(app: TerminalApp, callback: Callable[[], object]) -> None:

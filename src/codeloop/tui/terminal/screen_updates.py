@@ -10,18 +10,18 @@ from textual.strip import Strip
 from codeloop.tui.render.clusters import split_clusters
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate
 
-_UNSURE = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
+_UNCERTAIN_WIDTH = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 """Matches characters that join others, make them emoji, or are part of a flag."""
 
 
-class Changes(ChopsUpdate):
+class ChangedPartsUpdate(ChopsUpdate):
     """An update of the changed parts of rows, as gathered by Textual.
 
     It is rendered here since Textual's own rendering takes longer: it cuts an empty piece after each part, and creates
     an object for every position of the cursor.
     """
 
-    def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
+    def list_parts(self) -> Iterator[tuple[int, int, int, Strip]]:
         """Yield each changed part: its row, its first column, the column after it, and the strip that begins there."""
         for y, first, last in self.spans:
             for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
@@ -31,46 +31,48 @@ class Changes(ChopsUpdate):
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
         return "".join(
-            f"\x1b[{y + 1};{x + 1}H{render_at(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
+            f"\x1b[{y + 1};{x + 1}H{render_strip(strip.crop(0, end - x), x, console)}"
+            for y, x, end, strip in self.list_parts()
         )
 
 
-class ScreenPart(LayoutUpdate):
+class RectangleUpdate(LayoutUpdate):
     """An update of a rectangle of the screen, which is written completely."""
 
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
         column = self.region.x
         return "".join(
-            f"\x1b[{y + 1};{column + 1}H{render_row_at(strips, column, console)}"
+            f"\x1b[{y + 1};{column + 1}H{render_strips(strips, column, console)}"
             for y, strips in enumerate(self.strips, self.region.y)
         )
 
 
-def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str:
+def render_strips(strips: Iterable[Strip], column: int, console: Console) -> str:
     """Return the output that writes strips one after the other, the first one at a column."""
     pieces: list[str] = []
     for strip in strips:
-        pieces.append(render_at(strip, column, console))
+        pieces.append(render_strip(strip, column, console))
         column += strip.cell_length
     return "".join(pieces)
 
 
-def render_at(strip: Strip, column: int, console: Console) -> str:
+def render_strip(strip: Strip, column: int, console: Console) -> str:
     """Return the output that writes a strip at a column.
 
     The cells of a character of uncertain width are cleared first, and the cursor is moved behind them afterwards, so
     that the text after it is in the right cells.
     """
+    # Nearly every strip has no such character, and is written as it is.
     output = strip.render(console)
-    if output.isascii() or not _UNSURE.search(output):
+    if output.isascii() or not _UNCERTAIN_WIDTH.search(output):
         return output
     segments: list[Segment] = []
     for text, style, control in strip:
         parts: list[str] = []
         for start, end, cells in split_clusters(text):
             character = text[start:end]
-            if _UNSURE.search(character):
+            if _UNCERTAIN_WIDTH.search(character):
                 character = f"{' ' * cells}\x1b[{column + 1}G{character}\x1b[{column + cells + 1}G"
             parts.append(character)
             column += cells

@@ -16,30 +16,25 @@ from textual.widget import MountError
 from textual.worker import WorkerFailed
 
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.tui.terminal.desktop import (
-    TerminalWindow,
-    find_copy_programs,
-    find_opener,
-    make_clipboard_sequence,
-    open_link,
-    write_clipboard,
-)
-from codeloop.tui.terminal.screen_updates import Changes, ScreenPart
-from codeloop.tui.terminal.sequences import HIDE_CURSOR, SHOW_CURSOR, UNDERLINE_CURSOR, needs_cursor
+from codeloop.tui.terminal.clipboard import find_copy_programs, make_copy_sequence, write_clipboard
+from codeloop.tui.terminal.desktop import TerminalWindow, find_opener, run_opener
+from codeloop.tui.terminal.screen_updates import ChangedPartsUpdate, RectangleUpdate
+from codeloop.tui.terminal.sequences import HIDE_CURSOR, SHOW_CURSOR, UNDERLINE_CURSOR, needs_visible_cursor
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
 
+# Some terminals complain if a program takes the clipboard while they do.
 CLIPBOARD_DELAY = 0.2
-"""Seconds in which the terminal takes the clipboard, before programs do: some complain if one does so meanwhile."""
+"""Seconds in which the terminal takes the clipboard, before programs do."""
 
 
 class PicturePainter(Protocol):
     """Draws pictures above the text."""
 
-    def erase(self, update: Any) -> None:
+    def mark_erased(self, update: Any) -> None:
         """Note that an update of the screen is written, which erases the pictures that it covers."""
         ...
 
-    def frame(self) -> str:
+    def draw_missing(self) -> str:
         """Return the output that draws the visible pictures which are not on the screen yet."""
         ...
 
@@ -49,12 +44,12 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     painter: PicturePainter | None = None
     """Draws pictures above the text; None: there are none, or they are drawn as text."""
-    farewell = ""
-    """The output that is written before leaving the terminal; it frees the pictures that the terminal holds."""
-    _has_cursor = needs_cursor(os.environ)
+    exit_sequence = ""
+    """The output that is written before the UI leaves the terminal: it frees the pictures that the terminal holds."""
+    _has_cursor = needs_visible_cursor(os.environ)
     _is_cursor_shown = False
-    is_lent = False
-    """Whether the terminal is lent to another program, for which interrupts are then meant."""
+    is_suspended = False
+    """Whether another program has the terminal, for which interrupts are then meant."""
 
     @cached_property
     def window(self) -> TerminalWindow:
@@ -63,15 +58,16 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     @contextmanager
     def suspend(self) -> Generator[None]:
-        """Lend the terminal to another program while the block runs. Unlike Textual's, takes it back even on errors."""
-        lending = super().suspend()
-        lending.__enter__()
-        self.is_lent = True
+        """Lend the terminal to another program while the block runs."""
+        # Textual's context manager does not take the terminal back if the block raises, so it never sees the error.
+        suspension = super().suspend()
+        suspension.__enter__()
+        self.is_suspended = True
         try:
             yield
         finally:
-            self.is_lent = False
-            lending.__exit__(None, None, None)
+            self.is_suspended = False
+            suspension.__exit__(None, None, None)
 
     @property
     def is_ending(self) -> bool:
@@ -96,14 +92,14 @@ class TerminalApp(App[int], inherit_bindings=False):
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text to the user's desktop, by the terminal and by all programs that can do that."""
         self._clipboard = text
-        self.write_sequence(make_clipboard_sequence(text, os.environ))
+        self.write_sequence(make_copy_sequence(text, os.environ))
         if programs := find_copy_programs(os.environ):
             self.run_worker(write_clipboard(text, programs, CLIPBOARD_DELAY), exit_on_error=False)
 
-    async def visit(self, link: str) -> None:
+    async def open_link(self, link: str) -> None:
         """Open a link on the user's desktop, or copy it if that fails."""
-        program = find_opener(link, os.environ)
-        if not program or not await open_link(program):
+        command = find_opener(link, os.environ)
+        if not command or not await run_opener(command):
             self.copy_to_clipboard(link)
             self.notify("No program opens links here: the link is copied.")
 
@@ -118,20 +114,21 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     def _redraw_everything(self, _app: object) -> None:
         """Redraw everything after a suspension."""
-        self.window.rename_again()
+        self.window.restore_title()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Write an update of the screen, in the form of `screen_updates.py`, and note which pictures it erases."""
         if isinstance(renderable, ChopsUpdate):
-            renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
+            renderable = ChangedPartsUpdate(renderable.chops, renderable.spans, renderable.chop_ends)
         elif isinstance(renderable, LayoutUpdate):
-            renderable = ScreenPart(renderable.strips, renderable.region)
+            renderable = RectangleUpdate(renderable.strips, renderable.region)
         if self.painter is not None and renderable is not None:
-            self.painter.erase(renderable)
+            self.painter.mark_erased(renderable)
         if (offset := self.text_cursor) is not None:
             self.cursor_position = offset
-        methodcaller("_display", screen, renderable)(super())  # Textual does not type the method
+        # Called by name, since Textual does not type the method.
+        methodcaller("_display", screen, renderable)(super())
 
     @property
     def text_cursor(self) -> Offset | None:
@@ -152,7 +149,7 @@ class TerminalApp(App[int], inherit_bindings=False):
     def _end_update(self) -> None:
         """Draw pictures in the same frame as the text around them."""
         if self._driver is not None:
-            if self.painter is not None and (drawings := self.painter.frame()):
+            if self.painter is not None and (drawings := self.painter.draw_missing()):
                 self._driver.write(drawings)
             if self._has_cursor and self.text_cursor is not None:
                 self._is_cursor_shown = True

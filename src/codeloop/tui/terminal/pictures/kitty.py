@@ -8,8 +8,9 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 
-CELL = "\U0010eeee"
-MARKS = "".join(
+PLACEHOLDER = "\U0010eeee"
+# The protocol prescribes which combining marks are used, and their order.
+POSITION_MARKS = "".join(
     chr(mark)
     for first, last in (
         (0x305, 0x305), (0x30D, 0x30E), (0x310, 0x310), (0x312, 0x312), (0x33D, 0x33F), (0x346, 0x346), (0x34A, 0x34C),
@@ -30,16 +31,17 @@ MARKS = "".join(
     for mark in range(first, last + 1)
 )  # fmt: skip
 """The combining marks; the index of a mark is the row or column that it stands for."""
-MAX_SIZE = len(MARKS)
+MAX_SIZE = len(POSITION_MARKS)
 """Rows and columns of the largest picture."""
 
 
-def cells(number: int, line: int, columns: int, look: Style) -> Segment:
+def make_cells(number: int, line: int, columns: int, look: Style) -> Segment:
     """Return the placeholders for one row of a picture, on the background of a style."""
-    text = "".join(f"{CELL}{MARKS[line]}{mark}" for mark in MARKS[:columns])
+    text = "".join(f"{PLACEHOLDER}{POSITION_MARKS[line]}{mark}" for mark in POSITION_MARKS[:columns])
+    # The colour is the picture's number, byte by byte.
     return Segment(text, look + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
 
 
-def delete_command(number: int) -> str:
-    """Return the command that deletes a picture in kitty."""
+def make_delete_command(number: int) -> str:
+    """Return the command that deletes a picture in kitty, and frees its memory."""
     return f"\x1b_Ga=d,d=I,i={number},q=2;\x1b\\"

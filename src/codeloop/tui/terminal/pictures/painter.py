@@ -6,17 +6,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.tui.terminal.screen_updates import Changes
+from codeloop.tui.terminal.screen_updates import ChangedPartsUpdate
 
-Spot = tuple[int, int]
+ScreenCell = tuple[int, int]
 """A cell of the screen: its row and its column, from 0."""
-MAX_RATE = 1_000_000
-"""Characters that are written per second while pictures move."""
+# An estimate: before the terminal has probably drawn what it got, it gets no further pictures.
+MAX_OUTPUT_RATE = 1_000_000
+"""Characters of pictures that are written per second."""
 SETTLE_SECONDS = 0.2
 """How long a picture must not move before it is drawn again, if it is too large to be drawn while it scrolls."""
 
 
-class Slice(Struct, frozen=True):
+class PictureSlice(Struct, frozen=True):
     """One row of a picture. `drawing`: the output that draws it; `name`: equal for slices with the same pixels."""
 
     name: object
@@ -31,30 +32,34 @@ class Painter:
     `TerminalApp.paint` called after a number of seconds.
     """
 
-    def __init__(self, list_slices: Callable[[], Mapping[Spot, Slice]], paint_later: Callable[[float], None]) -> None:
+    def __init__(
+        self, list_slices: Callable[[], Mapping[ScreenCell, PictureSlice]], paint_later: Callable[[float], None]
+    ) -> None:
         self._list_slices = list_slices
         self._paint_later = paint_later
-        self._slices: dict[Spot, Slice] = {}
+        self._slices: dict[ScreenCell, PictureSlice] = {}
         """The slices that are on the screen."""
         self._free_at = 0.0
         """When the terminal will probably have drawn the output so far (monotonic seconds)."""
 
-    def erase(self, update: Any) -> None:
+    def mark_erased(self, update: Any) -> None:
         """Note that an update of the screen is written, which erases the slices that it covers."""
         if not self._slices:
             return
-        if not isinstance(update, Changes):
+        # Only this kind of update lists the cells that it writes.
+        if not isinstance(update, ChangedPartsUpdate):
             self._slices.clear()
             return
-        spans = [(line, start, end) for line, start, end, _ in update.parts()]
-        for spot, each in [*self._slices.items()]:
-            line, column = spot
+        spans = [(line, start, end) for line, start, end, _ in update.list_parts()]
+        # A copy, since slices are removed meanwhile.
+        for cell, each in [*self._slices.items()]:
+            line, column = cell
             if any(line == at and start < column + each.columns and end > column for at, start, end in spans):
-                del self._slices[spot]
+                del self._slices[cell]
 
-    def frame(self) -> str:
+    def draw_missing(self) -> str:
         """Return the output that draws the slices which are missing on the screen; "": none is, or it is too early."""
-        missing = {spot: each for spot, each in self._list_slices().items() if self._slices.get(spot) != each}
+        missing = {cell: each for cell, each in self._list_slices().items() if self._slices.get(cell) != each}
         if not missing:
             return ""
         now = time.monotonic()
@@ -64,11 +69,12 @@ class Painter:
         self._slices.update(missing)
         drawings = "".join(
             f"\x1b[{line + 1};{column + 1}H{each.drawing}"
-            for (line, column), each in sorted(missing.items(), key=_spot)
+            for (line, column), each in sorted(missing.items(), key=_get_cell)
         )
-        self._free_at = now + len(drawings) / MAX_RATE
+        self._free_at = now + len(drawings) / MAX_OUTPUT_RATE
+        # The cursor is saved and restored around the drawings, which leave it behind a picture.
         return f"\x1b7{drawings}\x1b8"
 
 
-def _spot(item: tuple[Spot, Slice]) -> Spot:
+def _get_cell(item: tuple[ScreenCell, PictureSlice]) -> ScreenCell:
     return item[0]

@@ -11,7 +11,7 @@ import termios
 from collections.abc import Mapping
 from typing import Literal
 
-from codeloop.tui.terminal.tmux import query_tmux
+from codeloop.tui.terminal.multiplexer import query_tmux
 
 PictureProtocol = Literal["kitty", "iterm", "sixel", ""]
 """The protocols for pictures: Kitty's graphics, iTerm's inline images, DEC's sixels; "": none."""

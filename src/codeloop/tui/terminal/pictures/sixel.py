@@ -3,40 +3,48 @@
 import re
 from functools import cache
 
-COLOURS = 200
+DEFAULT_COLOURS = 200
 """Colours of a palette, if the terminal does not tell how many it has."""
-CLEAR = 255
+TRANSPARENT = 255
 """The palette index of transparent pixels."""
-_BAND = 6
-_RUN = re.compile(rb"(.)\1{3,}", re.DOTALL)
-_CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
+_BAND_ROWS = 6
+# A repetition is written as `!`, the number and the character, which is shorter from four characters on.
+_REPEATED_CHARACTER = re.compile(rb"(.)\1{3,}", re.DOTALL)
+# A sixel is written as the character 63 plus its six bits, so that `?` is an empty one.
+_SIXEL_CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
 
 
 def encode_sixels(pixels: bytes, palette: list[int], width: int) -> str:
-    """Return the sequence that draws pixels: indices of a palette, row by row. It defines only the used colours."""
-    colours = [f"#{at};2;{_format_colour(palette, at)}" for at in sorted({*pixels} - {CLEAR})]
-    size = _BAND * width
+    """Return the sequence that draws pixels: indices of a palette, row by row. It defines only the used colours.
+
+    `palette`: red, green and blue, 0 to 255, of each index, one after the other.
+    """
+    colours = [f"#{at};2;{_format_colour(palette, at)}" for at in sorted({*pixels} - {TRANSPARENT})]
+    size = _BAND_ROWS * width
     bands = (_encode_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
     return f'\x1bP0;1q"1;1;{width};{len(pixels) // width}' + "".join(colours) + "-".join(bands) + "\x1b\\"
 
 
 def _format_colour(palette: list[int], at: int) -> str:
+    # Sixels measure red, green and blue in percent.
     return ";".join(str(round(value * 100 / 255)) for value in palette[3 * at : 3 * at + 3])
 
 
 def _encode_band(band: bytes, width: int) -> str:
     rows = [band[at : at + width] for at in range(0, len(band), width)]
-    return "$".join(f"#{colour}{_encode_line(rows, colour, width)}" for colour in sorted({*band} - {CLEAR}))
+    return "$".join(f"#{colour}{_encode_line(rows, colour, width)}" for colour in sorted({*band} - {TRANSPARENT}))
 
 
 def _encode_line(rows: list[bytes], colour: int, width: int) -> str:
     """Return the pixels of one colour in a band: a character for each column, whose lowest bit is the top row."""
+    # A row is one large number with a byte for each pixel, so that all pixels are shifted at once, which is much faster
+    # than a loop over them. The six rows fit in the bits of a byte.
     bits = 0
     for at, row in enumerate(rows):
         if colour in row:
-            bits |= int.from_bytes(row.translate(_make_table(colour))) << at  # the six rows fit in a byte
-    line = bits.to_bytes(width).translate(_CHARACTERS).rstrip(b"?")
-    return _RUN.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
+            bits |= int.from_bytes(row.translate(_make_table(colour))) << at
+    line = bits.to_bytes(width).translate(_SIXEL_CHARACTERS).rstrip(b"?")
+    return _REPEATED_CHARACTER.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
 
 
 @cache

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.tui.editor.chips import Chip
-from codeloop.tui.terminal import clipboard_reader
+from codeloop.tui.terminal.clipboard import can_read_clipboard, read_clipboard_image, read_clipboard_text
 from codeloop.tui.widgets.prompt.image_paths import IMAGE_MIME_TYPES, is_file, make_image_chip, read_image
 from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
@@ -53,16 +53,16 @@ class Paster:
         return True
 
     async def _paste_clipboard(self) -> None:
-        image = await clipboard_reader.read_image()
+        image = await read_clipboard_image()
         if image is not None:
             self._editor.buffer.insert_chip(make_image_chip(image, "image/png", "clipboard.png"))
             self._editor.buffer.insert(" ")
             self._editor.update()
             return
-        text = await clipboard_reader.read_text() or self._last_copy()
+        text = await read_clipboard_text() or self._last_copy()
         if text:
             self.paste(text)
-        elif not clipboard_reader.can_read():
+        elif not can_read_clipboard():
             self._note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
         else:
             self._note("The clipboard is empty.")

@@ -19,24 +19,24 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from codeloop.kit.small_files import write_all
-from codeloop.tui.terminal.desktop import PLAIN_TERMINALS
-from codeloop.tui.terminal.input_parser import Arrival, Arrivals
+from codeloop.tui.terminal.input_parser import InputParser, TerminalInput
 from codeloop.tui.terminal.input_queue import InputQueue
-from codeloop.tui.terminal.paste_detector import Bursts
+from codeloop.tui.terminal.paste_detector import PasteDetector
 from codeloop.tui.terminal.sequences import (
     DEFAULT_CURSOR,
     MODIFIED_KEYS,
     PLAIN_KEYS,
     PLAIN_LETTERS,
-    needs_cursor,
+    PLAIN_TERMINALS,
+    needs_visible_cursor,
 )
 from codeloop.tui.terminal.terminal_app import TerminalApp
+from codeloop.tui.terminal.terminal_watcher import RESTORE_TITLE, TerminalWatcher
 from codeloop.tui.terminal.textual_private import WriterThread, use_writer
-from codeloop.tui.terminal.watcher import RESTORE_TITLE, TerminalWatcher
 
-QUERY_BACKGROUND = "\x1b]11;?\x1b\\"
+BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
 """The sequence that queries the background colour."""
-BACKGROUND = "11"
+BACKGROUND_NUMBER = "11"
 """The number of that query, with which its answer begins."""
 SAVE_TITLE = "\x1b[22;2t"
 """The sequence that saves the window's title."""
@@ -46,17 +46,17 @@ ESCAPE_TIMEOUT = 1.2 * constants.ESCAPE_DELAY
 """Seconds without input after which an escape is the key of that name, not the start of a sequence."""
 STALL_TIMEOUT = 0.5
 """Seconds after which a terminal that reads nothing counts as stalled."""
-_STALL_POLL_SECONDS = 0.1
-"""Between two checks whether a stalled terminal reads again."""
+_STALL_CHECK_INTERVAL = 0.1
+"""Seconds between two checks whether a stalled terminal reads again."""
 _FLUSH_LENGTH = 1 << 16
 """Characters of output that are written without waiting for a flush."""
 
 
-class PatientWriter(WriterThread):
+class BoundedWriter(WriterThread):
     """Textual's writer thread, except that it raises instead of blocking while the terminal reads nothing."""
 
     def __init__(self, file: TextIO) -> None:
-        super().__init__(cast("Any", _LastingFile(file.fileno(), file.encoding)))
+        super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
 
     def write(self, text: str) -> None:
         """Queue a text. Raises Full if the terminal reads nothing."""
@@ -74,8 +74,8 @@ class PatientWriter(WriterThread):
         self.join(STALL_TIMEOUT)
 
 
-class _LastingFile:
-    """An output whose errors are ignored, since the writer thread must survive a closed terminal: others wait for it.
+class _ErrorProofFile:
+    """An output that ignores errors, since the writer thread must survive a closed terminal: other threads wait for it.
 
     It replaces `sys.stderr`, whose lock the exit of the program needs.
     """
@@ -107,15 +107,15 @@ class TerminalClosed(Message):
 
 
 class TerminalAnswered(Message):
-    """The terminal answered a query; `command`: the number of the query."""
+    """The terminal answered a query; `query`: its name, as in `TerminalInput`."""
 
-    def __init__(self, command: str, text: str) -> None:
+    def __init__(self, query: str, text: str) -> None:
         super().__init__()
-        self.command = command
+        self.query = query
         self.text = text
 
 
-class WatchedDriver(LinuxDriver):
+class TerminalDriver(LinuxDriver):
     """Textual's driver, with a watcher process that restores the terminal if this process can't.
 
     Its input thread sleeps until there is input, and ends when the terminal is closed. A stalled terminal, which reads
@@ -123,19 +123,19 @@ class WatchedDriver(LinuxDriver):
     """
 
     _watcher: TerminalWatcher | None = None
-    _wake: tuple[int, int] | None = None
+    _wake_pipe: tuple[int, int] | None = None
     """A pipe that wakes the input thread, to stop it."""
     is_stalled = False
     """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
         """Set up the terminal for the UI, at the start and after a suspension."""
-        use_writer(PatientWriter)
+        use_writer(BoundedWriter)
         self.is_stalled = False
-        self._wake = self._wake or os.pipe()
+        self._wake_pipe = self._wake_pipe or os.pipe()
         super().start_application_mode()
         if os.environ.get("TERM") not in PLAIN_TERMINALS:
-            self.write(MODIFIED_KEYS + PLAIN_LETTERS + QUERY_BACKGROUND + SAVE_TITLE)
+            self.write(MODIFIED_KEYS + PLAIN_LETTERS + BACKGROUND_QUERY + SAVE_TITLE)
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
@@ -143,9 +143,9 @@ class WatchedDriver(LinuxDriver):
     def stop_application_mode(self) -> None:
         """Restore the terminal, at the end and before a suspension."""
         if isinstance(self._app, TerminalApp):
-            self.write(self._app.farewell)
+            self.write(self._app.exit_sequence)
         if os.environ.get("TERM") not in PLAIN_TERMINALS:
-            self.write(PLAIN_KEYS + DEFAULT_CURSOR * needs_cursor(os.environ) + RESTORE_TITLE)
+            self.write(PLAIN_KEYS + DEFAULT_CURSOR * needs_visible_cursor(os.environ) + RESTORE_TITLE)
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
@@ -156,31 +156,33 @@ class WatchedDriver(LinuxDriver):
             self._writer_thread.write(data)
         except Full:
             self.is_stalled = True
-            self._loop.call_later(_STALL_POLL_SECONDS, self._check_stall)
+            self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
 
     def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
-        if not isinstance(self._writer_thread, PatientWriter):
+        if not isinstance(self._writer_thread, BoundedWriter):
             return
         if self._writer_thread.is_done:
             self.is_stalled = False
             self._app.refresh(layout=True)
         else:
-            self._loop.call_later(_STALL_POLL_SECONDS, self._check_stall)
+            self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
 
     def disable_input(self) -> None:
         """Stop the input thread."""
-        if self._wake is None:
+        if self._wake_pipe is None:
             return
-        os.write(self._wake[1], b"\0")
+        # Textual's method waits for the thread to end.
+        os.write(self._wake_pipe[1], b"\0")
         super().disable_input()
-        for descriptor in self._wake:
+        for descriptor in self._wake_pipe:
             os.close(descriptor)
-        self._wake = None
+        self._wake_pipe = None
 
     def close(self) -> None:
         """Write the remaining output. If the terminal is stalled, the watcher restores it once it reads again."""
         super().close()
+        # A writer that still lives holds output that the terminal does not read.
         self.is_stalled |= self._writer_thread is not None and self._writer_thread.is_alive()
         self._writer_thread = None
         if self._watcher is not None and not self.is_stalled:
@@ -217,11 +219,16 @@ class WatchedDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read input until the UI leaves the terminal, or the terminal is closed."""
-        if self._wake is None or not isinstance(self._app, TerminalApp):
+        if self._wake_pipe is None or not isinstance(self._app, TerminalApp):
             return
-        wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
-        arrivals, bursts, queue = Arrivals(), Bursts(), InputQueue(self._app, self._loop, self.process_message)
-        early = _count_unread(self.fileno)  # bytes that were typed before the terminal was in the UI's mode
+        wake, decode = self._wake_pipe[0], getincrementaldecoder("utf-8")(errors="replace").decode
+        parser, detector, queue = (
+            InputParser(),
+            PasteDetector(),
+            InputQueue(self._app, self._loop, self.process_message),
+        )
+        # Bytes that were typed before the terminal was in the UI's mode; it translated Enter to a line feed in them.
+        early = _count_unread(self.fileno)
         wait: float | None = None
         last = 0.0
         while True:
@@ -230,31 +237,34 @@ class WatchedDriver(LinuxDriver):
             if wake in readable:
                 return
             if not readable:
-                if is_rest := now - last >= ESCAPE_TIMEOUT:  # a lone escape is a key
-                    self._dispatch(bursts.take(arrivals.flush(), now), queue)
+                # A sequence would have continued by now, so that a lone escape is a key.
+                is_rest = now - last >= ESCAPE_TIMEOUT
+                if is_rest:
+                    self._dispatch(detector.detect(parser.flush(), now), queue)
                     queue.flush()
-                if bursts.wait(now) == 0:
-                    self._dispatch(bursts.flush(), queue)
-                hold_time = bursts.wait(now)
+                if detector.compute_wait(now) == 0:
+                    self._dispatch(detector.flush(), queue)
+                hold_time = detector.compute_wait(now)
                 # Without a limit once nothing is held: an idle UI takes no CPU.
                 wait = (
                     None
-                    if is_rest and arrivals.is_idle and hold_time is None
+                    if is_rest and parser.is_idle and hold_time is None
                     else min(hold_time or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
                 )
                 continue
+            # A closed terminal reads as empty, or raises an error.
             data = b""
             with suppress(OSError):
                 data = os.read(self.fileno, READ_SIZE)
             if not data:
                 self.send_message(TerminalClosed())
                 return
-            if early:  # until then the terminal translated Enter to a line feed
+            if early:
                 data = data[:early].replace(b"\n", b"\r") + data[early:]
                 early = max(early - len(data), 0)
             last = now
-            self._dispatch(bursts.take(arrivals.take(decode(data)), now), queue)
-            wait = min(bursts.wait(now) or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
+            self._dispatch(detector.detect(parser.parse(decode(data)), now), queue)
+            wait = min(detector.compute_wait(now) or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
 
     def send_message(self, message: Message) -> None:
         """Send a message to the app."""
@@ -263,12 +273,12 @@ class WatchedDriver(LinuxDriver):
         else:
             super().send_message(message)
 
-    def _dispatch(self, arrivals: Iterable[Arrival], queue: InputQueue) -> None:
-        for arrival in arrivals:
-            if arrival.kind == "answer":
-                self.process_message(TerminalAnswered(arrival.command, arrival.text))
+    def _dispatch(self, inputs: Iterable[TerminalInput], queue: InputQueue) -> None:
+        for item in inputs:
+            if item.kind == "answer":
+                self.process_message(TerminalAnswered(item.query, item.text))
             else:
-                queue.put(arrival)
+                queue.put(item)
 
 
 def _count_unread(descriptor: int) -> int:

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from codeloop.tui.render.picture_rows import PictureBox
-from codeloop.tui.terminal.picture_view import picture_screen
+from codeloop.tui.terminal.pictures.picture_view import make_picture_screen
 from tests.tui.parts import file
 
 PROGRAM = """
@@ -21,7 +21,7 @@ import os, sys
 os.open(os.ttyname(0), os.O_RDWR)  # the terminal of this session, from now on
 from textual.app import App
 from codeloop.schema.part import FilePart
-from codeloop.tui.terminal.picture_view import show_picture
+from codeloop.tui.terminal.pictures.picture_view import show_picture
 
 class Small(App):
     async def on_mount(self):
@@ -72,7 +72,7 @@ def run(*, answer: bytes, until: bytes, **environment: str) -> bytes:
 
 
 def test_the_screen_holds_the_picture_and_how_to_go_back() -> None:
-    shown = picture_screen(file("a\x1b.png"), dot(), "kitty", PictureBox(80, 24))
+    shown = make_picture_screen(file("a\x1b.png"), dot(), "kitty", PictureBox(80, 24))
     assert shown.startswith("\x1b[2J\x1b[H[image a␛.png")
     assert "Press any key to go back." in shown
     assert "c=1,r=1," in shown
@@ -94,4 +94,4 @@ def test_elsewhere_a_copy_is_left_and_its_place_told(tmp_path: Path) -> None:
 
 def test_what_is_gone_is_said() -> None:
     with pytest.raises(ValueError, match="decoded"):
-        picture_screen(file("a.png"), b"nothing", "sixel", PictureBox(80, 24))
+        make_picture_screen(file("a.png"), b"nothing", "sixel", PictureBox(80, 24))

@@ -6,19 +6,22 @@ import termios
 from contextlib import suppress
 from typing import Any
 
-from codeloop.tui.terminal.sequences import DEFAULT_CURSOR, PLAIN_KEYS, needs_cursor
+from codeloop.tui.terminal.sequences import DEFAULT_CURSOR, PLAIN_KEYS, needs_visible_cursor
 
 RESTORE_TITLE = "\033[23;2t"
 """The sequence that restores the window's title."""
 RESTORE_SEQUENCES = (
-    "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
-    "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
+    # Reports of the mouse.
+    "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"
+    # Reports of focus, pastes and sizes; synchronised output.
+    "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"
     f"{RESTORE_TITLE}"
-    f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
+    # Keys, line wrap, the main screen, the cursor, colours.
+    f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"
 )
 """The sequences that restore the state that the terminal had before the UI."""
 
-_FLAGS = {
+_TERMINAL_FLAGS = {
     3: {"echo": termios.ECHO, "icanon": termios.ICANON, "iexten": termios.IEXTEN, "isig": termios.ISIG},
     0: {
         "ixon": termios.IXON,
@@ -50,23 +53,33 @@ class TerminalWatcher:
     def __init__(self, terminal: int, before: list[Any]) -> None:
         """Start the watcher, if there is `/bin/sh`. `before`: the attributes that the terminal had before the UI."""
         settings = [
-            name if before[index] & bit else f"-{name}" for index, bits in _FLAGS.items() for name, bit in bits.items()
+            name if before[index] & bit else f"-{name}"
+            for index, bits in _TERMINAL_FLAGS.items()
+            for name, bit in bits.items()
         ]
         self._process: subprocess.Popen[bytes] | None = None
+        # Without a watcher, only a killed UI leaves the terminal as it is.
         with suppress(OSError):
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, RESTORE_SEQUENCES + DEFAULT_CURSOR * needs_cursor(os.environ), *settings],
+                [
+                    "/bin/sh",
+                    "-c",
+                    _SCRIPT,
+                    RESTORE_SEQUENCES + DEFAULT_CURSOR * needs_visible_cursor(os.environ),
+                    *settings,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=terminal,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
                 bufsize=0,
+                # It must not keep the project's file system busy.
                 cwd="/",
                 env={"PATH": os.environ.get("PATH", os.defpath)},
             )
 
     def set_on(self, is_on: bool) -> None:
-        """Set whether the UI has the terminal."""
+        """Tell the watcher whether the UI has the terminal."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.write(b"on\n" if is_on else b"off\n")

@@ -6,7 +6,13 @@ import pytest
 
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_settings import UiSettings
-from codeloop.tui.terminal.colours import Depth, TerminalColours, find_depth, has_dark_background, is_dark_background
+from codeloop.tui.terminal.terminal_colours import (
+    ColourDepth,
+    TerminalColours,
+    find_colour_depth,
+    guess_dark_background,
+    parse_dark_background,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,12 +35,12 @@ from codeloop.tui.terminal.colours import Depth, TerminalColours, find_depth, ha
         ({}, "standard"),
     ],
 )
-def test_the_environment_says_how_many_colours_there_are(environment: dict[str, str], depth: Depth) -> None:
-    assert find_depth(environment, lambda term: 256 if term.startswith("one-") else 8) == depth
+def test_the_environment_says_how_many_colours_there_are(environment: dict[str, str], depth: ColourDepth) -> None:
+    assert find_colour_depth(environment, lambda term: 256 if term.startswith("one-") else 8) == depth
 
 
 def test_a_terminal_that_nobody_knows_has_few_colours() -> None:
-    assert find_depth({"TERM": "no-such-terminal"}) == "standard"
+    assert find_colour_depth({"TERM": "no-such-terminal"}) == "standard"
 
 
 @pytest.mark.parametrize(
@@ -50,13 +56,13 @@ def test_a_terminal_that_nobody_knows_has_few_colours() -> None:
     ],
 )
 def test_a_terminal_tells_its_ground(answer: str, is_dark: bool | None) -> None:
-    assert is_dark_background(answer) is is_dark
+    assert parse_dark_background(answer) is is_dark
 
 
 def test_the_environment_may_tell_it() -> None:
-    assert has_dark_background({})
-    assert has_dark_background({"COLORFGBG": "15;0"})
-    assert not has_dark_background({"COLORFGBG": "0;default;15"})
+    assert guess_dark_background({})
+    assert guess_dark_background({"COLORFGBG": "15;0"})
+    assert not guess_dark_background({"COLORFGBG": "0;default;15"})
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ def test_the_environment_may_tell_it() -> None:
         ("nord", "none", "monochrome"),
     ],
 )
-def test_a_theme_needs_no_more_colours_than_there_are(theme: str, depth: Depth, used: str) -> None:
+def test_a_theme_needs_no_more_colours_than_there_are(theme: str, depth: ColourDepth, used: str) -> None:
     assert Appearance(UiSettings(theme=theme), (), TerminalColours(depth)).name == used
 
 

@@ -1,4 +1,4 @@
-"""Shows a picture on the whole screen, while the UI is suspended."""
+"""Shows a picture on the whole screen while the UI is suspended, or else in the desktop's viewer."""
 
 import asyncio
 import fcntl
@@ -18,10 +18,10 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.attachments import describe_attachment, read_attachment
 from codeloop.tui.render.picture_rows import PictureBox
-from codeloop.tui.terminal.pictures.encode import draw_picture
+from codeloop.tui.terminal.pictures.picture_encoding import encode_picture
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol, guess_protocol
 
-_CLEAR = "\x1b[2J\x1b[H"
+_CLEAR_SCREEN = "\x1b[2J\x1b[H"
 _ALTERNATE_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
 """Switch to the terminal's alternate screen, which leaves the main one as it is, and back."""
 _TEXT_ROWS = 4
@@ -39,12 +39,12 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
         return f"{describe_attachment(part)} can't be read any more."
     protocol = guess_protocol(os.environ)
     if not protocol:
-        return await _open_elsewhere(part, data)
+        return await _open_in_viewer(part, data)
     try:
         with app.suspend():
             await asyncio.to_thread(_show_until_key, part, data, protocol)
     except SuspendNotSupported:
-        return await _open_elsewhere(part, data)
+        return await _open_in_viewer(part, data)
     except OSError as error:
         return f"{describe_attachment(part)} can't be shown: {error.strerror}."
     except ValueError as error:
@@ -55,43 +55,48 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
 
 
 def _show_until_key(part: FilePart, data: bytes, protocol: PictureProtocol) -> None:
+    """Draw a picture on the alternate screen until a key is pressed. Raises ValueError if it can't be decoded."""
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
-        screen = picture_screen(part, data, protocol, _measure_terminal(terminal.fileno()))
+        screen = make_picture_screen(part, data, protocol, _measure_terminal(terminal.fileno()))
         before = termios.tcgetattr(terminal.fileno())
         tty.setcbreak(terminal.fileno())
         terminal.write(f"{_ALTERNATE_SCREEN}{screen}".encode())
         terminal.read(1)
+        # TCSAFLUSH drops the rest of a key's sequence, which would be taken for typed text.
         termios.tcsetattr(terminal.fileno(), termios.TCSAFLUSH, before)
-        terminal.write(f"{_CLEAR}{_MAIN_SCREEN}".encode())
+        terminal.write(f"{_CLEAR_SCREEN}{_MAIN_SCREEN}".encode())
 
 
-def picture_screen(part: FilePart, data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
+def make_picture_screen(part: FilePart, data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
     """Return the output that clears the screen and draws a picture on it. Raises ValueError if it can't be decoded."""
     room = PictureBox(box.columns, max(box.rows - _TEXT_ROWS, 1), box.cell)
-    picture = draw_picture(data, protocol, room)
-    return f"{_CLEAR}{escape_controls(describe_attachment(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
+    picture = encode_picture(data, protocol, room)
+    return (
+        f"{_CLEAR_SCREEN}{escape_controls(describe_attachment(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
+    )
 
 
 def _measure_terminal(descriptor: int) -> PictureBox:
     """Return the terminal's size, with that of a cell in pixels if it is known."""
     answer = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
+    # A terminal that does not know its size, or that of its pixels, reports 0.
     rows, columns, width, height = struct.unpack("HHHH", answer)
     rows, columns = rows or 24, columns or 80
     cell = (width // columns, height // rows)
     return PictureBox(columns, rows, cell) if all(cell) else PictureBox(columns, rows)
 
 
-async def _open_elsewhere(part: FilePart, data: bytes) -> str:
+async def _open_in_viewer(part: FilePart, data: bytes) -> str:
     """Open a copy of the picture in the desktop's viewer; return a message, if that is impossible.
 
     The copy stays in the temporary folder, since it is unknown how long the viewer needs it.
     """
     opener = find_program("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
-    has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    has_desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-    if opener is None or not has_screen or part.mime not in _SUFFIXES:
+    if opener is None or not has_desktop or part.mime not in _SUFFIXES:
         return f"This terminal can't show pictures. A copy is at {name}."
     silent = asyncio.subprocess.DEVNULL
     await start_desktop_program((opener, name), stdin=silent, output=silent)

@@ -11,8 +11,8 @@ from rich.style import Style
 
 from codeloop.tui.render.attachments import parse_picture_size
 from codeloop.tui.render.picture_rows import PictureBox
-from codeloop.tui.terminal.pictures.encode import draw_picture, draw_rows, upload_picture
-from codeloop.tui.terminal.pictures.kitty import MARKS, MAX_SIZE, cells
+from codeloop.tui.terminal.pictures.kitty import MAX_SIZE, POSITION_MARKS, make_cells
+from codeloop.tui.terminal.pictures.picture_encoding import encode_picture, encode_rows, encode_upload
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol
 from tests.tui.terminal.picture_terminal import DrawingTerminal
 
@@ -36,7 +36,7 @@ def saved(image: Image.Image, form: str = "PNG") -> bytes:
 
 def rows_drawn(data: bytes, protocol: PictureProtocol, colours: int = 200) -> DrawingTerminal:
     terminal = DrawingTerminal(40, 10)
-    for line, row in enumerate(draw_rows(data, protocol, BOX, colours)):
+    for line, row in enumerate(encode_rows(data, protocol, BOX, colours)):
         terminal.feed(f"\x1b[{line + 3};6H{row}")
     return terminal
 
@@ -59,9 +59,9 @@ def test_the_rows_together_are_the_picture(protocol: PictureProtocol, most: floa
 
 def test_kitty_shows_it_in_cells() -> None:
     terminal = DrawingTerminal(40, 10)
-    terminal.feed("".join(upload_picture(gradient(), BOX, 0x123456)))
+    terminal.feed("".join(encode_upload(gradient(), BOX, 0x123456)))
     for line in range(BOX.rows):
-        segment = cells(0x123456, line, BOX.columns, Style(bgcolor="#101010"))
+        segment = make_cells(0x123456, line, BOX.columns, Style(bgcolor="#101010"))
         assert segment.style is not None
         terminal.feed(f"\x1b[{line + 3};6H{segment.style.render(segment.text, color_system=ColorSystem.TRUECOLOR)}")
     terminal.feed("\x1b[1;1H")
@@ -86,7 +86,7 @@ def test_a_smaller_picture_is_not_made_larger() -> None:
 
 
 def test_a_terminal_of_few_colours_is_given_no_more() -> None:
-    for row in draw_rows(gradient(), "sixel", BOX, 16):
+    for row in encode_rows(gradient(), "sixel", BOX, 16):
         assert row.count(";2;") <= 16
 
 
@@ -107,18 +107,18 @@ def test_other_formats_are_drawn(form: str) -> None:
 def test_what_is_no_picture_or_too_large_is_refused(data: bytes, why: str) -> None:
     for protocol in ("sixel", "iterm"):
         with pytest.raises(ValueError, match=why):
-            draw_rows(data, protocol, BOX)
+            encode_rows(data, protocol, BOX)
 
 
 def test_each_mark_is_another() -> None:
-    assert len(set(MARKS)) == MAX_SIZE == 297
+    assert len(set(POSITION_MARKS)) == MAX_SIZE == 297
 
 
 def test_kitty_gets_png_in_pieces() -> None:
     noise = Image.effect_noise((400, 400), 90)
     out = io.BytesIO()
     noise.save(out, "PNG")
-    parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", draw_picture(out.getvalue(), "kitty", SCREEN))
+    parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", encode_picture(out.getvalue(), "kitty", SCREEN))
     assert parts[0][0] == "q=2,a=T,f=100,c=20,r=10,m=1"
     assert {keys for keys, _ in parts[1:-1]} == {"q=2,m=1"}
     assert parts[-1][0] == "q=2,m=0"
@@ -126,7 +126,7 @@ def test_kitty_gets_png_in_pieces() -> None:
 
 
 def test_iterm_gets_a_file() -> None:
-    shown = draw_picture(saved(Image.new("RGB", (64, 48), (200, 30, 30)), "JPEG"), "iterm", SCREEN)
+    shown = encode_picture(saved(Image.new("RGB", (64, 48), (200, 30, 30)), "JPEG"), "iterm", SCREEN)
     found = re.fullmatch(r"\x1b\]1337;File=inline=1;size=(\d+);width=6;height=2;preserveAspectRatio=0:(.*)\x07", shown)
     assert found is not None
     assert len(base64.b64decode(found[2])) == int(found[1])
@@ -137,7 +137,7 @@ def test_sixels_are_bands_of_six_rows_by_colour() -> None:
     image.putpixel((0, 0), (0, 0, 255))
     out = io.BytesIO()
     image.save(out, "PNG")
-    shown = draw_picture(out.getvalue(), "sixel", SCREEN)
+    shown = encode_picture(out.getvalue(), "sixel", SCREEN)
     assert shown.startswith('\x1bP0;1q"1;1;8;7#0;2;')
     assert shown.endswith("\x1b\\")
     first, second = shown[: -len("\x1b\\")].rpartition(";")[2].lstrip("0123456789").split("-")
@@ -150,4 +150,4 @@ def test_sixels_are_bands_of_six_rows_by_colour() -> None:
 @pytest.mark.parametrize("protocol", ["kitty", "iterm", "sixel"])
 def test_what_is_no_picture_is_refused(protocol: PictureProtocol) -> None:
     with pytest.raises(ValueError, match="can't be decoded"):
-        draw_picture(b"\x1b[2Jnot a picture", protocol, SCREEN)
+        encode_picture(b"\x1b[2Jnot a picture", protocol, SCREEN)

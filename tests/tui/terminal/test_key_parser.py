@@ -6,7 +6,8 @@ from textual import events
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.keys.prompt_bindings import normalise_key
-from codeloop.tui.terminal.sequences import KeyParser, needs_cursor, register_keys
+from codeloop.tui.terminal.key_parser import KeyParser, register_keys
+from codeloop.tui.terminal.sequences import needs_visible_cursor
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,6 @@ def test_a_key_that_is_held_with_others_is_told_from_the_key(written: str, key: 
 
 
 def test_a_terminal_shows_its_cursor_where_an_input_method_needs_it() -> None:
-    assert needs_cursor({"VTE_VERSION": "7006"})
-    assert not needs_cursor({"VTE_VERSION": "7006", "STY": "1.pts"})
-    assert not needs_cursor({"TERM": "xterm-256color"})
+    assert needs_visible_cursor({"VTE_VERSION": "7006"})
+    assert not needs_visible_cursor({"VTE_VERSION": "7006", "STY": "1.pts"})
+    assert not needs_visible_cursor({"TERM": "xterm-256color"})
