@@ -130,7 +130,7 @@ async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
-        ui.ui.tab.panel._early_keys._silence = lambda: (
+        ui.ui.tab.panel._early_keys._compute_pause = lambda: (
             60.0
         )  # three keys may take a busy machine longer than a user takes to read
         await ui.type("write it", "enter")

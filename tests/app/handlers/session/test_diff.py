@@ -168,3 +168,15 @@ async def test_undo_takes_back_what_subagents_did_and_redo_brings_it_again(tmp_p
         assert brief(whole) == [("c.txt", 1, 0, "added")]
         (child,) = it.project.store.list_sessions(parent=it.session_id)
         assert child.revert is not None
+
+
+async def test_a_prompt_after_an_undo_of_a_subagent_s_work_changes_its_own_session_only(tmp_path: Path) -> None:
+    task = calls(call("task", description="Write", prompt="write b", subagent_type="general"))
+    async with rig(tmp_path, [task, write("b.txt", "b\n"), DONE, DONE, DONE]) as it:
+        await it.prompt("one")
+        (child,) = it.project.store.list_sessions(parent=it.session_id)
+        back = RevertSession(session_id=it.session_id, message_id=prompts(it)[0].id)
+        await it.client.call(SESSION_REVERT, back)
+        await it.prompt("two", agent="plan")
+        assert it.view().session.agent == "plan"
+        assert it.project.store.get_session(child.id).agent == child.agent == "general"

@@ -93,7 +93,8 @@ def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: 
 
         discarded = discard_reverted(project.store, session.id)
     for event in discarded:
-        if isinstance(event, SessionUpdated):
+        # The sessions of subagents whose work is undone are among the events too.
+        if isinstance(event, SessionUpdated) and event.properties.info.id == session.id:
             session = event.properties.info
     model = message.model
     session = replace(
