@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.benchmark.agents import find_agent, read_result, read_steps
+from codeloop.automation.benchmark.agents import find_agent, parse_opencode_output, parse_result_line
 from codeloop.automation.benchmark.runner import BenchPlan, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
@@ -193,7 +193,7 @@ def test_what_agents_say_they_used_is_read() -> None:
         "sessionID": "s",
         "part": {"cost": 0.5, "tokens": {"input": 10, "output": 2, "cache": {"read": 5}}},
     }
-    used = read_steps("\n".join(["noise", json.dumps(line), json.dumps({"type": "text"}), json.dumps(line)]))
+    used = parse_opencode_output("\n".join(["noise", json.dumps(line), json.dumps({"type": "text"}), json.dumps(line)]))
     assert (used.cost, used.input_tokens, used.output_tokens, used.steps) == (1.0, 30, 4, 2)
-    assert read_steps("noise").error == "It ended without a step."
-    assert read_result("").error == "It ended without a result."
+    assert parse_opencode_output("noise").error == "It ended without a step."
+    assert parse_result_line("").error == "It ended without a result."

@@ -1,24 +1,24 @@
-"""The agents of a benchmark: a row for each, with its command line and the parser of its output."""
+"""The agents that `codeloop bench` can run: the command line of each, and the parser of its output."""
 
 import os
 import shlex
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
 
+from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.kit.processes import find_program
 from codeloop.schema.errors import UsageProblem
 
-CODELOOP = (sys.executable, "-P", "-m", "codeloop", "run", "--output-format", "json", "--auto")
-NOTHING, SOLUTION = "nothing", "solution"
-"""Pseudo-agents that check the tasks: one does nothing, the other runs a task's `solution`."""
+RUN_COMMAND = (*CODELOOP_COMMAND, "run", "--output-format", "json", "--auto")
+# Users check their tasks with these two: the first must fail every task, the second must pass it.
+IDLE_AGENT, SOLUTION_AGENT = "nothing", "solution"
 
 
 class ReportedUsage(Struct, frozen=True, kw_only=True):
-    """The usage that an agent reported of a run. `cost` in dollars. None: the agent does not report it."""
+    """The usage of one run as the agent reported it; None for a number that it does not report. `cost` in dollars."""
 
     cost: float | None = None
     input_tokens: int | None = None
@@ -28,51 +28,59 @@ class ReportedUsage(Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-class _Usage(Struct, frozen=True):
+class _TokenUsage(Struct, frozen=True):
+    """The tokens in a result line. `input_tokens` does not include the two numbers of the cache."""
+
     input_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
     output_tokens: int = 0
 
 
-class _Result(Struct, frozen=True):
+class _ResultLine(Struct, frozen=True):
     """The last output line of Claude Code and of codeloop, which write the same format."""
 
-    usage: _Usage = _Usage()
+    usage: _TokenUsage = _TokenUsage()
     total_cost_usd: float | None = None
     num_turns: int | None = None
     session_id: str = ""
     errors: list[str] = []
 
 
-class _Cache(Struct, frozen=True):
+class _OpenCodeCache(Struct, frozen=True):
+    """The cached tokens of a step. OpenCode does not include them in `input`."""
+
     read: int = 0
     write: int = 0
 
 
-class _Tokens(Struct, frozen=True):
+class _OpenCodeTokens(Struct, frozen=True):
+    """The tokens of a step."""
+
     input: int = 0
     output: int = 0
-    cache: _Cache = _Cache()
+    cache: _OpenCodeCache = _OpenCodeCache()
 
 
-class _Part(Struct, frozen=True):
+class _OpenCodePart(Struct, frozen=True):
+    """The usage of a step. `cost` in dollars."""
+
     cost: float = 0.0
-    tokens: _Tokens = _Tokens()
+    tokens: _OpenCodeTokens = _OpenCodeTokens()
 
 
-class _Line(Struct, frozen=True, rename={"session_id": "sessionID"}):
-    """An output line of OpenCode. A line of the type `step_finish` has the usage of a step."""
+class _OpenCodeLine(Struct, frozen=True, rename={"session_id": "sessionID"}):
+    """An output line of OpenCode. Only lines of the type `step_finish` have a usage."""
 
     type: str = ""
     session_id: str = ""
-    part: _Part = _Part()
+    part: _OpenCodePart = _OpenCodePart()
 
 
-def read_result(output: str) -> ReportedUsage:
-    """Return the usage in the last output line of codeloop or Claude Code."""
+def parse_result_line(output: str) -> ReportedUsage:
+    """Parse the last output line of codeloop or Claude Code, which reports the usage of the whole run."""
     try:
-        result = msgspec.json.decode(output.splitlines()[-1], type=_Result)
+        result = msgspec.json.decode(output.splitlines()[-1], type=_ResultLine)
     except (IndexError, msgspec.DecodeError):
         return ReportedUsage(error="It ended without a result.")
     usage = result.usage
@@ -86,13 +94,14 @@ def read_result(output: str) -> ReportedUsage:
     )
 
 
-def read_steps(output: str) -> ReportedUsage:
-    """Return the sum of the steps in the output of OpenCode."""
-    steps: list[_Line] = []
+def parse_opencode_output(output: str) -> ReportedUsage:
+    """Parse the output of OpenCode, which reports the usage of each step, and return the sums."""
+    steps: list[_OpenCodeLine] = []
     for text in output.splitlines():
         with suppress(msgspec.DecodeError):
-            line = msgspec.json.decode(text, type=_Line)
-            steps += [line] if line.type == "step_finish" else []
+            line = msgspec.json.decode(text, type=_OpenCodeLine)
+            if line.type == "step_finish":
+                steps.append(line)
     if not steps:
         return ReportedUsage(error="It ended without a step.")
     tokens = [step.part.tokens for step in steps]
@@ -105,56 +114,57 @@ def read_steps(output: str) -> ReportedUsage:
     )
 
 
-def read_nothing(_output: str) -> ReportedUsage:
-    """Return no usage: the program reports none."""
+def report_no_usage(_output: str) -> ReportedUsage:
+    """Ignore the output of a program that reports no usage."""
     return ReportedUsage()
 
 
 class BenchAgent(Struct, frozen=True):
     """An agent that a benchmark runs. `command` contains `{prompt}`, and `{flags}` where `model_flags` go.
 
-    `has_bare_model`: the program takes the name of a model without its provider. `read`: parses the program's output.
+    `takes_bare_model`: the program takes the name of a model without its provider. `parse_usage`: parses its stdout.
     """
 
     name: str
     command: tuple[str, ...]
     model_flags: tuple[str, ...] = ("--model", "{model}")
-    has_bare_model: bool = False
-    read: Callable[[str], ReportedUsage] = read_nothing
+    takes_bare_model: bool = False
+    parse_usage: Callable[[str], ReportedUsage] = report_no_usage
 
     def make_command(self, prompt: str, model: str | None) -> list[str]:
         """Return the command line for a prompt. `model`: as `PROVIDER/MODEL`; None: the agent's default."""
         flags = self.model_flags if model else ()
         words = [word for part in self.command for word in (flags if part == "{flags}" else (part,))]
-        model_name = self._name_model(model)
+        model_name = model or ""
+        if self.takes_bare_model and "/" in model_name:
+            model_name = model_name.partition("/")[2]
+        # The prompt comes last, so that a `{model}` within it stays as it is.
         return [word.replace("{model}", model_name).replace("{prompt}", prompt) for word in words]
 
-    def _name_model(self, model: str | None) -> str:
-        """Return the name by which the program knows a model; "" for its default."""
-        return (model or "").partition("/")[2] if self.has_bare_model and "/" in (model or "") else model or ""
 
-
-ROWS = (
-    BenchAgent("codeloop", (*CODELOOP, "{flags}", "--", "{prompt}"), read=read_result),
-    BenchAgent("opencode", ("opencode", "run", "--format", "json", "{flags}", "{prompt}"), read=read_steps),
+AGENTS = (
+    BenchAgent("codeloop", (*RUN_COMMAND, "{flags}", "--", "{prompt}"), parse_usage=parse_result_line),
+    BenchAgent(
+        "opencode", ("opencode", "run", "--format", "json", "{flags}", "{prompt}"), parse_usage=parse_opencode_output
+    ),
     BenchAgent(
         "claude",
         ("claude", "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "{flags}", "{prompt}"),
-        has_bare_model=True,
-        read=read_result,
+        takes_bare_model=True,
+        parse_usage=parse_result_line,
     ),
-    BenchAgent("codex", ("codex", "exec", "--full-auto", "{flags}", "{prompt}"), has_bare_model=True),
-    BenchAgent("gemini", ("gemini", "--yolo", "{flags}", "--prompt", "{prompt}"), has_bare_model=True),
-    BenchAgent(NOTHING, ()),
-    BenchAgent(SOLUTION, ()),
+    BenchAgent("codex", ("codex", "exec", "--full-auto", "{flags}", "{prompt}"), takes_bare_model=True),
+    BenchAgent("gemini", ("gemini", "--yolo", "{flags}", "--prompt", "{prompt}"), takes_bare_model=True),
+    BenchAgent(IDLE_AGENT, ()),
+    BenchAgent(SOLUTION_AGENT, ()),
 )
-NAMES = ", ".join(row.name for row in ROWS)
+AGENT_NAMES = ", ".join(row.name for row in AGENTS)
 
 
 def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
-    """Return the agent that a user names: by its name, `codeloop:AGENT`, or `NAME=COMMAND`.
+    """Return the agent for a value of `--agent`: a name, `codeloop:AGENT`, or `NAME=COMMAND`.
 
-    `flags`: of `codeloop run`. Raises UsageProblem if the agent is unknown or not installed.
+    `flags`: flags of `codeloop run`, for codeloop only. Raises UsageProblem if the agent is unknown or not installed.
     """
     if "=" in choice:
         name, _, command = choice.partition("=")
@@ -163,17 +173,22 @@ def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
             raise UsageProblem(f"{choice!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
         return _check_installed(BenchAgent(name, words))
     name, _, codeloop_agent = choice.partition(":")
-    row = next((row for row in ROWS if row.name == name), None)
+    row = next((row for row in AGENTS if row.name == name), None)
     if row is None or (codeloop_agent and name != "codeloop"):
-        raise UsageProblem(f"There is no agent {choice}: {NAMES}, codeloop:AGENT or NAME=COMMAND.")
+        raise UsageProblem(f"There is no agent {choice}: {AGENT_NAMES}, codeloop:AGENT or NAME=COMMAND.")
     if name == "codeloop":
-        more = (*flags, *(("--agent", codeloop_agent) if codeloop_agent else ()))
-        return msgspec.structs.replace(row, name=choice, command=(*CODELOOP, *more, "{flags}", "--", "{prompt}"))
+        agent_flags = ("--agent", codeloop_agent) if codeloop_agent else ()
+        command = (*RUN_COMMAND, *flags, *agent_flags, "{flags}", "--", "{prompt}")
+        return msgspec.structs.replace(row, name=choice, command=command)
     return _check_installed(row)
 
 
 def _check_installed(agent: BenchAgent) -> BenchAgent:
     """Return the agent. Raises UsageProblem if its program is not on the PATH."""
-    if agent.command and find_program(agent.command[0], os.environ.get("PATH")) is None and "/" not in agent.command[0]:
-        raise UsageProblem(f"{agent.command[0]} is not installed: it is not on the PATH. Install it, or leave it out.")
+    if not agent.command:
+        return agent
+    program = agent.command[0]
+    # A relative path is relative to the copy of a task's repository, which does not exist yet.
+    if "/" not in program and find_program(program, os.environ.get("PATH")) is None:
+        raise UsageProblem(f"{program} is not installed: it is not on the PATH. Install it, or leave it out.")
     return agent

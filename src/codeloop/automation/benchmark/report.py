@@ -1,4 +1,4 @@
-"""Reports of a benchmark: the sums of each agent and model, and an HTML page with all runs."""
+"""The reports of `codeloop bench`: the sums for each agent and model, and an HTML page with all runs."""
 
 import html
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ pre { background: #8881; padding: .6rem; overflow-x: auto; font-size: 13px } sum
 
 
 class BenchSum(Struct, frozen=True):
-    """The sums of an agent with a model. `rate`: the share of runs that passed. `seconds`: of a run, on average.
+    """The sums over the runs of an agent with a model. `rate`: the share that passed. `seconds`: of a run, on average.
 
     `cost`: the dollars of all runs that report a cost; None: no run does.
     """
@@ -39,95 +39,93 @@ class BenchSum(Struct, frozen=True):
     output_tokens: int | None
 
 
-def sum_up(runs: Sequence[BenchRun]) -> list[BenchSum]:
-    """Return the sums of each agent and model, the best rate first; of equal ones the cheaper."""
+def sum_runs(runs: Sequence[BenchRun]) -> list[BenchSum]:
+    """Return the sums for each agent and model, the best rate first; of equal rates the cheaper first."""
     groups: dict[tuple[str, str], list[BenchRun]] = {}
     for run in runs:
         groups.setdefault((run.agent, run.model), []).append(run)
-    sums = [
-        BenchSum(
-            agent,
-            model,
-            len(group),
-            passed := sum(run.passed for run in group),
-            round(passed / len(group), 4),
-            _sum_costs([run.used.cost for run in group]),
-            round(sum(run.seconds for run in group) / len(group), 2),
-            _sum_known([run.used.input_tokens for run in group]),
-            _sum_known([run.used.output_tokens for run in group]),
-        )
-        for (agent, model), group in groups.items()
-    ]
+    sums = [_sum_group(agent, model, group) for (agent, model), group in groups.items()]
     return sorted(sums, key=lambda each: (-each.rate, each.cost or 0.0, each.seconds))
 
 
-def make_page(title: str, runs: Sequence[BenchRun]) -> str:
+def _sum_group(agent: str, model: str, runs: Sequence[BenchRun]) -> BenchSum:
+    passed_count = sum(run.passed for run in runs)
+    costs = [run.used.cost for run in runs if run.used.cost is not None]
+    return BenchSum(
+        agent=agent,
+        model=model,
+        runs=len(runs),
+        passed=passed_count,
+        rate=round(passed_count / len(runs), 4),
+        cost=round(sum(costs), 6) if costs else None,
+        seconds=round(sum(run.seconds for run in runs) / len(runs), 2),
+        input_tokens=_sum_tokens([run.used.input_tokens for run in runs]),
+        output_tokens=_sum_tokens([run.used.output_tokens for run in runs]),
+    )
+
+
+def render_page(title: str, runs: Sequence[BenchRun]) -> str:
     """Return the page as HTML: the sums, a table of tasks and agents, and the details of each run."""
-    sums = sum_up(runs)
+    sums = sum_runs(runs)
     columns = [(each.agent, each.model) for each in sums]
     cells: dict[tuple[str, str, str], list[tuple[int, BenchRun]]] = {}
     for number, run in enumerate(runs):
         cells.setdefault((run.task, run.agent, run.model), []).append((number, run))
     head = "".join(f"<th>{_escape(agent)}<br><small>{_escape(model)}</small></th>" for agent, model in columns)
-    rows = "".join(
-        f"<tr><th>{_escape(task)}</th>"
-        + "".join(
-            f"<td>{' '.join(_render_link(*each) for each in cells.get((task, *column), []))}</td>" for column in columns
-        )
-        + "</tr>"
-        for task in dict.fromkeys(run.task for run in runs)
-    )
+    rows = ""
+    for task in dict.fromkeys(run.task for run in runs):
+        links = [[_render_link(*each) for each in cells.get((task, *column), [])] for column in columns]
+        row = "".join(f"<td>{' '.join(cell)}</td>" for cell in links)
+        rows += f"<tr><th>{_escape(task)}</th>{row}</tr>"
     details = "".join(_render_details(number, run) for number, run in enumerate(runs))
     heads = "<th>agent</th><th>model</th><th>passed</th><th></th><th>cost</th><th>a run</th><th>tokens in, out</th>"
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style><h1>{_escape(title)}</h1>'
-        f"<table><tr>{heads}</tr>{''.join(map(_render_sums, sums))}</table>"
+        f"<table><tr>{heads}</tr>{''.join(map(_render_sum_row, sums))}</table>"
         f"<h2>Tasks</h2><table><tr><th></th>{head}</tr>{rows}</table><h2>Runs</h2>{details}</html>\n"
     )
 
 
-def describe_cost(cost: float | None) -> str:
-    """Return dollars as text for a table; `-` for None."""
-    return "-" if cost is None else f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:.2f}"
+def format_cost(cost: float | None) -> str:
+    """Return dollars as text for a table; `-` for None. Small sums get two more digits, so that they are not $0.00."""
+    if cost is None:
+        return "-"
+    return f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:.2f}"
 
 
-def _render_sums(each: BenchSum) -> str:
+def _render_sum_row(each: BenchSum) -> str:
     bar = f'<span class="bar"><i style="width:{each.rate * 100:.0f}%"></i></span>'
     tokens = "-" if each.input_tokens is None else f"{each.input_tokens:,}, {each.output_tokens or 0:,}"
-    numbers = (f"{each.passed} of {each.runs}", bar, describe_cost(each.cost), f"{each.seconds:.1f} s", tokens)
+    numbers = (f"{each.passed} of {each.runs}", bar, format_cost(each.cost), f"{each.seconds:.1f} s", tokens)
     cells = "".join(f'<td class="n">{number}</td>' for number in numbers)
     return f"<tr><td>{_escape(each.agent)}</td><td>{_escape(each.model)}</td>{cells}</tr>"
 
 
 def _render_link(number: int, run: BenchRun) -> str:
-    name, sign = ("good", "passed") if run.passed else ("bad", "failed")
-    return f'<a class="{name}" href="#run{number}">{sign}</a>'
+    css_class, label = ("good", "passed") if run.passed else ("bad", "failed")
+    return f'<a class="{css_class}" href="#run{number}">{label}</a>'
 
 
 def _render_details(number: int, run: BenchRun) -> str:
-    facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", describe_cost(run.used.cost)]
-    name, sign = ("good", "passed") if run.passed else ("bad", "failed")
+    facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", format_cost(run.used.cost)]
+    css_class, label = ("good", "passed") if run.passed else ("bad", "failed")
     line = " · ".join(_escape(fact) for fact in facts if fact)
     blocks = (("What went wrong", run.error), ("The check", run.check), ("What was changed", run.diff))
     inside = "".join(f"<h4>{title}</h4><pre>{_escape(text)}</pre>" for title, text in blocks if text.strip())
     session = _escape(run.used.session_id)
     page = f'<p>Session <a href="sessions/{session}.html">{session}</a></p>' if run.has_session else ""
     # The link target is inside the details, so that following the link opens them.
-    head = f'<summary><b class="{name}">{sign}</b> {line}</summary>'
+    head = f'<summary><b class="{css_class}">{label}</b> {line}</summary>'
     return f'<details>{head}<div id="run{number}">{page}{inside}</div></details>'
 
 
 def _escape(text: str) -> str:
+    # Programs print colours and other control characters, which HTML does not allow.
     return html.escape(escape_controls(text))
 
 
-def _sum_costs(values: Sequence[float | None]) -> float | None:
-    """Return the sum of the known costs; None when none is known."""
-    numbers = [value for value in values if value is not None]
-    return round(sum(numbers), 6) if numbers else None
-
-
-def _sum_known(values: Sequence[int | None]) -> int | None:
+def _sum_tokens(values: Sequence[int | None]) -> int | None:
+    """Return the sum of the reported numbers; None if no run reports any."""
     numbers = [value for value in values if value is not None]
     return sum(numbers) if numbers else None

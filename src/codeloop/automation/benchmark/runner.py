@@ -1,4 +1,4 @@
-"""Runs each task of a benchmark with each agent and model, in a separate copy, and checks the result."""
+"""Runs the tasks of `codeloop bench`: each with each agent and model, in a fresh copy of its repository."""
 
 import asyncio
 import os
@@ -14,21 +14,22 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.benchmark.agents import CODELOOP, NOTHING, SOLUTION, BenchAgent, ReportedUsage
-from codeloop.automation.benchmark.tasks import NamedTask
-from codeloop.automation.command_lines import git_command
+from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTION_AGENT, BenchAgent, ReportedUsage
+from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
+from codeloop.automation.command_lines import CODELOOP_COMMAND, make_git_command
 from codeloop.kit.processes import make_safe_environment
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
 
-TIMEOUT = -1
-"""The exit code of a program that took too long."""
+# A program that ends by itself has an exit code from 0 to 255.
+TIMEOUT_EXIT_CODE = -1
 
 
 class BenchRun(Struct, frozen=True, kw_only=True):
-    """One run of an agent on a task. `seconds`: how long the agent ran. `used`: the usage that it reported.
+    """One run of an agent on a task. `results.json` has these fields.
 
-    `check`: the end of the check's output; `diff`: the start of the agent's changes.
+    `seconds`: how long the agent ran. `used`: the usage that it reported. `check`: the end of the check's output.
+    `diff`: the start of the agent's changes. `has_session`: the session was exported as a page.
     """
 
     task: str
@@ -43,27 +44,25 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     diff: str = ""
     error: str = ""
     has_session: bool = False
-    """Whether the session was exported as a page."""
 
 
 class BenchPlan(Struct, frozen=True):
-    """The runs of a benchmark: each task by each agent with each model (None: its default), `times` times.
+    """The runs of a benchmark: each task by each agent with each model (None: its default), `repetitions` times.
 
-    `seconds`: the time limit of tasks that set none. `jobs`: how many runs at once. `sessions`: the folder for pages of
-    codeloop's sessions.
+    `timeout_seconds`: the limit of an agent, for tasks that set none. `sessions_folder`: for exported pages.
     """
 
     tasks: list[NamedTask]
     agents: list[BenchAgent]
     models: list[str | None]
-    times: int
-    seconds: float
-    jobs: int
-    sessions: Path
+    repetitions: int
+    timeout_seconds: float
+    max_parallel_runs: int
+    sessions_folder: Path
 
 
 class FinishedProgram(NamedTuple):
-    """The exit code of a program (TIMEOUT if it took too long), and its output."""
+    """A program that has ended: its exit code (TIMEOUT_EXIT_CODE if it took too long), and its output."""
 
     code: int
     stdout: str
@@ -75,37 +74,38 @@ class FinishedProgram(NamedTuple):
         return f"{self.stdout}{self.stderr}"[-BENCH_KEPT_CHARACTERS.value :]
 
 
-async def run_plan(plan: BenchPlan, report: Callable[[BenchRun], object]) -> list[BenchRun]:
-    """Make all runs of a plan, and return them in order. `report` is called with each run as it ends."""
-    gate = asyncio.Semaphore(plan.jobs)
+async def run_plan(plan: BenchPlan, on_run_end: Callable[[BenchRun], object]) -> list[BenchRun]:
+    """Make all runs of a plan, and return them in order. `on_run_end` is called with each run as it ends."""
+    semaphore = asyncio.Semaphore(plan.max_parallel_runs)
 
     async def run(task: NamedTask, agent: BenchAgent, model: str | None, attempt: int) -> BenchRun:
-        async with gate:
+        async with semaphore:
             with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as folder:
-                bench_run = await _run(plan, Path(folder), task, agent, model, attempt)
-                # Removed first: the cleanup of a temporary directory fails on very deep folders.
+                bench_run = await _run_task(plan, Path(folder), task, agent, model, attempt)
+                # TemporaryDirectory removes recursively, and fails on very deep folders, which an agent may have made.
                 await asyncio.to_thread(remove_tree, Path(folder) / task.name)
-            report(bench_run)
+            on_run_end(bench_run)
             return bench_run
 
     rows = [
         (task, agent, model, attempt)
-        for attempt in range(1, plan.times + 1)
+        for attempt in range(1, plan.repetitions + 1)
         for task in plan.tasks
         for agent in plan.agents
-        for model in ([None] if agent.name in {NOTHING, SOLUTION} else plan.models)
+        # The two pseudo-agents ask no model, so one run of them stands for all models.
+        for model in ([None] if agent.name in {IDLE_AGENT, SOLUTION_AGENT} else plan.models)
     ]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(run(*row)) for row in rows]
     return [task.result() for task in tasks]
 
 
-async def _run(
+async def _run_task(
     plan: BenchPlan, folder: Path, named_task: NamedTask, agent: BenchAgent, model: str | None, attempt: int
 ) -> BenchRun:
     """Make a copy of the task's repository in `folder`, run the agent there, and check the result."""
     task, work = named_task.task, folder / named_task.name
-    base = BenchRun(
+    unchecked_run = BenchRun(
         task=named_task.name,
         agent=agent.name,
         model=model or "",
@@ -115,33 +115,30 @@ async def _run(
         exit_code=0,
         used=ReportedUsage(),
     )
-    if problem := await _prepare(named_task, work):
-        return msgspec.structs.replace(base, error=problem)
+    if problem := await _prepare_copy(named_task, work):
+        return msgspec.structs.replace(unchecked_run, error=problem)
     start = time.monotonic()
-    if agent.name == SOLUTION:
-        line = ["/bin/sh", "-c", task.solution or "echo 'The task names no solution.' >&2; exit 1"]
-    else:
-        line = agent.make_command(task.prompt, model) if agent.name != NOTHING else ["true"]
-    result = await _run_program(line, work, task.timeout or plan.seconds)
+    timeout = task.timeout or plan.timeout_seconds
+    result = await _run_program(_make_agent_command(agent, task, model), work, timeout)
     seconds = time.monotonic() - start
-    await _run_program(git_command("add", "-A"), work, BENCH_CHECK.seconds)
-    diff = await _run_program(git_command("diff", "--no-ext-diff", "--cached", "HEAD"), work, BENCH_CHECK.seconds)
+    # Files that the agent created are in a diff only after they were added.
+    await _run_program(make_git_command("add", "-A"), work, BENCH_CHECK.seconds)
+    diff = await _run_program(make_git_command("diff", "--no-ext-diff", "--cached", "HEAD"), work, BENCH_CHECK.seconds)
+    # The hidden files come after the diff, which shows the agent's changes only.
     if task.files:
-        await asyncio.to_thread(_copy_over, named_task.folder / task.files, work)
+        await asyncio.to_thread(_copy_hidden_files, named_task.folder / task.files, work)
     check = await _run_program(["/bin/sh", "-c", task.check], work, BENCH_CHECK.seconds)
-    used = agent.read(result.stdout)
-    if used.session_id and agent.command[:1] == CODELOOP[:1]:
-        page = plan.sessions / f"{used.session_id}.html"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        export = [*CODELOOP[:4], "export", used.session_id, "--format", "html", "--output", str(page)]
-        export_result = await _run_program(export, work, BENCH_CHECK.seconds)
-        base = msgspec.structs.replace(base, has_session=export_result.code == 0)
-    if result.code == TIMEOUT:
-        error = f"It took longer than {task.timeout or plan.seconds:g} s."
+    used = agent.parse_usage(result.stdout)
+    has_session = False
+    # Claude Code and OpenCode report ids of sessions, too, but codeloop can't export those.
+    if used.session_id and agent.command[:1] == RUN_COMMAND[:1]:
+        has_session = await _export_session(used.session_id, work, plan.sessions_folder)
+    if result.code == TIMEOUT_EXIT_CODE:
+        error = f"It took longer than {timeout:g} s."
     else:
         error = used.error or (f"It ended with exit code {result.code}: {result.stderr[-400:]}" if result.code else "")
     return msgspec.structs.replace(
-        base,
+        unchecked_run,
         passed=check.code == 0,
         seconds=round(seconds, 2),
         exit_code=result.code,
@@ -149,14 +146,30 @@ async def _run(
         check=check.output,
         diff=diff.stdout[: BENCH_KEPT_CHARACTERS.value],
         error=error,
+        has_session=has_session,
     )
 
 
-def _copy_over(files: Path, work: Path) -> None:
-    """Copy the contents of a folder into the task's copy.
+def _make_agent_command(agent: BenchAgent, task: BenchTask, model: str | None) -> list[str]:
+    """Return the command line of an agent, also of the two pseudo-agents, for a task."""
+    if agent.name == IDLE_AGENT:
+        return ["true"]
+    if agent.name == SOLUTION_AGENT:
+        return ["/bin/sh", "-c", task.solution or "echo 'The task names no solution.' >&2; exit 1"]
+    return agent.make_command(task.prompt, model)
 
-    Existing entries of these names are removed first: through a link of the agent, a file would land elsewhere.
-    """
+
+async def _export_session(session_id: str, work: Path, sessions_folder: Path) -> bool:
+    """Write the page of one of codeloop's sessions; return whether that worked."""
+    page = sessions_folder / f"{session_id}.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    command = [*CODELOOP_COMMAND, "export", session_id, "--format", "html", "--output", str(page)]
+    return (await _run_program(command, work, BENCH_CHECK.seconds)).code == 0
+
+
+def _copy_hidden_files(files: Path, work: Path) -> None:
+    """Copy the contents of a folder into the copy of the repository, over the entries of the same names there."""
+    # The agent may have left a link in place of a file or folder; a copy would be written through it.
     for top, folders, names in os.walk(files):
         target = work / Path(top).relative_to(files)
         for name in (*folders, *names):
@@ -170,23 +183,28 @@ def _copy_over(files: Path, work: Path) -> None:
     shutil.copytree(files, work, dirs_exist_ok=True)
 
 
-async def _prepare(named_task: NamedTask, work: Path) -> str:
-    """Make the copy of a task's repository, and run its setup; return an error message, "" without an error."""
+async def _prepare_copy(named_task: NamedTask, work: Path) -> str:
+    """Copy or clone a task's repository to `work`, run its setup, and commit all; return an error message or ""."""
     task = named_task.task
-    address = str((named_task.folder / task.repository).resolve()) if named_task.is_local else task.repository
+    source = str((named_task.folder / task.repository).resolve()) if named_task.is_local else task.repository
+    # A copy has uncommitted files of the folder, too; a clone has not.
     if named_task.is_local and not task.revision:
-        await asyncio.to_thread(shutil.copytree, address, work, symlinks=True)
-        steps: list[Sequence[str]] = [] if (work / ".git").exists() else [git_command("init", "-q")]
+        await asyncio.to_thread(shutil.copytree, source, work, symlinks=True)
+        steps: list[Sequence[str]] = [] if (work / ".git").exists() else [make_git_command("init", "-q")]
     else:
         clone_result = await _run_program(
-            git_command("clone", "-q", address, str(work)), work.parent, BENCH_CLONE.seconds
+            make_git_command("clone", "-q", source, str(work)), work.parent, BENCH_CLONE.seconds
         )
         if clone_result.code:
-            return f"{address} can't be cloned: {clone_result.output.strip()}"
-        steps = [git_command("checkout", "-q", task.revision)] if task.revision else []
+            return f"{source} can't be cloned: {clone_result.output.strip()}"
+        steps = [make_git_command("checkout", "-q", task.revision)] if task.revision else []
     steps += [("/bin/sh", "-c", task.setup)] if task.setup else []
-    who = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    steps += [git_command("add", "-A"), git_command(*who, "commit", "-q", "--allow-empty", "-m", "The task")]
+    identity = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    # The commit is what the diff of the agent's changes is made against.
+    steps += [
+        make_git_command("add", "-A"),
+        make_git_command(*identity, "commit", "-q", "--allow-empty", "-m", "The task"),
+    ]
     for step in steps:
         result = await _run_program(step, work, BENCH_CLONE.seconds)
         if result.code:
@@ -194,11 +212,11 @@ async def _prepare(named_task: NamedTask, work: Path) -> str:
     return ""
 
 
-async def _run_program(line: Sequence[str], folder: Path, seconds: float) -> FinishedProgram:
-    """Run a program to its end, or kill it with all its processes after `seconds`."""
+async def _run_program(command: Sequence[str], folder: Path, timeout_seconds: float) -> FinishedProgram:
+    """Run a program in `folder`, and kill it with all its processes after `timeout_seconds`."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *line,
+            *command,
             cwd=folder,
             env=make_safe_environment(os.environ),
             stdin=asyncio.subprocess.DEVNULL,
@@ -207,15 +225,17 @@ async def _run_program(line: Sequence[str], folder: Path, seconds: float) -> Fin
             start_new_session=True,
         )
     except OSError as error:
+        # 127 is the exit code of a shell for a command that is not found.
         return FinishedProgram(127, "", str(error))
     try:
-        stdout, stderr = await asyncio.wait_for(process.communicate(), seconds)
+        stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_seconds)
     except TimeoutError:
-        return FinishedProgram(TIMEOUT, "", "")
+        return FinishedProgram(TIMEOUT_EXIT_CODE, "", "")
     else:
         return FinishedProgram(
             process.returncode or 0, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
         )
     finally:
+        # Also after a normal end: a server that the agent started in the background would go on.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

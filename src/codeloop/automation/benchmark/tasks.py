@@ -1,4 +1,4 @@
-"""Reads the tasks of a benchmark, which are TOML files in a folder."""
+"""The tasks of a benchmark: TOML files in a folder, each with a repository, a prompt and a check."""
 
 import tomllib
 from pathlib import Path
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.schema.errors import UsageProblem
 
-EXAMPLE = 'repository = "../app", prompt = "fix the failing test", check = "python3 -m unittest"'
+TASK_EXAMPLE = 'repository = "../app", prompt = "fix the failing test", check = "python3 -m unittest"'
 
 
 class BenchTask(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ class NamedTask(Struct, frozen=True):
 
 
 def read_tasks(folder: Path, names: tuple[str, ...] = ()) -> list[NamedTask]:
-    """Return the tasks of a folder (`NAME.toml` and `NAME/task.toml`), sorted by name. `names`: only these, if any.
+    """Read the tasks of a folder (`NAME.toml` and `NAME/task.toml`), sorted by name. `names`: only these; empty: all.
 
     Raises UsageProblem for an unknown name, an invalid file, or a folder without tasks.
     """
@@ -55,15 +55,15 @@ def read_tasks(folder: Path, names: tuple[str, ...] = ()) -> list[NamedTask]:
         if name not in files:
             raise UsageProblem(f"There is no task {name} in {folder}: {', '.join(sorted(files))}.")
     if not files:
-        raise UsageProblem(f"There are no tasks in {folder}. A task is a file NAME.toml: {EXAMPLE}.")
-    return [_read(name, path) for name, path in sorted(files.items()) if not names or name in names]
+        raise UsageProblem(f"There are no tasks in {folder}. A task is a file NAME.toml: {TASK_EXAMPLE}.")
+    return [_read_task(name, path) for name, path in sorted(files.items()) if not names or name in names]
 
 
-def _read(name: str, path: Path) -> NamedTask:
+def _read_task(name: str, path: Path) -> NamedTask:
     try:
         task = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), BenchTask)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise UsageProblem(f"{path} is no task: {error}. It has {EXAMPLE}.") from None
+        raise UsageProblem(f"{path} is no task: {error}. It has {TASK_EXAMPLE}.") from None
     named_task = NamedTask(name, path.parent, task)
     if not named_task.is_local and ":" not in task.repository:
         raise UsageProblem(f"{path}: the repository {task.repository} is no folder and no address.")

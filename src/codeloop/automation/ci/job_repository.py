@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
-from codeloop.automation.command_lines import git_command
+from codeloop.automation.command_lines import make_git_command
 from codeloop.kit.processes import exclude_folder, make_safe_environment
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
@@ -198,7 +198,7 @@ class JobRepository:
 
     async def _run(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
         process = await asyncio.create_subprocess_exec(
-            *git_command(*_OPTIONS, *arguments),
+            *make_git_command(*_OPTIONS, *arguments),
             cwd="/",
             env={**_git_environment(), **(more or {})},
             stdin=asyncio.subprocess.PIPE,

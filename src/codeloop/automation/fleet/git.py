@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from codeloop.automation.command_lines import git_command
+from codeloop.automation.command_lines import make_git_command
 from codeloop.automation.fleet.driver import Stopped
 from codeloop.kit.processes import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
@@ -28,7 +28,7 @@ def run_git(
     environment = make_safe_environment({**os.environ, **quiet, **(more or {})})
     deadline = time.monotonic() + FLEET_GIT.seconds
     program = subprocess.Popen(
-        git_command(*arguments, path=environment["PATH"]),
+        make_git_command(*arguments, path=environment["PATH"]),
         cwd="/",
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.benchmark.agents import find_agent
-from codeloop.automation.benchmark.report import BenchSum, describe_cost, make_page, sum_up
+from codeloop.automation.benchmark.report import BenchSum, format_cost, render_page, sum_runs
 from codeloop.automation.benchmark.runner import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.cli import exit_codes
@@ -69,7 +69,7 @@ def bench(**flags: Any) -> None:
         click.echo(_format_run(run), err=True)
 
     asyncio.run(_run_until_signal(plan, report))
-    sums = sum_up(runs)
+    sums = sum_runs(runs)
     if bench_flags.as_json:
         print_json(sums)
     else:
@@ -109,7 +109,7 @@ class BenchFlags(Struct, frozen=True, kw_only=True):
 
 def _format_sum(each: BenchSum) -> list[str]:
     counts = [f"{each.passed} of {each.runs}", f"{each.rate:.0%}"]
-    return [each.agent, each.model or "-", *counts, describe_cost(each.cost), f"{each.seconds:.1f}"]
+    return [each.agent, each.model or "-", *counts, format_cost(each.cost), f"{each.seconds:.1f}"]
 
 
 def _write_results(target: Path, runs: list[BenchRun], title: str) -> None:
@@ -117,9 +117,9 @@ def _write_results(target: Path, runs: list[BenchRun], title: str) -> None:
     rows = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
     try:
         target.mkdir(parents=True, exist_ok=True)
-        results = {"summary": sum_up(rows), "runs": rows}
+        results = {"summary": sum_runs(rows), "runs": rows}
         (target / "results.json").write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n")
-        (target / "index.html").write_text(make_page(f"codeloop bench: {title}", rows), encoding="utf-8")
+        (target / "index.html").write_text(render_page(f"codeloop bench: {title}", rows), encoding="utf-8")
     except OSError as error:
         raise CodeloopError(f"The results can't be written to {target}: {error}.") from None
 
@@ -128,4 +128,4 @@ def _format_run(run: BenchRun) -> str:
     model = f" {run.model}" if run.model else ""
     state = "passed" if run.passed else "failed"
     error = f" ({one_line(run.error, 200)})" if run.error else ""
-    return f"{state}  {run.task}  {run.agent}{model}  {run.seconds:.1f} s  {describe_cost(run.used.cost)}{error}"
+    return f"{state}  {run.task}  {run.agent}{model}  {run.seconds:.1f} s  {format_cost(run.used.cost)}{error}"
