@@ -86,6 +86,13 @@ def repository_inside(folder: Path) -> None:
     write(folder, "inner/x.py")
 
 
+def committed_link(folder: Path) -> None:
+    (folder / "link").symlink_to(".//src")
+    git(folder, "add", "link")
+    git(folder, "commit", "-qm", "link")
+    os.utime(folder / "link", (1, 1), follow_symlinks=False)
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "nothing": lambda folder: None,
     "an edit": lambda folder: write(folder, "src/c.py", text="longer\n"),
@@ -103,6 +110,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a folder that is empty": lambda folder: (folder / "hollow").mkdir(),
     "a repository inside": repository_inside,
     "a link": lambda folder: (folder / "link").symlink_to("src"),
+    "a committed link that was touched": committed_link,
     "a new folder": lambda folder: write(folder, "src/more/x.py", "src/more/y.py"),
 }
 

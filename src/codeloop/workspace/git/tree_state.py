@@ -150,7 +150,8 @@ def _find_unstaged(root: Path, repository: IndexedRepository) -> list[str] | Non
 def _is_blob(path: Path, info: os.stat_result, entry: IndexEntry) -> bool:
     """Return whether a file, whose change time differs, still has the content and mode of its index entry."""
     try:
-        data = os.fsencode(path.readlink()) if path.is_symlink() else read_start(path, info.st_size + 1)
+        # `Path.readlink` drops a `./` and double slashes, which git stores.
+        data = os.readlink(os.fsencode(path)) if path.is_symlink() else read_start(path, info.st_size + 1)
     except OSError:
         return False
     is_program = bool(info.st_mode & 0o100) and not path.is_symlink()

@@ -185,7 +185,8 @@ def _read_new_file(root: Path, name: str) -> ChangedFile:
     path = root / name
     info = path.lstat()
     if stat.S_ISLNK(info.st_mode):
-        return _format_new_file(name, LINK_MODE, os.fsencode(path.readlink()))
+        # `Path.readlink` drops a `./` and double slashes, which git shows.
+        return _format_new_file(name, LINK_MODE, os.readlink(os.fsencode(path)))
     if stat.S_ISREG(info.st_mode) and info.st_size > VCS_FILE.value:
         return _format_binary(name, to_git_mode(info.st_mode), "0" * 40)  # too large to be hashed
     loaded = read_file(path, VCS_FILE.value)

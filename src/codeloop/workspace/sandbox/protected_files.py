@@ -174,7 +174,7 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
             try:
                 status = path.lstat()
                 if stat.S_ISLNK(status.st_mode):
-                    contents[path] = (status.st_mode, os.fsencode(path.readlink()))
+                    contents[path] = (status.st_mode, os.readlink(os.fsencode(path)))
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES:
                     contents[path] = (status.st_mode, read_bounded(path, _MAX_BYTES))
             except OSError:

@@ -81,7 +81,7 @@ async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(tmp
     write(root, {"a.txt": "one\nTWO\nthree", "name with space": "y\n", "ünï.txt": "u\n", 'q"\\\t': "2\n"})
     write(root, {"new file": "1\n2\n", 'new"\n\t': "odd\n", "empty": "", "run.sh": "#!/bin/sh"})
     (root / "run.sh").chmod(0o755)
-    (root / "link").symlink_to("a.txt")
+    (root / "link").symlink_to(".//a.txt")
     (root / "c.txt").unlink()
     (root / "c.txt").symlink_to("a.txt")
     (root / "bin").write_bytes(b"\0\1")
