@@ -16,7 +16,7 @@ from bench.figures import Bench
 from bench.measure import Command, Failed, run
 from bench.subject import CODELOOP, Place
 from codeloop.config.paths import Paths, find_paths
-from codeloop.extend.mcp.cache.definition import definition_of, definitions_of
+from codeloop.extend.mcp.cache.definition import parse_definition, parse_definitions
 from codeloop.extend.mcp.cache.listing import Listings
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
 from codeloop.workspace.workspace import Workspace
@@ -87,7 +87,7 @@ def _runs(bench: Bench, place: Place) -> None:
 
 def _remember(listings: Listings) -> None:
     """Let all servers be known as the first is."""
-    digests = [definition_of(name, entry).digest for name, entry in ENTRIES.items()]
+    digests = [parse_definition(name, entry).digest for name, entry in ENTRIES.items()]
     listing = listings.get(digests[0])
     if listing is None:
         raise Failed("codeloop mcp debug left no listing behind")
@@ -127,7 +127,7 @@ async def _calls(paths: Paths, project: Path) -> list[float]:
 
     workspace = Workspace(project, project, paths.state / "scratch", dict(os.environ))
     served = McpProject(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
-    table = McpTable(definitions_of(ENTRIES, {}), served, frozenset(), McpServers)
+    table = McpTable(parse_definitions(ENTRIES, {}), served, frozenset(), McpServers)
     server = table.running.by_name["s0"]
     parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
     taken: list[float] = []

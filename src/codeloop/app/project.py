@@ -83,9 +83,9 @@ async def open_project(
 
         start_extensions(project)
     if (hooks := project.engine.hooks.runner) is not None and hooks.has_handler("notification"):
-        from codeloop.extend.hooks.follow import notify
+        from codeloop.extend.hooks.directory_events import send_notifications
 
-        project.run_in_background(notify(hooks, project.store, settings.project_root.directory))
+        project.run_in_background(send_notifications(hooks, project.store, settings.project_root.directory))
     return project
 
 

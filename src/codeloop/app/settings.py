@@ -18,8 +18,9 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, list_config_paths
 from codeloop.config.trust.state import TrustState, find_trust_state
-from codeloop.extend.folders import Home, find_homes, find_installed_plugins, list_watched_paths
-from codeloop.extend.pages.markdown import find_pages
+from codeloop.extend.homes import Home, find_homes, list_watched_paths
+from codeloop.extend.host.installed_plugins import find_installed_plugins
+from codeloop.extend.pages.page_layers import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.model.catalog.catalog import Catalog
@@ -144,12 +145,12 @@ def find_settings(startup: Startup, extra_layers: tuple[Layer, ...] = ()) -> Pro
     settings = _read_settings(startup, extra_layers)
     if not settings.extensions:
         return settings
-    from codeloop.extend.hooks.config_changes import load_answer
+    from codeloop.extend.hooks.config_changes import read_cached_answer
 
     names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_digest_surroundings(settings)]
     # The changes are stored for the configuration of the files alone: flags of the command line are for one run.
     saved_settings = _read_settings(replace(startup, settings={}), extra_layers) if startup.settings else settings
-    file, layer = load_answer(
+    file, layer = read_cached_answer(
         settings.paths.state / "extensions" / "config", saved_settings.loaded, names, settings.project_root.root
     )
     if layer is not None:
@@ -199,7 +200,7 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     package_warnings: tuple[str, ...] = ()
     # Packages are named in the configuration and bring configuration, so it is loaded a second time with them.
     if loaded.config.plugin:
-        from codeloop.extend.packages.search import find_packages
+        from codeloop.extend.packages.find_packages import find_packages
 
         packages = find_packages(loaded, project_root.root, paths)
         package_warnings, package_homes = packages.warnings, packages.homes

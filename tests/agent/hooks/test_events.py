@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.hooks.follow import events_in
+from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.api.session_inputs import Summarize
@@ -122,7 +122,7 @@ async def test_a_follower_hears_what_happens_in_its_directory(tmp_path: Path) ->
     async with rig(tmp_path, [DONE]) as it:
 
         async def follow() -> None:
-            async for event in events_in(it.project.store, it.work):
+            async for event in follow_directory(it.project.store, it.work):
                 heard.add(type(event))
 
         following = asyncio.create_task(follow())

@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output
-from codeloop.extend.hooks.commands.names import format_inputs, is_about, is_matched, names_of, own_input
+from codeloop.extend.hooks.commands.script_names import (
+    convert_from_script_input,
+    convert_to_script_inputs,
+    list_script_names,
+    matches_call,
+    matches_name,
+)
 from codeloop.extend.hooks.hooks import HookFailed
 
 WORK = Path("/p")
@@ -36,13 +42,13 @@ WORK = Path("/p")
     ],
 )
 def test_a_matcher_is_about_tools_by_either_name(matcher: str, tool: str, is_meant: bool) -> None:
-    assert is_matched(matcher, names_of(tool)) is is_meant
+    assert matches_name(matcher, list_script_names(tool)) is is_meant
 
 
 @pytest.mark.parametrize("matcher", ["mcp__git__push", "mcp__git__.*", "git_push", "mcp__.*__push"])
 def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
-    assert is_matched(matcher, names_of("git_push", ("git", "push")))
-    assert not is_matched(matcher, names_of("other_push", ("other", "pull")))
+    assert matches_name(matcher, list_script_names("git_push", ("git", "push")))
+    assert not matches_name(matcher, list_script_names("other_push", ("other", "pull")))
 
 
 @pytest.mark.parametrize(
@@ -70,26 +76,26 @@ def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
 def test_a_condition_is_about_calls_and_about_all_where_it_can_not_tell(
     condition: str, tool: str, shown: dict[str, str], is_meant: bool
 ) -> None:
-    assert is_about(condition, names_of(tool), shown) is is_meant
+    assert matches_call(condition, list_script_names(tool), shown) is is_meant
 
 
 def test_scripts_read_the_arguments_that_they_know() -> None:
     given = {"filePath": "src/a.py", "oldString": "a", "newString": "b", "replaceAll": True}
-    (shown,) = format_inputs("edit", given, WORK)
+    (shown,) = convert_to_script_inputs("edit", given, WORK)
     assert shown == {"file_path": "/p/src/a.py", "old_string": "a", "new_string": "b", "replace_all": True}
-    assert own_input("edit", {**shown, "new_string": "c"}) == {
+    assert convert_from_script_input("edit", {**shown, "new_string": "c"}) == {
         **given,
         "filePath": "/p/src/a.py",
         "newString": "c",
     }
-    assert format_inputs("custom", {"filePath": "x"}, WORK) == [{"filePath": "x"}]
+    assert convert_to_script_inputs("custom", {"filePath": "x"}, WORK) == [{"filePath": "x"}]
 
 
 def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n*** Delete File: .env\n*** End Patch"
-    shown = format_inputs("apply_patch", {"patchText": patch}, WORK)
+    shown = convert_to_script_inputs("apply_patch", {"patchText": patch}, WORK)
     assert [each["file_path"] for each in shown] == ["/p/a.py", "/p/b.py", "/p/.env"]
-    assert format_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
+    assert convert_to_script_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.config.load import LoadedConfig
-from codeloop.extend.hooks.config_changes import answer_file, ask_extensions, find_differences, read_layer
+from codeloop.extend.hooks.config_changes import ask_extensions, find_differences, get_answer_path, read_layer
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.wire import JSON
@@ -23,10 +23,10 @@ def test_only_what_is_other_than_before_counts() -> None:
 
 async def test_an_answer_is_kept_for_the_same_configuration_and_extensions(tmp_path: Path) -> None:
     config = loaded(Config(model="a/b", provider={"a": ProviderConfig(options={"apiKey": "sk-secret-0123456789"})}))
-    file = answer_file(tmp_path, config, ["x 1"])
-    assert file == answer_file(tmp_path, config, ["x 1"])
-    assert file != answer_file(tmp_path, config, ["x 2"])
-    assert file != answer_file(tmp_path, loaded(Config(model="a/c")), ["x 1"])
+    file = get_answer_path(tmp_path, config, ["x 1"])
+    assert file == get_answer_path(tmp_path, config, ["x 1"])
+    assert file != get_answer_path(tmp_path, config, ["x 2"])
+    assert file != get_answer_path(tmp_path, loaded(Config(model="a/c")), ["x 1"])
     assert read_layer(file, tmp_path) is None
 
     def change(_given: JSON, output: JSON) -> JSON:
@@ -52,6 +52,6 @@ async def test_an_extension_that_fails_is_asked_again(tmp_path: Path) -> None:
         raise ValueError("not now")
 
     config = loaded(Config())
-    file = answer_file(tmp_path, config, ["x 1"])
+    file = get_answer_path(tmp_path, config, ["x 1"])
     assert await ask_extensions(Hooks([RecordingHandler({"config": fail})]), config, file) == {}
     assert not file.exists()

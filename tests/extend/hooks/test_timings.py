@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.hooks.timings import HookTiming, HookTimings, read_timings, timings_file
+from codeloop.extend.hooks.timings import HookTiming, HookTimings, get_timings_path, read_timings
 from codeloop.schema.bounds.extension import HOOK_MEDIAN_SAMPLES, HOOK_TIMINGS
 from codeloop.schema.wire import replace
 
@@ -24,7 +24,7 @@ def test_counts_of_two_processes_add_up(tmp_path: Path) -> None:
     assert found[BEFORE] == HookTiming("guard", BEFORE, 3, 2, 1, 8.0, [1.0, 3.0, 8.0])
     assert found[BEFORE].median == 3.0
     assert found["config"].calls == 1
-    assert timings_file(tmp_path).stat().st_mode & 0o777 == 0o600
+    assert get_timings_path(tmp_path).stat().st_mode & 0o777 == 0o600
 
 
 def test_times_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,10 +46,10 @@ def test_times_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_that_is_none_counts_as_empty(tmp_path: Path) -> None:
-    timings_file(tmp_path).write_text("[{")
+    get_timings_path(tmp_path).write_text("[{")
     assert read_timings(tmp_path) == []
-    timings_file(tmp_path).unlink()
-    timings_file(tmp_path).mkdir()
+    get_timings_path(tmp_path).unlink()
+    get_timings_path(tmp_path).mkdir()
     timings = HookTimings(tmp_path)
     timings.note("a", BEFORE, 1.0, "answered")
     timings.save()

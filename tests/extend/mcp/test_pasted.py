@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import definition_of
-from codeloop.extend.mcp.cache.importing import check_values, is_json, servers_of_json, words_of
+from codeloop.extend.mcp.cache.definition import parse_definition
+from codeloop.extend.mcp.cache.import_servers import (
+    looks_like_json,
+    parse_snippet,
+    reject_placeholders,
+    split_command_line,
+)
 from codeloop.schema.errors import UsageProblem
 
 NPX = {"type": "local", "command": ["npx", "-y", "a"]}
@@ -32,10 +37,10 @@ X, B = {"type": "local", "command": ["x"]}, {"type": "remote", "url": "https://b
     ],
 )
 def test_json_of_a_readme_becomes_entries(text: str, name: str, found: dict[str, Any]) -> None:
-    assert is_json(text)
-    given = {each.name: each.entry for each in servers_of_json(text, name)}
+    assert looks_like_json(text)
+    given = {each.name: each.entry for each in parse_snippet(text, name)}
     assert given == found
-    assert [definition_of(name, entry).problem for name, entry in given.items()] == [""] * len(given)
+    assert [parse_definition(name, entry).problem for name, entry in given.items()] == [""] * len(given)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_json_of_a_readme_becomes_entries(text: str, name: str, found: dict[str,
 )
 def test_json_that_holds_no_server_says_so(text: str, says: str) -> None:
     with pytest.raises(UsageProblem, match=says):
-        servers_of_json(text)
+        parse_snippet(text)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def test_json_that_holds_no_server_says_so(text: str, says: str) -> None:
     ],
 )
 def test_a_command_line_is_taken_as_it_is_typed(what: list[str], words: list[str], variables: dict[str, str]) -> None:
-    assert words_of("s", what) == (words, variables)
+    assert split_command_line("s", what) == (words, variables)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_a_command_line_is_taken_as_it_is_typed(what: list[str], words: list[str
 )
 def test_a_command_line_that_is_none_says_what_to_type(name: str, what: list[str], says: str) -> None:
     with pytest.raises(UsageProblem) as raised:
-        words_of(name, what)
+        split_command_line(name, what)
     assert says in str(raised.value)
 
 
@@ -87,12 +92,12 @@ def test_a_command_line_that_is_none_says_what_to_type(name: str, what: list[str
 def test_a_placeholder_is_not_taken_for_a_secret(value: str) -> None:
     for entry in ({"environment": {"KEY": value}}, {"headers": {"Authorization": value}}):
         with pytest.raises(UsageProblem, match="still has a placeholder"):
-            check_values("a", entry)
+            reject_placeholders("a", entry)
 
 
 @pytest.mark.parametrize("value", ["{env:KEY}", "sk-1234", "yourself", "/home/x", "Bearer {env:A}"])
 def test_a_value_is_taken(value: str) -> None:
-    check_values("a", {"environment": {"KEY": value}})
+    reject_placeholders("a", {"environment": {"KEY": value}})
 
 
 @pytest.mark.parametrize(
@@ -105,4 +110,4 @@ def test_a_value_is_taken(value: str) -> None:
     ],
 )
 def test_an_entry_with_another_programs_keys_says_what_to_write(entry: dict[str, Any], says: str) -> None:
-    assert says in definition_of("a", entry).problem
+    assert says in parse_definition("a", entry).problem

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import definition_of
+from codeloop.extend.mcp.cache.definition import parse_definition
 from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, sign_in
-from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns, sign_ins_of, sign_out
+from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns, get_sign_ins, sign_out
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
@@ -80,7 +80,7 @@ class Person:
         def show(address: str) -> None:
             tasks.append(asyncio.create_task(asyncio.to_thread(opened, address)))
 
-        said = await sign_in(definition_of("p", remote(self.url)["p"]), self.sign_ins, show, None)
+        said = await sign_in(parse_definition("p", remote(self.url)["p"]), self.sign_ins, show, None)
         await asyncio.gather(*tasks)
         return said
 
@@ -103,7 +103,7 @@ class Person:
 
 @pytest.fixture
 def person(tmp_path: Path, oauth: tuple[str, Path]) -> Person:
-    return Person(*oauth, sign_ins_of(paths_of(tmp_path)))
+    return Person(*oauth, get_sign_ins(paths_of(tmp_path)))
 
 
 async def test_a_person_signs_in_and_calls_work_without_a_question(tmp_path: Path, person: Person) -> None:
@@ -177,7 +177,7 @@ async def test_while_the_provider_fails_a_person_stays_signed_in(tmp_path: Path,
 async def test_signing_out_without_the_provider_still_forgets(person: Person) -> None:
     await person.sign_in()
     person.change(revocation_endpoint="http://127.0.0.1:9/revoke")
-    definition = definition_of("p", remote(person.url)["p"])
+    definition = parse_definition("p", remote(person.url)["p"])
     done = await sign_out(definition, person.sign_ins)
     assert (done or "").startswith("Signed out at p on this machine. The sign-in could not be ended there: 127.0.0.1:9")
     assert person.sign_ins.get("p", person.url) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.elicitation import SecretAsked, answers_of, questions_of
+from codeloop.extend.mcp.form_questions import SecretAsked, convert_answers, make_questions
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
 from codeloop.schema.permission import NOBODY_MESSAGE
@@ -85,8 +85,8 @@ async def test_an_address_is_shown_and_never_opened_by_itself(tmp_path: Path, an
 )
 def test_answers_have_the_types_of_the_form(field: dict[str, Any], given: list[str], value: object) -> None:
     schema = {"properties": {"x": field}}
-    assert len(questions_of(schema, "who")) == 1
-    assert answers_of(schema, [given]) == ({} if value is None else {"x": value})
+    assert len(make_questions(schema, "who")) == 1
+    assert convert_answers(schema, [given]) == ({} if value is None else {"x": value})
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_answers_have_the_types_of_the_form(field: dict[str, Any], given: list[s
 )
 def test_fields_for_secrets_are_known(name: str, field: dict[str, Any], message: str) -> None:
     with pytest.raises(SecretAsked):
-        questions_of({"properties": {name: {"type": "string", **field}}}, "who", message)
+        make_questions({"properties": {name: {"type": "string", **field}}}, "who", message)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_fields_for_secrets_are_known(name: str, field: dict[str, Any], message:
     ],
 )
 def test_words_that_only_sound_like_secrets_are_none(name: str, field: dict[str, Any], message: str) -> None:
-    assert len(questions_of({"properties": {name: {"type": "string", **field}}}, "who", message)) == 1
+    assert len(make_questions({"properties": {name: {"type": "string", **field}}}, "who", message)) == 1
 
 
 async def test_the_project_is_the_root(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import LocalDefinition, definition_of
+from codeloop.extend.mcp.cache.definition import LocalDefinition, parse_definition
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import SandboxConfig
 from tests.extend.mcp.world import PLAIN, World, world
@@ -119,13 +119,13 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_says_whether_there_is_a_sandbox(entry: dict[str, Any], is_sandboxed: bool) -> None:
-    config = definition_of("p", {"type": "local", **entry}).config
+    config = parse_definition("p", {"type": "local", **entry}).config
     assert isinstance(config, LocalDefinition)
     assert bool(config.effective_sandbox) is is_sandboxed
 
 
 def test_another_sandbox_is_another_server() -> None:
     entry = {"type": "local", "command": ["x"]}
-    before, after = definition_of("p", entry), definition_of("p", {**entry, "sandbox": False})
+    before, after = parse_definition("p", entry), parse_definition("p", {**entry, "sandbox": False})
     assert before.digest != after.digest
     assert after.text == "command:\n  x\nsandbox: false\n"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing
-from codeloop.extend.mcp.tools.tools import SEARCH, fit_of
+from codeloop.extend.mcp.tools.tools import SEARCH_TOOL, make_fit
 from codeloop.model.chat import ToolSpec
 from codeloop.tool.tool import ToolFailure
 from tests.extend.mcp.world import World, plain, world
@@ -20,7 +20,7 @@ def names(specs: tuple[ToolSpec, ...]) -> list[str]:
 
 async def test_a_server_that_nobody_has_looked_at_is_started_by_the_search(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        box, fit = it.toolbox, fit_of(it.table, None)
+        box, fit = it.toolbox, make_fit(it.table, None)
         assert names(fit(box.list_specs("m"), 100_000)) == ["mcp"]
         found = await it.search(query="where")
         assert found.output.startswith("p_where\nDoes where.\nparameters: {")
@@ -58,8 +58,8 @@ async def test_fifty_servers_cost_less_than_a_kilobyte(tmp_path: Path) -> None:
             remember(it, name, 10)
         specs = it.toolbox.list_specs("m")
         assert len(specs) == 501
-        offered = fit_of(it.table, None)(specs, 200_000)
-        assert names(offered) == [SEARCH]
+        offered = make_fit(it.table, None)(specs, 200_000)
+        assert names(offered) == [SEARCH_TOOL]
         assert len(msgspec.json.encode([(each.name, each.description, each.parameters) for each in offered])) < 1024
         assert "and 13 more" in offered[0].description
 
@@ -69,10 +69,10 @@ async def test_tools_are_offered_directly_up_to_their_share_of_the_window(tmp_pa
         for name in it.table.definitions:
             remember(it, name, 5)
         specs = it.toolbox.list_specs("m")
-        assert len(fit_of(it.table, None)(specs, 200_000)) == 10
-        assert names(fit_of(it.table, None)(specs, 4_000)) == [SEARCH]
-        assert len(fit_of(it.table, 50)(specs, 4_000)) == 10
-        assert names(fit_of(it.table, 0)(specs, 200_000)) == [SEARCH]
+        assert len(make_fit(it.table, None)(specs, 200_000)) == 10
+        assert names(make_fit(it.table, None)(specs, 4_000)) == [SEARCH_TOOL]
+        assert len(make_fit(it.table, 50)(specs, 4_000)) == 10
+        assert names(make_fit(it.table, 0)(specs, 200_000)) == [SEARCH_TOOL]
 
 
 async def test_what_the_rules_deny_is_not_offered_and_does_not_count(tmp_path: Path) -> None:
@@ -149,11 +149,11 @@ async def test_instructions_of_servers_reach_the_model(tmp_path: Path) -> None:
             rows = [ListedTool(name="a", description="A."), ListedTool(name="b", description="B.")]
             it.table.project.listings.put(it.table.definitions[name].digest, Listing(tools=rows, instructions=said))
         specs = it.toolbox.list_specs("m")
-        direct = fit_of(it.table, 100)(specs, 200_000)
+        direct = make_fit(it.table, 100)(specs, 200_000)
         assert [each.name for each in direct if "Look before you write." in each.description] == [
             f"server-{number}_a" for number in range(30)
         ]
-        (behind,) = fit_of(it.table, 0)(specs, 200_000)
+        (behind,) = make_fit(it.table, 0)(specs, 200_000)
         assert "- server-0: Look before you write. More." in behind.description
         assert len(behind.description) < 2_000
 
@@ -163,5 +163,5 @@ async def test_tools_are_offered_directly_while_that_costs_less_than_searching(t
         for name in it.table.definitions:
             remember(it, name, 30)
         specs = it.toolbox.list_specs("m")
-        assert names(fit_of(it.table, None)(specs, 1_000_000)) == [SEARCH]
-        assert len(fit_of(it.table, 10)(specs, 1_000_000)) == 60
+        assert names(make_fit(it.table, None)(specs, 1_000_000)) == [SEARCH_TOOL]
+        assert len(make_fit(it.table, 10)(specs, 1_000_000)) == 60

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import definition_of
-from codeloop.extend.mcp.tools.tools import find_of
+from codeloop.extend.mcp.cache.definition import parse_definition
+from codeloop.extend.mcp.tools.tools import make_find
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SandboxConfig
 from tests.extend.mcp.world import PLAIN, World, plain, world
@@ -55,8 +55,8 @@ async def test_definitions_of_two_projects_are_told_apart(tmp_path: Path) -> Non
         await it.server().connect()
         approvals = it.server().records.approvals
         other = {"type": "local", "command": ["other"]}
-        assert approvals.change(definition_of("p", other))
-        assert approvals.change(definition_of("p", other, "/a/project")) == ""
+        assert approvals.change(parse_definition("p", other))
+        assert approvals.change(parse_definition("p", other, "/a/project")) == ""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_tools_that_come_with_a_call_can_be_called_once_agreed_to(tmp_path
         assert "p_extra" not in offered(it)
         assert "have changed, which the user has not agreed to" in notices.take(it.ctx.session_id)
         it.ctx.deny = ()
-        found = find_of(it.table)("p_extra")
+        found = make_find(it.table)("p_extra")
         assert found is not None
         assert (await found.run({}, it.ctx)).output == "extra", "also a name that the request did not hold"
         assert "p_extra" in offered(it)
@@ -118,10 +118,10 @@ async def test_the_model_is_told_of_tools_that_come_with_a_call(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["p_echo", "p__echo", "p.echo", "mcp__p__echo"])
 async def test_a_tool_is_looked_for_at_the_server_that_its_name_begins_with(tmp_path: Path, name: str) -> None:
     async with world(tmp_path, {"p": plain(tmp_path), "off": {"type": "local", "command": ["false"]}}) as it:
-        found = find_of(it.table)(name)
+        found = make_find(it.table)(name)
         assert found is not None
         assert (await found.run({"text": "hi"}, it.ctx)).output == "echo: hi"
-        assert find_of(it.table)("q_echo") is None
+        assert make_find(it.table)("q_echo") is None
         assert it.server("off").status.state == "configured", "only the server that is meant was started"
 
 

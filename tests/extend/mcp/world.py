@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.extend.mcp.cache.definition import definitions_of
+from codeloop.extend.mcp.cache.definition import parse_definitions
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
-from codeloop.extend.mcp.tools.tools import tools_of
+from codeloop.extend.mcp.tools.tools import make_tools
 from codeloop.schema.config import SandboxConfig
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
@@ -41,7 +41,7 @@ class World:
 
     @property
     def toolbox(self) -> Toolbox:
-        return Toolbox(tools_of(self.table))
+        return Toolbox(make_tools(self.table))
 
     async def call(self, tool: str, /, **given: Any) -> ToolResult:
         """Call a tool of the server `p` through the toolbox, having looked at what it offers."""
@@ -95,7 +95,7 @@ async def world(
     project = McpProject(
         ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append, changed.append, is_trusted
     )
-    definitions = definitions_of(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes)
+    definitions = parse_definitions(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes)
     found = World(
         McpTable(definitions, project, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
     )

@@ -11,12 +11,12 @@ from codeloop.app.settings import Startup, find_settings
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust.store import trust_directory
 from codeloop.extend.packages.install import install, uninstall
-from codeloop.extend.packages.lock import (
+from codeloop.extend.packages.lock_file import (
     PackageName,
-    find_installed,
-    folder_of,
-    lock_of,
-    package_name,
+    find_installed_package,
+    get_lock_path,
+    get_package_folder,
+    parse_package_name,
 )
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -66,50 +66,50 @@ PACKAGE = {"node_modules/@acme/notes/package.json": '{"version": "2.0.0", "main"
     ],
 )
 def test_names_of_packages(written: str, meant: PackageName | None) -> None:
-    assert package_name(written) == meant
+    assert parse_package_name(written) == meant
 
 
 def test_what_is_installed_is_found_until_a_file_changes(paths: Paths) -> None:
     for package, files, entry in ((WEATHER, WHEEL, "plugin.py"), (NOTES, PACKAGE, "node_modules/@acme/notes")):
-        folder = folder_of(paths, package)
-        assert "is not installed. `codeloop plugin add" in find_installed(paths, package.written)[1]
+        folder = get_package_folder(paths, package)
+        assert "is not installed. `codeloop plugin add" in find_installed_package(paths, package.written)[1]
         lock = install(package, folder, program, putting(files))
-        assert find_installed(paths, package.written) == (folder / entry, "")
+        assert find_installed_package(paths, package.written) == (folder / entry, "")
         assert lock.files.keys() >= {f"site/{name}" if package is WEATHER else name for name in files}
         other = f"{package.written}@9.9"
-        assert find_installed(paths, other)[1].startswith(f"{other} is wanted, {lock.version} is installed.")
+        assert find_installed_package(paths, other)[1].startswith(f"{other} is wanted, {lock.version} is installed.")
         changed = folder / next(iter(lock.files))
         before = changed.read_text()
         changed.write_text(before + " ")
-        path, why = find_installed(paths, package.written)
+        path, why = find_installed_package(paths, package.written)
         assert path is None
         assert why.startswith(f"{changed} has changed since {package.name} was installed, so it is left out.")
         changed.write_text(before)
-        assert find_installed(paths, package.written)[0] is not None
+        assert find_installed_package(paths, package.written)[0] is not None
         (folder / "more.py").write_text("")
-        assert "more.py has changed" in find_installed(paths, package.written)[1]
+        assert "more.py has changed" in find_installed_package(paths, package.written)[1]
         uninstall(folder)
         assert not folder.exists()
-        assert not lock_of(folder).exists()
+        assert not get_lock_path(folder).exists()
 
 
 @pytest.mark.parametrize("version", ["latest", "^2", "2.0.0"])
 def test_a_version_that_was_asked_for_is_the_one_that_is_wanted(paths: Paths, version: str) -> None:
     package = NOTES._replace(version=version)
-    folder = folder_of(paths, package)
+    folder = get_package_folder(paths, package)
     install(package, folder, program, putting(PACKAGE))
     for entry in (f"@acme/notes@{version}", "@acme/notes@2.0.0", "@acme/notes"):
-        assert find_installed(paths, entry) == (folder / "node_modules/@acme/notes", "")
-    assert "is wanted" in find_installed(paths, "@acme/notes@~3")[1]
+        assert find_installed_package(paths, entry) == (folder / "node_modules/@acme/notes", "")
+    assert "is wanted" in find_installed_package(paths, "@acme/notes@~3")[1]
     install(NOTES, folder, program, putting(PACKAGE))
-    assert find_installed(paths, "@acme/notes@latest")[0] is not None
-    assert "is wanted" in find_installed(paths, "@acme/notes@^2")[1]
+    assert find_installed_package(paths, "@acme/notes@latest")[0] is not None
+    assert "is wanted" in find_installed_package(paths, "@acme/notes@^2")[1]
 
 
 def test_a_package_that_is_named_twice_is_one_extension(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     environment = {"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
-    install(NOTES, folder_of(find_paths(environment), NOTES), program, putting(PACKAGE))
+    install(NOTES, get_package_folder(find_paths(environment), NOTES), program, putting(PACKAGE))
     entries = ["@acme/notes@latest", ["npm:@acme/notes", {"colour": "red"}]]
     found = find_settings(
         Startup(directory=tmp_path / "work", environment=environment, settings={"plugin": entries})
@@ -118,7 +118,7 @@ def test_a_package_that_is_named_twice_is_one_extension(tmp_path: Path) -> None:
 
 
 def test_an_installation_that_fails_leaves_what_was_there(paths: Paths) -> None:
-    folder = folder_of(paths, WEATHER)
+    folder = get_package_folder(paths, WEATHER)
     install(WEATHER, folder, program, putting(WHEEL))
 
     def fails(_command: Sequence[str]) -> None:
@@ -127,10 +127,10 @@ def test_an_installation_that_fails_leaves_what_was_there(paths: Paths) -> None:
     with pytest.raises(CodeloopError, match="no network"):
         install(WEATHER, folder, program, fails)
     with pytest.raises(CodeloopError, match="neither is on the PATH"):
-        install(NOTES, folder_of(paths, NOTES), lambda _: None, putting({}))
+        install(NOTES, get_package_folder(paths, NOTES), lambda _: None, putting({}))
     with pytest.raises(CodeloopError, match="is not a plugin"):
         install(WEATHER, folder, program, putting({"codeloop_weather-1.0.dist-info/METADATA": METADATA}))
-    assert find_installed(paths, "pypi:codeloop-weather")[0] == folder / "plugin.py"
+    assert find_installed_package(paths, "pypi:codeloop-weather")[0] == folder / "plugin.py"
     assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".")] == []
 
 

@@ -9,7 +9,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import limit_images
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.window import make_window
-from codeloop.extend.hooks.shapes import TransformedMessage
+from codeloop.extend.hooks.output_types import TransformedMessage
 from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage

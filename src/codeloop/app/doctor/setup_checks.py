@@ -8,11 +8,11 @@ from codeloop.app.doctor.finding import Finding, FindingState
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import ProjectSettings, make_providers
 from codeloop.config.redact import redact_address
-from codeloop.extend.folders import find_homes
+from codeloop.extend.homes import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
-from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definitions
 from codeloop.extend.mcp.cache.last_failures import LastFailures
-from codeloop.extend.mcp.cache.table import FOLDER
+from codeloop.extend.mcp.cache.table import STATE_FOLDER
 from codeloop.kit.processes import find_program
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
@@ -72,8 +72,8 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
 
 def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
     """Yield a finding for each MCP server: whether its program exists, and whether it failed last time."""
-    failures = LastFailures(settings.paths.state / FOLDER)
-    definitions = definitions_of(settings.config.mcp, {})
+    failures = LastFailures(settings.paths.state / STATE_FOLDER)
+    definitions = parse_definitions(settings.config.mcp, {})
     for each in definitions.values():
         yield _examine_server(each, failures, settings.environment.get("PATH"))
     if not definitions:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN_TOOLS
-from codeloop.extend.mcp.cache.definition import definitions_of
+from codeloop.extend.mcp.cache.definition import parse_definitions
 from codeloop.extend.mcp.cache.table import McpProject, McpTable, RunningServers
-from codeloop.extend.mcp.tools.tools import OWN, find_of, fit_of, tools_of
+from codeloop.extend.mcp.tools.tools import OWN_TOOLS, make_find, make_fit, make_tools
 from codeloop.permission.defaults import list_named_permissions
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
@@ -17,7 +17,7 @@ from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.truncate import truncate_output
 from codeloop.workspace.workspace import Workspace
 
-_RESERVED_TOOL_NAMES = frozenset((*BUILTIN_TOOLS, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
+_RESERVED_TOOL_NAMES = frozenset((*BUILTIN_TOOLS, *OWN_TOOLS, "batch", "skill", "websearch", "codesearch", "invalid"))
 """Names that no server's tool gets, so that it can't pass for another tool; besides those in permission rules."""
 
 
@@ -40,7 +40,7 @@ def make_mcp_table(
     def warn(message: str) -> None:
         publish_live(ToastShown(properties=Toast(message=message, variant="warning")))
 
-    definitions = definitions_of(settings.config.mcp, _find_scopes(settings))
+    definitions = parse_definitions(settings.config.mcp, _find_scopes(settings))
     project = McpProject(workspace, settings.paths, settings.home / "mcp", announce_tools, warn, settings.trusted)
     table = McpTable(definitions, project, _RESERVED_TOOL_NAMES | list_named_permissions(), _start_servers)
     return table
@@ -48,7 +48,7 @@ def make_mcp_table(
 
 def make_server_tools(settings: ProjectSettings, table: McpTable) -> ServerTools:
     """Return the tools of the servers that are known now, without starting a server."""
-    return ServerTools(tools_of(table), fit_of(table, settings.config.mcp_share), find_of(table))
+    return ServerTools(make_tools(table), make_fit(table, settings.config.mcp_share), make_find(table))
 
 
 async def read_attached_resource(table: McpTable | None, context: ToolContext, part: FilePartInput) -> list[PartInput]:
@@ -61,10 +61,10 @@ async def read_attached_resource(table: McpTable | None, context: ToolContext, p
     if table is None or server not in table.definitions:
         available = f" There are: {', '.join(table.definitions)}." if table is not None else ""
         raise OperationError("BadRequest", f"{name} was not attached: there is no MCP server {server!r}.{available}")
-    from codeloop.extend.mcp.tools.resources import resource_of
+    from codeloop.extend.mcp.tools.resources import fetch_resource
 
     try:
-        texts, files = await resource_of(table.running.by_name[server], part.url, context)
+        texts, files = await fetch_resource(table.running.by_name[server], part.url, context)
     except ToolFailure as error:
         raise OperationError("BadRequest", f"{name} was not attached. {error}") from error
     text = truncate_output(ToolResult(name, "\n".join(texts) or "(empty)"), context.workspace.scratch).output

@@ -19,8 +19,8 @@ from codeloop.app.services import OpenProject
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.hooks.answer_filter import Reach
-from codeloop.extend.hooks.config_changes import CONFIG, ask_extensions
-from codeloop.extend.hooks.follow import events_in
+from codeloop.extend.hooks.config_changes import CONFIG_HOOK, ask_extensions
+from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
@@ -141,7 +141,7 @@ def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
         _start_asking_about_config(project, hosts, hooks)
     if any(offer.auth is not None for offer in hosts.offers.values()):
         _install_sign_ins(project, hosts)
-    hosts.follow(partial(events_in, project.engine.store, project.settings.project_root.directory))
+    hosts.follow(partial(follow_directory, project.engine.store, project.settings.project_root.directory))
 
 
 def _warn_of_replaced_tools(project: OpenProject, hosts: ExtensionHosts, tools: Sequence[Tool]) -> None:
@@ -177,7 +177,7 @@ def _start_asking_about_config(project: OpenProject, hosts: ExtensionHosts, hook
     """Ask the extensions for their changes to the configuration, once, if no earlier run has stored the answer."""
     state, file = project.services.extensions, project.settings.config_changes_file
     # The answers of all extensions are stored as one file, so all must be known.
-    are_all_known = hooks.has_handler(CONFIG) and not hosts.unknown
+    are_all_known = hooks.has_handler(CONFIG_HOOK) and not hosts.unknown
     if are_all_known and file is not None and not file.exists() and state.asks_config:
         state.asks_config = False
         hosts.asked.clear()

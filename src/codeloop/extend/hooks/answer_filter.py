@@ -11,7 +11,7 @@ Reach = Literal["project", "own", "all"]
 _ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
 """Configuration keys that run programs unsandboxed, or without a question."""
 _RULE_KEYS = frozenset(("permission", "tools"))
-_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
 """Programs that MCP servers run with outside the sandbox by default."""
 
 
@@ -52,7 +52,7 @@ def _is_container(value: object, before: object) -> bool:
     """Return whether a value is a new containerised server, which runs without a sandbox."""
     command = value.get("command") if is_object(value) else None
     first = command[0] if is_list(command) and command else ""
-    return value != before and isinstance(first, str) and PurePath(first).name in _CONTAINERS
+    return value != before and isinstance(first, str) and PurePath(first).name in _CONTAINER_PROGRAMS
 
 
 def _tighten(value: object, before: object) -> object:

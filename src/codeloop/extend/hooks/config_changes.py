@@ -16,20 +16,22 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
 
-CONFIG = "config"
+CONFIG_HOOK = "config"
 _FORMAT_VERSION = 1
 """Part of the key of a cached answer: a new format makes the old ones unused."""
-_MAX_ANSWERS = 50
+_MAX_CACHED_ANSWERS = 50
 """The most cached answers of one project."""
 
 
-def load_answer(folder: Path, loaded: LoadedConfig, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
+def read_cached_answer(
+    folder: Path, loaded: LoadedConfig, extensions: Iterable[str], base: Path
+) -> tuple[Path, Layer | None]:
     """Return the cache file of the answer for a configuration, and its layer."""
-    file = answer_file(folder, loaded, extensions)
+    file = get_answer_path(folder, loaded, extensions)
     return file, read_layer(file, base)
 
 
-def answer_file(folder: Path, loaded: LoadedConfig, extensions: Iterable[str]) -> Path:
+def get_answer_path(folder: Path, loaded: LoadedConfig, extensions: Iterable[str]) -> Path:
     """Return the cache file of the answer for a configuration.
 
     `extensions`: names and digests of the answering ones.
@@ -59,10 +61,10 @@ async def ask_extensions(hooks: Hooks, loaded: LoadedConfig, file: Path) -> JSON
     """
     failures = hooks.failures
     before = msgspec.json.decode(msgspec.json.encode(redact_config(loaded, "")))
-    config_changes = find_differences(before, await hooks.run(CONFIG, {}, before))
+    config_changes = find_differences(before, await hooks.run(CONFIG_HOOK, {}, before))
     if hooks.failures == failures:
         write_private(file, msgspec.json.encode(config_changes).decode())
-        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MAX_ANSWERS]:
+        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MAX_CACHED_ANSWERS]:
             old.unlink(missing_ok=True)
     return config_changes
 

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.shapes import check_output
+from codeloop.extend.hooks.output_types import check_output
 from codeloop.extend.hooks.timings import HookTimings, Outcome
 from codeloop.schema.bounds.extension import HOOK_ANSWER_TIME, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
-REFUSING = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
+REFUSAL_HOOKS = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
 """Hooks in which an exception raised by the extension's own code counts as a refusal."""
 _MAX_REPORTED_FAILURES = 1_000
 """Failures that are remembered, so that each is reported once."""
@@ -27,7 +27,7 @@ class HookFailed(Exception):
     """
 
 
-class HookLate(HookFailed):
+class HookTimedOut(HookFailed):
     """A handler missed its deadline."""
 
 
@@ -133,7 +133,7 @@ class Hooks:
         )
 
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Pass `output`, whose values have the types of `extend.hooks.shapes`, through the handlers of a hook.
+        """Pass `output`, whose values have the types of `extend.hooks.output_types`, through the handlers of a hook.
 
         A handler that fails is reported once and skipped. Raises HookRefused: an extension refuses the action, or one
         that decides about it failed.
@@ -167,7 +167,7 @@ class Hooks:
             outcome = "answered"
             raise
         except HookFailed as error:
-            outcome = "late" if isinstance(error, HookLate) else "failed"
+            outcome = "late" if isinstance(error, HookTimedOut) else "failed"
             self._pass_over(handler, name, payload, str(error))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
@@ -190,7 +190,7 @@ class Hooks:
         finally:
             working.cancel()
         if not tasks:
-            raise HookLate(f"it did not answer in {seconds:g} s")
+            raise HookTimedOut(f"it did not answer in {seconds:g} s")
         if working.cancelled():
             raise HookFailed("it was ended while it worked")
         error = working.exception()
@@ -198,7 +198,7 @@ class Hooks:
             raise error
         if error is not None:
             message = str(error) or type(error).__name__
-            if name in REFUSING or isinstance(error, HookRefused):
+            if name in REFUSAL_HOOKS or isinstance(error, HookRefused):
                 raise HookRefused(
                     f"Refused by {handler.label}: {message}", ends=isinstance(error, HookRefused) and error.ends
                 )

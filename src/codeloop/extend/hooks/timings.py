@@ -61,7 +61,7 @@ class HookTimings:
     is_busy = False
 
     def __init__(self, folder: Path) -> None:
-        self._file = timings_file(folder)
+        self._file = get_timings_path(folder)
         self._new: dict[tuple[str, str], HookTiming] = {}
         self._saved_at = time.monotonic()
 
@@ -93,7 +93,7 @@ class HookTimings:
         self.save()
 
 
-def timings_file(folder: Path) -> Path:
+def get_timings_path(folder: Path) -> Path:
     """Return the file in a project's folder of extensions."""
     return folder / "timings.json"
 
@@ -101,5 +101,5 @@ def timings_file(folder: Path) -> Path:
 def read_timings(folder: Path) -> list[HookTiming]:
     """Read the counted times; empty where they can't be read."""
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(read_start(timings_file(folder), HOST_FILE.value), type=list[HookTiming])
+        return msgspec.json.decode(read_start(get_timings_path(folder), HOST_FILE.value), type=list[HookTiming])
     return []

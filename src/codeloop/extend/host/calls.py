@@ -15,7 +15,7 @@ from codeloop.extend.host.protocol import (
     ToolAnswer,
     encode,
 )
-from codeloop.extend.mcp.tools.calls import contents
+from codeloop.extend.mcp.tools.calls import convert_blocks
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.bounds.extension import HOST_METADATA
@@ -79,7 +79,7 @@ async def call_tool(
 
 
 def _make_result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext) -> ToolResult:
-    texts, files = contents([_convert_attachment(each) for each in answer.attachments or ()], ctx)
+    texts, files = convert_blocks([_convert_attachment(each) for each in answer.attachments or ()], ctx)
     output = "\n".join(filter(None, (answer.output, *texts))) or "(no output)"
     metadata = {"extension": extension.name, **(_limit_metadata(answer.metadata) or {})}
     return ToolResult(escape_controls(answer.title or tool), output, metadata, tuple(files))

@@ -17,11 +17,11 @@ from codeloop import __version__
 from codeloop.config.load import LoadedConfig
 from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.project_root import ProjectRoot
-from codeloop.extend.folders import Home
+from codeloop.extend.homes import Home
 from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.offer_cache import find_policy_hooks
 from codeloop.extend.host.protocol import VERSION
-from codeloop.extend.packages.lock import entry_path, entry_place, is_policy, package_name
+from codeloop.extend.packages.lock_file import find_entry_path, is_marked_policy, parse_package_name, resolve_entry
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
@@ -160,7 +160,7 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
     if not isinstance(name_or_path, str) or not (options is None or is_object(options)):
         return None, f"{source}: expected a path or the name of a package, or one with its options in a list."
     base = origin.layer.base if origin is not None else scope.root
-    path, problem = entry_path(name_or_path, base, scope.paths)
+    path, problem = resolve_entry(name_or_path, base, scope.paths)
     if path is None:
         return None, f"{source}: {problem}"
     if (path / MANIFEST).is_file() or is_claude_plugin(path):
@@ -172,7 +172,7 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
     content = _read_content(path) if path.is_file() else _describe_folder(path)
     name = _make_entry_name(name_or_path, path, scope)
     digest = _hash_parts(b"plugin", name.encode(), content, msgspec.json.encode(options))
-    policy = ASSUMED_POLICY_HOOKS if is_policy(entry) else ()
+    policy = ASSUMED_POLICY_HOOKS if is_marked_policy(entry) else ()
     return Extension(name, language, "plugin", str(path), source, digest, options, is_project, policy), ""
 
 
@@ -181,11 +181,11 @@ def _make_placeholder(scope: _SearchScope, index: int, entry: Any, problem: str)
     name = get_plugin_name(entry)
     origin = scope.loaded.provenance.get(f"plugin[{index}]")
     base = origin.layer.base if origin is not None else scope.root
-    path = entry_place(name, base, scope.paths) if name is not None else None
+    path = find_entry_path(name, base, scope.paths) if name is not None else None
     if name is None or path is None or not (problem := problem or _find_manifest_problem(path)):
         return None
     remembered = find_policy_hooks(scope.paths.state / "extensions", str(path))
-    policy = tuple(sorted({*remembered, *(ASSUMED_POLICY_HOOKS if is_policy(entry) else ())}))
+    policy = tuple(sorted({*remembered, *(ASSUMED_POLICY_HOOKS if is_marked_policy(entry) else ())}))
     if not policy:
         return None
     return Extension(
@@ -211,7 +211,7 @@ def _find_manifest_problem(folder: Path) -> str:
 
 
 def _make_entry_name(name: str, path: Path, scope: _SearchScope) -> str:
-    package = package_name(name)
+    package = parse_package_name(name)
     return (
         package.written if package is not None else name if not Path(name).is_absolute() else _format_path(path, scope)
     )

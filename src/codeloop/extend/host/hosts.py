@@ -15,7 +15,7 @@ from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
-from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
+from codeloop.extend.host.hook_handlers import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.offer_cache import OfferCache, is_empty_offer
 from codeloop.extend.host.protocol import (

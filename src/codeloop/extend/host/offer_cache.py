@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.extend.folders import find_homes
+from codeloop.extend.homes import find_homes
 from codeloop.extend.host.protocol import ExtensionOffer
 from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOST_FILE

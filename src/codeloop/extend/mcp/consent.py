@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
-from codeloop.extend.mcp.transport.clients import ServerDependencies
+from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.small_files import expand_user_path, lock, make_private, read_start, write_atomically
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
-_MAX_KNOWN = 20
+_MAX_DEFINITIONS = 20
 """Definitions of one name that are stored; the user is asked again about older ones."""
 
 
@@ -39,7 +39,7 @@ class Approvals:
 
     def change(self, definition: ServerDefinition) -> str:
         """Return the patch from the latest known definition of this name; "" when it is known, or the name is new."""
-        known_definitions = self._read().get(_key(definition), [])
+        known_definitions = self._read().get(_make_key(definition), [])
         if not known_definitions or any(each.digest == definition.digest for each in known_definitions):
             return ""
         return (
@@ -49,12 +49,12 @@ class Approvals:
 
     def has_code(self, definition: ServerDefinition, code: str) -> bool:
         """Return whether a definition was approved with these project files."""
-        known_definitions = self._read().get(_key(definition), [])
+        known_definitions = self._read().get(_make_key(definition), [])
         return any(each.digest == definition.digest and each.code == code for each in known_definitions)
 
     def agree(self, definition: ServerDefinition, code: str = "") -> None:
         """Store a definition with its files as approved. If writing fails, it is asked about again."""
-        known_definitions = self._read().get(_key(definition), [])
+        known_definitions = self._read().get(_make_key(definition), [])
         if (
             known_definitions
             and known_definitions[-1].digest == definition.digest
@@ -65,9 +65,9 @@ class Approvals:
             make_private(self._file.parent)
             with lock(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
                 every = self._read()
-                rest = [each for each in every.get(_key(definition), []) if each.digest != definition.digest]
+                rest = [each for each in every.get(_make_key(definition), []) if each.digest != definition.digest]
                 now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
-                every[_key(definition)] = [*rest, now][-_MAX_KNOWN:]
+                every[_make_key(definition)] = [*rest, now][-_MAX_DEFINITIONS:]
                 write_atomically(self._file, msgspec.json.encode(every))
 
     def _read(self) -> dict[str, list[KnownDefinition]]:
@@ -76,7 +76,7 @@ class Approvals:
         return {}
 
 
-def _key(definition: ServerDefinition) -> str:
+def _make_key(definition: ServerDefinition) -> str:
     return f"{definition.scope}\n{definition.name}" if definition.scope else definition.name
 
 

@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.last_failures import LastFailure, LastFailures
-from codeloop.extend.mcp.cache.listing import Listing, Listings, difference, has_more
+from codeloop.extend.mcp.cache.listing import Listing, Listings, diff_listings, has_new_text
 from codeloop.extend.mcp.consent import Approvals, StartConsent
-from codeloop.extend.mcp.elicitation import ChangeCallbacks, ServerRequests
-from codeloop.extend.mcp.transport.clients import ServerDependencies, ServerTarget, connect
+from codeloop.extend.mcp.server_requests import ChangeCallbacks, ServerRequests
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import (
     ProgramEnded,
@@ -23,9 +22,10 @@ from codeloop.extend.mcp.transport.failures import (
     SignInNeeded,
     describe_error,
     find_cause,
-    request_errors,
+    list_request_errors,
 )
 from codeloop.extend.mcp.transport.fetch_listing import LatestListing
+from codeloop.extend.mcp.transport.transports import ServerDependencies, ServerTarget, connect
 from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
@@ -35,7 +35,7 @@ from codeloop.workspace.process.program_log import ProgramLog
 if TYPE_CHECKING:
     from mcp import Client
 
-State = Literal[
+ServerState = Literal[
     "configured",
     "known",
     "starting",
@@ -45,12 +45,12 @@ State = Literal[
     "failed",
     "disabled",
 ]
-CHANGED = "mcp_changed"
+CHANGED_PERMISSION = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
-Ask = Callable[["Client"], Awaitable[Any]]
+ListingRequest = Callable[["Client"], Awaitable[Any]]
 LAST_VERSION_WITH_REQUESTS = "2025-11-25"
 """The last protocol version in which servers can send requests."""
-_NOT_FOUND = 404
+_NOT_FOUND_STATUS = 404
 _LOG = logging.getLogger("codeloop.mcp")
 
 
@@ -65,7 +65,7 @@ class ServerRecords(Struct, frozen=True):
 class ServerStatus(Struct, frozen=True):
     """A server's state; `reason`: why it does not work."""
 
-    state: State
+    state: ServerState
     reason: str = ""
 
 
@@ -122,9 +122,9 @@ class McpServer:
     @property
     def pending(self) -> str:
         """The patch from the approved tools to the current ones; "": nothing new."""
-        if self.listing is None or self._lists.found is None or not has_more(self.listing, self._lists.found):
+        if self.listing is None or self._lists.found is None or not has_new_text(self.listing, self._lists.found):
             return ""
-        return difference(self.listing, self._lists.found)
+        return diff_listings(self.listing, self._lists.found)
 
     @property
     def challenge(self) -> str | None:
@@ -179,8 +179,8 @@ class McpServer:
             try:
                 with self._requests.answering(ctx):
                     return await self._send(connection, make, ctx)
-            except request_errors() as error:
-                is_lost = connection.transport == "http" and connection.status == _NOT_FOUND
+            except list_request_errors() as error:
+                is_lost = connection.transport == "http" and connection.status == _NOT_FOUND_STATUS
                 if not is_lost or is_last:
                     raise self._failure(connection, error) from error
                 await self.disconnect()  # the server has lost the session, so it did nothing
@@ -214,7 +214,7 @@ class McpServer:
         if isinstance(find_cause(error), SignInNeeded | RegistrationNeeded):
             self._connection = None
             self.fail(error)
-            return ServerFailed(refusal_of(self))
+            return ServerFailed(describe_refusal(self))
         if not connection.is_open:
             why = text if connection.fatal is not None else connection.ended or text
             last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
@@ -227,14 +227,14 @@ class McpServer:
         if self._connection is not None and self._connection.is_open:
             return self._connection
         if self.definition.config is None or not self.definition.is_enabled or self.is_off:
-            raise ServerFailed(refusal_of(self))
+            raise ServerFailed(describe_refusal(self))
         wait = self._failures.seconds_left()
         # A short wait is awaited here; a long one is an answer for the model.
         if 0 < wait <= MCP_RETRY.seconds:
             await asyncio.sleep(wait)
         elif wait > 0:
             raise ServerFailed(
-                f"The MCP server {self.name} can't be used: {_sentence(self._failures.reason)} "
+                f"The MCP server {self.name} can't be used: {_end_sentence(self._failures.reason)} "
                 f"It is not started again within {wait:.0f} s."
             )
         if self._opening is None:
@@ -246,7 +246,7 @@ class McpServer:
         opening = self._opening
         await asyncio.wait({opening})
         if self._connection is None:
-            raise ServerFailed(refusal_of(self))
+            raise ServerFailed(describe_refusal(self))
         return self._connection
 
     def _finish_opening(self, opening: "asyncio.Task[tuple[ServerConnection, Listing]]") -> None:
@@ -301,7 +301,7 @@ class McpServer:
         """Subscribe a session to changes of a resource that it has read, if the server offers that."""
         self._requests.watch(uri, ctx)
         if self._connection is not None:
-            with suppress(*request_errors()):  # without it, changes go unnoticed
+            with suppress(*list_request_errors()):  # without it, changes go unnoticed
                 await self._connection.watch(uri)
 
     def _take_lists(self) -> None:
@@ -325,7 +325,7 @@ def is_sandboxed(server: McpServer) -> bool | None:
     )
 
 
-async def greet_as_older(server: McpServer) -> bool:
+async def downgrade_protocol(server: McpServer) -> bool:
     """End a connection, so that the next one uses a version in which servers can send requests.
 
     Later processes start with that version. Returns whether it changed; a configured version stays.
@@ -340,7 +340,7 @@ async def greet_as_older(server: McpServer) -> bool:
     return True
 
 
-def refusal_of(server: McpServer) -> str:
+def describe_refusal(server: McpServer) -> str:
     """Return for the model why a call can't be made now, and what to do."""
     now = server.status
     if now.state == "needs_auth":
@@ -348,18 +348,18 @@ def refusal_of(server: McpServer) -> str:
             f"The MCP server {server.name} wants the user to sign in. Ask the user to run `codeloop mcp auth "
             f"{server.name}`, or to choose it under /mcp in the terminal UI; after that, call it again."
         )
-    return f"The MCP server {server.name} can't be used: {_sentence(now.reason or 'it was stopped')}"
+    return f"The MCP server {server.name} can't be used: {_end_sentence(now.reason or 'it was stopped')}"
 
 
 def _make_need(server: str, patch: str) -> Need:
-    return Need(permission=CHANGED, patterns=(server,), metadata={"server": server, "diff": patch})
+    return Need(permission=CHANGED_PERMISSION, patterns=(server,), metadata={"server": server, "diff": patch})
 
 
 class _Failures(Struct, frozen=True):
     """A server's last failure, and until when it is not retried automatically (`until`: monotonic seconds)."""
 
     reason: str = ""
-    state: State = "failed"
+    state: ServerState = "failed"
     challenge: str = ""
     count: int = 0
     until: float = 0.0
@@ -367,7 +367,7 @@ class _Failures(Struct, frozen=True):
     @staticmethod
     def of(last: LastFailure | None) -> "_Failures":
         """Return the failure recorded by another process, without a wait."""
-        return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
+        return _Failures() if last is None else _Failures(last.words, cast("ServerState", last.state), last.challenge)
 
     def with_failure(self, reason: str) -> "_Failures":
         """Return the failures with one more, after which the wait is twice as long."""
@@ -379,6 +379,6 @@ class _Failures(Struct, frozen=True):
         return self.until - time.monotonic()
 
 
-def _sentence(reason: str) -> str:
+def _end_sentence(reason: str) -> str:
     """Return a reason with one full stop: it may be a program's own last line."""
     return reason if reason.endswith((".", "!", "?")) else f"{reason}."

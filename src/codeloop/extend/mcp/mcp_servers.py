@@ -10,11 +10,11 @@ from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.consent import Approvals
 from codeloop.extend.mcp.mcp_server import McpServer, ServerRecords
-from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, Paste, Show, sign_in
-from codeloop.extend.mcp.sign_in.tokens import make_auth, sign_ins_of, sign_out
-from codeloop.extend.mcp.transport.clients import ServerDependencies
+from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, ShowAddress, WaitForPaste, sign_in
+from codeloop.extend.mcp.sign_in.tokens import get_sign_ins, make_auth, sign_out
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, ServerFailed, SignInNeeded
-from codeloop.extend.mcp.transport.program import ServerProject
+from codeloop.extend.mcp.transport.server_process import ServerProject
+from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 from codeloop.workspace.sandbox.policy import PolicyInput
@@ -29,7 +29,7 @@ class McpServers:
     def __init__(self, table: McpTable) -> None:
         self.table = table
         project, workspace = table.project, table.project.workspace
-        self.sign_ins = sign_ins_of(project.paths)
+        self.sign_ins = get_sign_ins(project.paths)
         around = PolicyInput(
             workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
         )
@@ -91,7 +91,7 @@ class McpServers:
             server.fail(SignInNeeded("it wants you to sign in", can_sign_in=True))
         return problem
 
-    async def _sign_in(self, server: McpServer, show: Show, paste: Paste) -> None:
+    async def _sign_in(self, server: McpServer, show: ShowAddress, paste: WaitForPaste) -> None:
         try:
             await sign_in(server.definition, self.sign_ins, show, paste, server.challenge)
         except RegistrationNeeded as error:

@@ -6,45 +6,45 @@ from typing import Any
 from codeloop.config.files import read_text
 from codeloop.config.hook_rows import HOOK_EVENTS, find_hooks_error, list_hook_fields
 from codeloop.config.sources import Layer
-from codeloop.extend.mcp.cache.importing import convert_entry
+from codeloop.extend.mcp.cache.import_servers import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
 from codeloop.kit.jsonc import Document, is_list, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
-HOOKS = "hooks/hooks.json"
-SERVERS = ".mcp.json"
-_ROOT = "${CLAUDE_PLUGIN_ROOT}"
-_UNREAD = ("output-styles", "outputStyles", ".lsp.json", "lspServers", "monitors", "themes")
-_PAGES = {"agents": "agents", "commands": "commands", "skills": "skills"}
+HOOKS_FILE = "hooks/hooks.json"
+SERVERS_FILE = ".mcp.json"
+_ROOT_REFERENCE = "${CLAUDE_PLUGIN_ROOT}"
+_UNSUPPORTED_PARTS = ("output-styles", "outputStyles", ".lsp.json", "lspServers", "monitors", "themes")
+_PAGE_FOLDERS = {"agents": "agents", "commands": "commands", "skills": "skills"}
 
 
 class ClaudePlugin:
     """A folder's contents besides its pages. `unsupported`: the names of unused parts."""
 
     def __init__(self, folder: Path, names: frozenset[str]) -> None:
-        self.files = [folder / HOOKS, folder / SERVERS]
+        self.files = [folder / HOOKS_FILE, folder / SERVERS_FILE]
         self.hooks: dict[str, list[JSON]] = {}
         self.servers: JSON = {}
         self._folder = folder
         self._unsupported: set[str] = set()
         self._problems: list[str] = []
         manifest = self._read(folder / CLAUDE_MANIFEST)
-        self._unsupported.update(name for name in _UNREAD if name in names or name in manifest)
+        self._unsupported.update(name for name in _UNSUPPORTED_PARTS if name in names or name in manifest)
         self._unsupported.update(
             f"{key} in {path}"
-            for key, default in _PAGES.items()
+            for key, default in _PAGE_FOLDERS.items()
             for path in _as_list(manifest.get(key))
             if Path(str(path)).parts[:1] != (default,)
         )
-        for source in (HOOKS, *_as_list(manifest.get("hooks"))):
+        for source in (HOOKS_FILE, *_as_list(manifest.get("hooks"))):
             self._take_hooks(source)
-        layer = Layer("global", str(folder / HOOKS), folder, Document("", {"hooks": self.hooks}))
+        layer = Layer("global", str(folder / HOOKS_FILE), folder, Document("", {"hooks": self.hooks}))
         if problem := find_hooks_error(layer):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
             self.hooks.clear()
-        for source in (SERVERS, *_as_list(manifest.get("mcpServers"))):
+        for source in (SERVERS_FILE, *_as_list(manifest.get("mcpServers"))):
             self._take_servers(source)
 
     @property
@@ -78,7 +78,7 @@ class ClaudePlugin:
         servers = data.get("mcpServers", data)
         for name, entry in servers.items() if is_object(servers) else ():
             entry_found = convert_entry(
-                name, self._folder / SERVERS, _set_root(entry, self._folder) if is_object(entry) else {}
+                name, self._folder / SERVERS_FILE, _replace_root(entry, self._folder) if is_object(entry) else {}
             )
             if entry_found.problem:
                 self._problems.append(f"{self._folder}: the MCP server {name} is left out: {entry_found.problem}.")
@@ -120,9 +120,9 @@ def _as_list(value: Any) -> list[Any]:
     return value if is_list(value) else [] if value is None else [value]
 
 
-def _set_root(value: Any, folder: Path) -> Any:
+def _replace_root(value: Any, folder: Path) -> Any:
     if isinstance(value, str):
-        return value.replace(_ROOT, str(folder))
+        return value.replace(_ROOT_REFERENCE, str(folder))
     if is_list(value):
-        return [_set_root(each, folder) for each in value]
-    return {key: _set_root(each, folder) for key, each in value.items()} if is_object(value) else value
+        return [_replace_root(each, folder) for each in value]
+    return {key: _replace_root(each, folder) for key, each in value.items()} if is_object(value) else value

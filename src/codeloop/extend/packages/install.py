@@ -10,16 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.host.entry_points import ENTRY_POINT_GROUP
-from codeloop.extend.packages.lock import LockFile, PackageName, hashes, lock_of, look_of, write_lock
+from codeloop.extend.host.installed_plugins import ENTRY_POINT_GROUP
+from codeloop.extend.packages.lock_file import LockFile, PackageName, get_lock_path, hash_files, hash_stats, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private
 from codeloop.net.offline import OFFLINE_MESSAGE, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_SITE = "site"
-_SHIM = '''"""Made by `codeloop plugin add`: the plugin {module}, with what it needs beside it."""
+_SITE_FOLDER = "site"
+_SHIM_SOURCE = '''"""Made by `codeloop plugin add`: the plugin {module}, with what it needs beside it."""
 
 import importlib
 import sys
@@ -29,11 +29,11 @@ sys.path.append(str(Path(__file__).parent / "{site}"))
 vars().update({{name: value for name, value in vars(importlib.import_module("{module}")).items() if name[:2] != "__"}})
 '''
 
-Which = Callable[[str], str | None]
-Run = Callable[[Sequence[str]], None]
+FindProgram = Callable[[str], str | None]
+RunCommand = Callable[[Sequence[str]], None]
 
 
-def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockFile:
+def install(package: PackageName, folder: Path, which: FindProgram, run: RunCommand) -> LockFile:
     """Install a package in `folder`, replacing its contents; write and return its lock file.
 
     `run`: runs a command visibly, and raises CodeloopError on failure: then nothing is changed.
@@ -45,15 +45,17 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
     make_private(folder.parent)
     new.mkdir()
     try:
-        for command in _commands(package, new, which):
+        for command in _list_install_commands(package, new, which):
             run(command)
-        version, entry = _npm(package, new) if package.registry == "npm" else _pypi(package, new)
-        digests = hashes(new)
+        version, entry = _find_npm_entry(package, new) if package.registry == "npm" else _find_pypi_entry(package, new)
+        digests = hash_files(new)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    lock = LockFile(package.name, version, package.registry, entry, digests, look_of(folder), _choose_version(package))
+    lock = LockFile(
+        package.name, version, package.registry, entry, digests, hash_stats(folder), _choose_version(package)
+    )
     write_lock(folder, lock)
     return lock
 
@@ -61,10 +63,10 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
 def uninstall(folder: Path) -> None:
     """Remove an installed package."""
     shutil.rmtree(folder, ignore_errors=True)
-    lock_of(folder).unlink(missing_ok=True)
+    get_lock_path(folder).unlink(missing_ok=True)
 
 
-def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str]]:
+def _list_install_commands(package: PackageName, folder: Path, which: FindProgram) -> list[list[str]]:
     if package.registry == "npm":
         spec = f"{package.name}@{_choose_version(package)}"
         if npm := which("npm"):
@@ -77,7 +79,7 @@ def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str
             f"A package on PyPI is written pypi:{package.name}."
         )
     spec = f"{package.name}=={package.version}" if package.version else package.name
-    target = ["install", "--target", str(folder / _SITE), spec]
+    target = ["install", "--target", str(folder / _SITE_FOLDER), spec]
     if uv := which("uv"):
         return [[uv, "pip", *target, "--python", sys.executable]]
     if find_spec("pip") is not None:
@@ -90,7 +92,7 @@ def _choose_version(package: PackageName) -> str:
     return package.version or ("latest" if package.registry == "npm" else "")
 
 
-def _npm(package: PackageName, folder: Path) -> tuple[str, str]:
+def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     entry = f"node_modules/{package.name}"
     try:
         package_json = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
@@ -99,15 +101,17 @@ def _npm(package: PackageName, folder: Path) -> tuple[str, str]:
     return str(package_json.get("version", "")), entry
 
 
-def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
+def _find_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     """Return the version, and the entry: the folder with a manifest, else a file that imports the plugin."""
     shutil.rmtree(folder / "pip", ignore_errors=True)
-    distribution = next((each for each in distributions(path=[str(folder / _SITE)]) if _is(each, package.name)), None)
+    distribution = next(
+        (each for each in distributions(path=[str(folder / _SITE_FOLDER)]) if _has_name(each, package.name)), None
+    )
     if distribution is None:
         raise CodeloopError(f"{package.name} can't be used: it was installed, but its description was not found.")
     points = [each.value.partition(":")[0] for each in distribution.entry_points if each.group == ENTRY_POINT_GROUP]
     module = points[0] if points else package.name.replace("-", "_")
-    path = Path(_SITE, *module.split("."))
+    path = Path(_SITE_FOLDER, *module.split("."))
     if (folder / path / MANIFEST).is_file():
         return distribution.version, path.as_posix()
     if not points and not (folder / path).is_dir() and not (folder / path).with_suffix(".py").is_file():
@@ -115,9 +119,9 @@ def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
             f"{package.name} is not a plugin: it has no entry point in the group {ENTRY_POINT_GROUP}, "
             f"and no module named {module}."
         )
-    (folder / "plugin.py").write_text(_SHIM.format(module=module, site=_SITE), encoding="utf-8")
+    (folder / "plugin.py").write_text(_SHIM_SOURCE.format(module=module, site=_SITE_FOLDER), encoding="utf-8")
     return distribution.version, "plugin.py"
 
 
-def _is(distribution: Distribution, name: str) -> bool:
+def _has_name(distribution: Distribution, name: str) -> bool:
     return re.sub(r"[-_.]+", "-", distribution.name).lower() == re.sub(r"[-_.]+", "-", name).lower()

@@ -6,8 +6,8 @@ from pathlib import Path
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.schema.errors import UsageProblem
 
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_FILES = {
+_PACKAGE_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FILE_TEMPLATES = {
     MANIFEST: """{
   "name": "{name}",
   "version": "0.1.0",
@@ -98,18 +98,18 @@ def test_secrets_stay_out_of_commits() -> None:
 
 def write_skeleton(folder: Path, name: str) -> list[Path]:
     """Write a package that works into a new folder, and return its files. Raises UsageProblem."""
-    if not _NAME.fullmatch(name):
+    if not _PACKAGE_NAME.fullmatch(name):
         raise UsageProblem(f"{name!a} is not a valid package name: use lower-case letters, digits and hyphens.")
     if folder.exists():
         raise UsageProblem(f"{folder} exists already. Choose another name.")
     paths: list[Path] = []
-    for path, text in _FILES.items():
-        file = folder / _fill(path, name)
+    for path, text in _FILE_TEMPLATES.items():
+        file = folder / _fill_template(path, name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_fill(text, name), encoding="utf-8")
+        file.write_text(_fill_template(text, name), encoding="utf-8")
         paths.append(file)
     return paths
 
 
-def _fill(text: str, name: str) -> str:
+def _fill_template(text: str, name: str) -> str:
     return text.replace("{name}", name).replace("{module}", name.replace("-", "_"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.extend.folders import is_valid_name
+from codeloop.extend.homes import is_valid_name
 from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import one_line

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings
-from codeloop.extend.mcp.sign_in.callback import redirect_of
+from codeloop.extend.mcp.sign_in.callback import get_redirect_target
 from codeloop.schema.live_events import McpBrowserOpenFailed
 from tests.extend.mcp.remote import led_to, opened, serving
 from tests.server.support.serving import Served, served
@@ -152,7 +152,7 @@ async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: P
 
 
 async def test_a_client_that_is_registered_by_hand_signs_in(tmp_path: Path, closed: tuple[str, int]) -> None:
-    assert redirect_of(OAuthSettings(client_id="known")).port == 19876
+    assert get_redirect_target(OAuthSettings(client_id="known")).port == 19876
     url, port = closed
     oauth = {"clientId": "known", "scope": "read", "callbackPort": port}
     async with served(tmp_path, mcp=remote(url, oauth=oauth)) as it:

@@ -42,9 +42,9 @@ def find_commands(project: Project) -> dict[str, Command]:
     """Return the commands by name; those of the user and the project take precedence over prompts of MCP servers."""
     prompts: dict[str, Command] = {}
     if (table := project.services.mcp) is not None:
-        from codeloop.extend.mcp.tools.prompts import prompts_of
+        from codeloop.extend.mcp.tools.prompts import list_prompt_commands
 
-        prompts = prompts_of(table)
+        prompts = list_prompt_commands(table)
     return {**prompts, **build_commands(project.settings.config, project.settings.skills)}
 
 

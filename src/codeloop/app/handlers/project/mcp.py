@@ -3,10 +3,10 @@
 from codeloop.app.extensions.mcp import make_server_tools
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.mcp.cache.definition import definition_of
-from codeloop.extend.mcp.mcp_server import McpServer, State, is_sandboxed
+from codeloop.extend.mcp.cache.definition import parse_definition
+from codeloop.extend.mcp.mcp_server import McpServer, ServerState, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
-from codeloop.extend.mcp.tools.prompts import argument_values
+from codeloop.extend.mcp.tools.prompts import complete_argument
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.schema import operation
 from codeloop.schema.api.project import (
@@ -22,7 +22,7 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 
 # OpenCode's API has fewer states: `state` names ours where `status` can't.
-_STATUSES: dict[State, MCPStatus] = {
+_STATUSES: dict[ServerState, MCPStatus] = {
     "configured": MCPStatus(status="disabled", state="configured"),
     "known": MCPStatus(status="connected", state="known"),
     "starting": MCPStatus(status="disabled", state="starting"),
@@ -49,7 +49,7 @@ async def add_server(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
 
     Its tools are offered from the next request on. Raises OperationError when the definition is invalid.
     """
-    definition = definition_of(args.name, args.config)
+    definition = parse_definition(args.name, args.config)
     if definition.problem:
         raise OperationError("BadRequest", f"{definition.problem}.")
     servers = open_mcp_servers(project)
@@ -99,7 +99,7 @@ async def list_resources(project: Project, _args: NoArguments) -> dict[str, McpR
 async def complete_prompt_argument(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
     """Return completions for an argument of a server's prompt; empty if the server has none, or answers too late."""
     table = project.services.mcp
-    return await argument_values(table, args) if table is not None else McpPromptCompletion()
+    return await complete_argument(table, args) if table is not None else McpPromptCompletion()
 
 
 async def _try_connect(server: McpServer) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.pages.notes import NOTES_FOLDER, Note, find_relevant, format_notes, read_notes
+from codeloop.extend.pages.memory_notes import NOTES_FOLDER, Note, find_relevant, format_notes, read_notes
 from codeloop.kit.small_files import read_start
 from codeloop.schema import operation
 from codeloop.schema.api.project import MemoryNote

@@ -20,7 +20,7 @@ from codeloop.app.prompt.prompt_parts import guess_mime
 from codeloop.app.settings import find_newest_model
 from codeloop.extend.agents import parse_model_ref
 from codeloop.extend.commands import COMPACT_COMMAND
-from codeloop.extend.mcp.tools.prompts import prompt_text
+from codeloop.extend.mcp.tools.prompts import fetch_prompt
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import Piece, ShellPiece, TextPiece, expand_template, list_mentions, make_file_source
@@ -171,7 +171,7 @@ def _make_context(project: Project, args: InvokeCommand, agent: Agent, message_i
 async def _fetch_mcp_prompt(project: Project, name: str, context: CallContext, arguments: str) -> str:
     """Return the text of an MCP server's prompt. `arguments`: as typed. Raises OperationError."""
     try:
-        return await prompt_text(open_mcp_servers(project).table, name, arguments, context)
+        return await fetch_prompt(open_mcp_servers(project).table, name, arguments, context)
     except (Denied, Rejected, ToolFailure, ServerFailed) as error:
         raise OperationError("BadRequest", f"/{name} was not sent: {error}") from error
 

@@ -175,9 +175,9 @@ async def delete_session(project: Project, args: SessionId) -> bool:
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
     # Subagents first: no event leaves a session without its parent.
     project.store.append(*(make_session_deleted(each) for each in reversed(family)))
-    from codeloop.extend.hooks.commands.transcript import forget_transcripts
+    from codeloop.extend.hooks.commands.transcript import remove_transcripts
 
-    forget_transcripts(project.settings.home, [each.id for each in family])
+    remove_transcripts(project.settings.home, [each.id for each in family])
     return True
 
 

@@ -23,8 +23,8 @@ from codeloop.config.project_root import find_project_root
 from codeloop.config.redact import mask_secrets
 from codeloop.config.sources import format_keys
 from codeloop.config.trust.state import TrustState, find_trust_state
-from codeloop.extend.folders import find_homes
-from codeloop.extend.pages.markdown import find_pages
+from codeloop.extend.homes import find_homes
+from codeloop.extend.pages.page_layers import find_pages
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls

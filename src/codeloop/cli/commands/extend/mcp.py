@@ -21,19 +21,19 @@ from codeloop.cli.output.style import align_columns, print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file
-from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
-from codeloop.extend.mcp.cache.importing import (
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
+from codeloop.extend.mcp.cache.import_servers import (
     FoundServer,
-    check_values,
-    is_json,
+    looks_like_json,
+    parse_snippet,
+    reject_placeholders,
     resolve_paths,
-    servers_of_json,
-    words_of,
+    split_command_line,
 )
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
-from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted
+from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted_line
 from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.terminal_text import escape_controls, one_line
@@ -82,10 +82,10 @@ def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
 
 
 def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
-    if not what and is_json(name):
-        found_servers = servers_of_json(name)
-    elif len(what) == 1 and is_json(what[0]):
-        found_servers = servers_of_json(what[0], name)
+    if not what and looks_like_json(name):
+        found_servers = parse_snippet(name)
+    elif len(what) == 1 and looks_like_json(what[0]):
+        found_servers = parse_snippet(what[0], name)
     else:
         return [FoundServer(name, Path(), _make_entry(name, what, options))]
     if wrong := next((each for each in found_servers if each.problem), None):
@@ -94,8 +94,8 @@ def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list
 
 
 def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
-    check_values(name, entry)
-    definition = definition_of(name, entry)
+    reject_placeholders(name, entry)
+    definition = parse_definition(name, entry)
     if definition.problem:
         raise UsageProblem(f"{escape_controls(definition.problem)}.")
     settings = load_settings()
@@ -106,7 +106,7 @@ def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
     file = choose_entry_file(settings.paths, settings.project_root if options.for_project else None)
     complete_paths = resolve_paths(entry, settings.project_root.directory)
     if not options.no_try:
-        usable = definition_of(name, resolve_entry(complete_paths, file.parent, os.environ))
+        usable = parse_definition(name, resolve_entry(complete_paths, file.parent, os.environ))
         click.echo(_run_in_project(lambda project: _try_server(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
     # The user made the change, so it must not end the trust.
@@ -124,7 +124,7 @@ def _make_entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
         if variables or options.cwd:
             raise UsageProblem("--env and --cwd are for a program. For an address there is --header.")
         return {"type": "remote", "url": what[0], **({"headers": headers} if headers else {}), **more}
-    words, before = words_of(name, what)
+    words, before = split_command_line(name, what)
     if headers:
         raise UsageProblem("--header is for an address. For a program there is --env.")
     variables = {**before, **variables}
@@ -330,7 +330,7 @@ async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
     """Take lines from the terminal until one is of use, or the browser has come back."""
     end_of_sign_in = asyncio.ensure_future(sign_in.wait())
     while not end_of_sign_in.done():
-        line = asyncio.ensure_future(read_pasted())
+        line = asyncio.ensure_future(read_pasted_line())
         await asyncio.wait({end_of_sign_in, line}, return_when=asyncio.FIRST_COMPLETED)
         if not line.done():
             line.cancel()

@@ -6,8 +6,8 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, write_entry
-from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
-from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, parse_definition
+from codeloop.extend.mcp.cache.import_servers import FoundServer, find_foreign_servers, resolve_paths
 from codeloop.kit.terminal_text import escape_controls, one_line
 
 _LINE_CHARS = 160
@@ -22,7 +22,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     Names the servers that it finds, and asks about each; NAMES and --all answer for you. Nothing is started.
     """
     settings = load_settings()
-    found_servers, problems = servers_of_others(
+    found_servers, problems = find_foreign_servers(
         settings.paths, settings.project_root.root, settings.project_root.directory
     )
     for line in problems:
@@ -50,7 +50,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
 
 
 def _describe_launch(server: FoundServer) -> str:
-    match definition_of(server.name, server.entry).config:
+    match parse_definition(server.name, server.entry).config:
         case LocalDefinition(command=command):
             return one_line(" ".join(command), _LINE_CHARS)
         case RemoteDefinition(url=url):

@@ -17,7 +17,7 @@ from codeloop.config.files import describe_os_error, read_text, write_private
 from codeloop.config.paths import get_plugin_name, get_plugin_path
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.packages.install import install, uninstall
-from codeloop.extend.packages.lock import folder_of, package_name, read_lock
+from codeloop.extend.packages.lock_file import get_package_folder, parse_package_name, read_lock
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.kit.jsonc import JsoncError
@@ -49,10 +49,10 @@ def add(name: str, *, for_project: bool) -> None:
         entry = _make_path_entry(path, name, settings, for_project=for_project)
         versions = {""}
     else:
-        package = package_name(name)
+        package = parse_package_name(name)
         if package is None:
             raise UsageProblem(f"{name!a} is not a valid package name. A folder is written ./{name}")
-        folder = folder_of(settings.paths, package)
+        folder = get_package_folder(settings.paths, package)
         lock = install(
             package,
             folder,
@@ -66,7 +66,7 @@ def add(name: str, *, for_project: bool) -> None:
     text, is_meant = _read_config(file), _make_matcher(settings, file, name)
 
     def is_there(entry: Any) -> bool:
-        package = package_name(get_plugin_name(entry) or "")
+        package = parse_package_name(get_plugin_name(entry) or "")
         return is_meant(entry) and (package is None or package.version in versions)
 
     _write_config(settings, file, lambda: add_to_list(text, _CONFIG_KEY, entry, is_there), for_project=for_project)
@@ -94,10 +94,10 @@ _ENTRY_FILES = ("package.json", "__init__.py", "plugin.py", "extension.py")
 def remove(name: str) -> None:
     """Remove a plugin: from the file that names it, and what was installed of it."""
     settings = load_settings()
-    package = package_name(name)
+    package = parse_package_name(name)
     files = [_find_config_file(settings, for_project=True), _find_config_file(settings, for_project=False)]
     files_changed = [file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])]
-    folder = folder_of(settings.paths, package) if package is not None else None
+    folder = get_package_folder(settings.paths, package) if package is not None else None
     is_installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
     if folder is not None and is_installed:
         uninstall(folder)
@@ -126,13 +126,13 @@ def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[
     """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
     named_path = get_plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
     names = {name, str(named_path.resolve())}
-    package = package_name(name)
+    package = parse_package_name(name)
     if package is not None:
         names.add(package.written)
 
     def is_meant(entry: Any) -> bool:
         plugin = get_plugin_name(entry) or ""
-        package = package_name(plugin)
+        package = parse_package_name(plugin)
         path = get_plugin_path(plugin, file.parent, settings.paths)
         if path is not None:
             return str(path.resolve()) in names

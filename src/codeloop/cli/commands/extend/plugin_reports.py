@@ -17,7 +17,7 @@ from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.config.paths import get_plugin_name
-from codeloop.extend.folders import find_homes
+from codeloop.extend.homes import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.discovery import find_ignored_files
@@ -31,9 +31,9 @@ from codeloop.extend.host.hosts import (
     offers_nothing,
 )
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
-from codeloop.extend.packages.lock import entry_path
+from codeloop.extend.packages.find_packages import find_packages
+from codeloop.extend.packages.lock_file import resolve_entry
 from codeloop.extend.packages.manifest import read_manifest
-from codeloop.extend.packages.search import find_packages
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog
@@ -243,7 +243,7 @@ def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
         plugin = get_plugin_name(entry)
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
         base = origin.layer.base if origin is not None else settings.project_root.root
-        if plugin is not None and (why := entry_path(plugin, base, settings.paths)[1]):
+        if plugin is not None and (why := resolve_entry(plugin, base, settings.paths)[1]):
             rows.append(PluginRow(plugin, "plugin", "fails", [], [], str(origin or "plugin"), why))
     if not settings.trusted:
         homes, why = find_homes(settings.project_root, settings.paths), "Trust this directory: codeloop trust"

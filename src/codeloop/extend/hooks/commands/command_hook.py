@@ -1,14 +1,20 @@
 """Runs one row of `hooks` at its event: makes the input, and applies the decision to the hook's output."""
 
 from codeloop.extend.hooks.commands.decision import HookDecision
-from codeloop.extend.hooks.commands.names import format_inputs, is_about, is_matched, names_of, own_input
-from codeloop.extend.hooks.commands.run_hook import DEFAULT_SECONDS, HookScope, run_hook
+from codeloop.extend.hooks.commands.run_hook import DEFAULT_TIMEOUT_SECONDS, HookScope, run_hook
+from codeloop.extend.hooks.commands.script_names import (
+    convert_from_script_input,
+    convert_to_script_inputs,
+    list_script_names,
+    matches_call,
+    matches_name,
+)
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
-HOOKS = {
+EVENT_HOOKS = {
     "PreToolUse": "tool.execute.before",
     "PostToolUse": "tool.execute.after",
     "PermissionRequest": "permission.ask",
@@ -33,10 +39,10 @@ class CommandHook:
         label = " ".join((row.command or row.url.partition("?")[0] or row.prompt).split())
         label = label if len(label) <= _MAX_LABEL_CHARS else f"{label[:_MAX_LABEL_CHARS]}…"
         self.label = f"the {row.event} hook `{label}`"
-        self.names = frozenset((HOOKS[row.event],))
+        self.names = frozenset((EVENT_HOOKS[row.event],))
         self.policy = self.names if row.policy else frozenset[str]()
         self.is_project = row.is_project
-        self.seconds: float | None = DEFAULT_SECONDS[row.type] if row.timeout is None else row.timeout
+        self.seconds: float | None = DEFAULT_TIMEOUT_SECONDS[row.type] if row.timeout is None else row.timeout
 
     async def call(self, _name: str, payload: JSON, output: JSON) -> JSON:
         """Run the row if it matches, and return the changed `output`."""
@@ -61,7 +67,7 @@ class CommandHook:
             decision = await self._run_row(payload, fields)
             self._refuse(decision)
             if decision.updated_input is not None and tool != "apply_patch":
-                output = {**output, "args": own_input(tool, decision.updated_input)}
+                output = {**output, "args": convert_from_script_input(tool, decision.updated_input)}
             if decision.permission is not None and output.get("permission") != "ask":
                 output = {**output, "permission": decision.permission}
             if decision.context:
@@ -93,9 +99,13 @@ class CommandHook:
 
     async def _run_permission(self, payload: JSON, output: JSON) -> JSON:
         call = payload.get("metadata", {})
-        fields = {"tool_name": names_of(payload["permission"])[0], "tool_input": call, "patterns": payload["patterns"]}
-        names = names_of(payload["permission"])
-        if not is_matched(self._row.matcher, names) or not is_about(self._row.condition, names, call):
+        fields = {
+            "tool_name": list_script_names(payload["permission"])[0],
+            "tool_input": call,
+            "patterns": payload["patterns"],
+        }
+        names = list_script_names(payload["permission"])
+        if not matches_name(self._row.matcher, names) or not matches_call(self._row.condition, names, call):
             return output
         decision = await self._run_row(payload, fields)
         self._refuse(decision)
@@ -133,7 +143,7 @@ class CommandHook:
             "Notification": {"message": payload.get("message"), "notification_type": payload.get("type")},
         }[self._row.event]
         kind = fields.get("source") or fields.get("reason") or fields.get("trigger") or fields.get("notification_type")
-        if not is_matched(self._row.matcher, (str(kind),)):
+        if not matches_name(self._row.matcher, (str(kind),)):
             return output
         decision = await self._run_row(payload, fields)
         if decision.ends_turn and self._row.event in {"SessionEnd", "Notification"}:
@@ -152,11 +162,11 @@ class CommandHook:
 
     def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
         """Return the names and inputs under which scripts know a call; [] if the matcher does not match its tool."""
-        names = names_of(tool, self._scope.servers().get(tool))
-        if not is_matched(self._row.matcher, names):
+        names = list_script_names(tool, self._scope.servers().get(tool))
+        if not matches_name(self._row.matcher, names):
             return []
-        inputs = format_inputs(tool, arguments, self._scope.workspace.directory)
-        return [(names, shown_input) for shown_input in inputs if is_about(self._row.condition, names, shown_input)]
+        inputs = convert_to_script_inputs(tool, arguments, self._scope.workspace.directory)
+        return [(names, shown_input) for shown_input in inputs if matches_call(self._row.condition, names, shown_input)]
 
     def _refuse(self, decision: HookDecision) -> None:
         if decision.refusal_reason is not None:

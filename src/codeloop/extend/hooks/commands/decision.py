@@ -88,7 +88,7 @@ def _read_decision(output: HookOutput) -> HookDecision:
         updated_input=event_output.updated_input,
         user_message=output.system_message,
     )
-    behavior, message, interrupts = _permission_request(event_output.decision)
+    behavior, message, interrupts = _parse_permission_request(event_output.decision)
     verdict = (
         event_output.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
     )
@@ -105,7 +105,7 @@ def _read_decision(output: HookOutput) -> HookDecision:
             return decision
 
 
-def _permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:
+def _parse_permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:
     """Return the answer to a permission request (allow or deny), its reason, and whether the turn ends."""
     if decision is None:
         return None, None, False

@@ -27,20 +27,20 @@ from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
 from codeloop.workspace.workspace import Workspace
 
-DEFAULT_SECONDS = {
+DEFAULT_TIMEOUT_SECONDS = {
     "command": HOOK_COMMAND.seconds,
     "http": HOOK_COMMAND.seconds,
     "prompt": HOOK_PROMPT.seconds,
     "agent": HOOK_AGENT.seconds,
 }
 """The deadline of a hook that sets none, by its type."""
-ARGUMENTS = "$ARGUMENTS"
+EVENT_PLACEHOLDER = "$ARGUMENTS"
 """In a hook's prompt: where the event's JSON is put."""
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
 """Events for which the output of a command becomes context of the model."""
-_HOME = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
+_HOME_REFERENCE = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
 _WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VARIABLE_REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class HookVerdict(Struct, frozen=True):
@@ -80,19 +80,19 @@ async def run_hook(row: CommandHookConfig, payload: JSON, model: JSON | None, sc
     """Run a hook for an event (`payload`); return its decision. Raises HookFailed."""
     match row.type:
         case "command":
-            return await _run(row, payload, scope)
+            return await _run_command(row, payload, scope)
         case "http":
-            return await _post(row, payload, scope)
+            return await _post_event(row, payload, scope)
         case "prompt" | "agent":
             text = msgspec.json.encode(payload).decode()
-            has_placeholder = ARGUMENTS in row.prompt
-            prompt = row.prompt.replace(ARGUMENTS, text) if has_placeholder else f"{row.prompt}\n\n{text}"
+            has_placeholder = EVENT_PLACEHOLDER in row.prompt
+            prompt = row.prompt.replace(EVENT_PLACEHOLDER, text) if has_placeholder else f"{row.prompt}\n\n{text}"
             verdict = await scope.judge(row, payload["session_id"], model, prompt)
             ends_turn = row.event == "PostToolUse" and not row.continue_on_block
             return decide_by_verdict(verdict.ok, verdict.reason, ends_turn=ends_turn)
 
 
-async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
+async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a hook's command with the event as JSON on its stdin.
 
     A project's hook runs in the sandbox of the agent's commands, a user's hook in a sandbox of its own.
@@ -102,11 +102,13 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
     is_shared = row.is_project or (row.sandbox is None and sandbox is True)
     is_confined = is_shared and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
-    profile = None if is_confined or sandbox is False else _profile(row, sandbox, scope, readable)
+    profile = None if is_confined or sandbox is False else _make_profile(row, sandbox, scope, readable)
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        launch = Launch(words, _folder(row, scope), _environment(row, scope, is_sandboxed=sandbox is not False), {})
+        launch = Launch(
+            words, _choose_folder(row, scope), _make_environment(row, scope, is_sandboxed=sandbox is not False), {}
+        )
         given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
         grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
         result = await run_sandboxed(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
@@ -117,7 +119,7 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
     return decide_by_output(result.code, result.output, result.errors, is_context=row.event in _CONTEXT_EVENTS)
 
 
-def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
+def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:
     """Return the directory of a command: for a user's hook not an untrusted project, whose files could affect it."""
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
@@ -125,7 +127,7 @@ def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
     return scope.own
 
 
-def _environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
+def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
     """Return the variables of a command; in a sandbox without secrets, except those that the hook names."""
     workspace = scope.workspace
     root = str(workspace.root)
@@ -140,27 +142,27 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool
     return tool_environment(variables, {**named_variables, **project_variables}, kept_from)
 
 
-def _profile(
+def _make_profile(
     row: CommandHookConfig, sandbox: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
 ) -> ProgramProfile | None:
     """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
-    line = _HOME.sub(home, " ".join((row.command, *(row.args or ()))))
+    line = _HOME_REFERENCE.sub(home, " ".join((row.command, *(row.args or ()))))
     code = find_code_folders(_WORD.findall(line), Path(home))
     plain = ProgramProfile(scope.own, readable=(*code, *readable), network="on")
     return widen_profile(plain, True if sandbox is None else sandbox, scope.workspace.root)
 
 
-async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
+async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Post the event as JSON to the hook's URL; a redirect is a failure."""
     allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
     def value(match: re.Match[str]) -> str:
         return allowed.get(match[1] or match[2], "")
 
-    row_headers = {name: _VARIABLE.sub(value, text) for name, text in row.headers.items()}
-    headers = {"content-type": "application/json", "accept": "application/json", **_lower(row_headers)}
-    seconds = DEFAULT_SECONDS["http"] if row.timeout is None else row.timeout
+    row_headers = {name: _VARIABLE_REFERENCE.sub(value, text) for name, text in row.headers.items()}
+    headers = {"content-type": "application/json", "accept": "application/json", **_normalise_headers(row_headers)}
+    seconds = DEFAULT_TIMEOUT_SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)
     try:
         response = await client.post("", headers, msgspec.json.encode(payload))
@@ -181,5 +183,5 @@ async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> Hook
     return decide_by_output(0, bytes(body), "", is_context=True)
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+def _normalise_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): text for name, text in headers.items() if name.lower() not in {"host", "content-length"}}

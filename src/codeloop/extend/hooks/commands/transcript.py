@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.hooks.commands.names import format_inputs, names_of
+from codeloop.extend.hooks.commands.script_names import convert_to_script_inputs, list_script_names
 from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT, HOOK_TRANSCRIPTS
 from codeloop.schema.message import AssistantMessage
@@ -17,7 +17,7 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 
-FOLDER = "transcripts"
+TRANSCRIPTS_FOLDER = "transcripts"
 _MAX_CACHED_SESSIONS = 16
 """Sessions whose written state is cached, with their messages."""
 
@@ -27,7 +27,7 @@ class Transcripts:
 
     def __init__(self, store: Store, home: Path, directory: Path) -> None:
         self._store = store
-        self._folder = home / FOLDER
+        self._folder = home / TRANSCRIPTS_FOLDER
         self._directory = directory
         self._written_views: dict[str, Conversation] = {}
 
@@ -35,7 +35,7 @@ class Transcripts:
         """Return the updated file of a session; None: no such session, or the disk is full."""
         if self._store.find_session(session_id) is None:
             return None
-        view, file = self._store.read_context(session_id), transcript_file(self._folder.parent, session_id)
+        view, file = self._store.read_context(session_id), get_transcript_path(self._folder.parent, session_id)
         if self._written_views.get(session_id) is not view or not file.exists():
             entries = self._store.read_conversation(session_id).entries
             try:
@@ -52,7 +52,7 @@ class Transcripts:
         lines: list[bytes] = []
         room = HOOK_TRANSCRIPT.value
         for entry in reversed(entries):
-            encoded_lines = [msgspec.json.encode(line) for line in _lines(entry, session_id, self._directory)]
+            encoded_lines = [msgspec.json.encode(line) for line in _format_entry(entry, session_id, self._directory)]
             room -= sum(len(line) + 1 for line in encoded_lines)
             if room < 0:
                 break
@@ -63,16 +63,16 @@ class Transcripts:
             old.unlink(missing_ok=True)
 
 
-def transcript_file(home: Path, session_id: str) -> Path:
+def get_transcript_path(home: Path, session_id: str) -> Path:
     """Return where the messages of a session are."""
-    return home / FOLDER / f"{session_id}.jsonl"
+    return home / TRANSCRIPTS_FOLDER / f"{session_id}.jsonl"
 
 
-def forget_transcripts(home: Path, sessions: list[str]) -> None:
+def remove_transcripts(home: Path, sessions: list[str]) -> None:
     """Remove the files of sessions."""
     for session_id in sessions:
         with suppress(OSError):
-            transcript_file(home, session_id).unlink(missing_ok=True)
+            get_transcript_path(home, session_id).unlink(missing_ok=True)
 
 
 def _read_mtime(file: Path) -> float:
@@ -81,7 +81,7 @@ def _read_mtime(file: Path) -> float:
     return 0.0
 
 
-def _lines(entry: Entry, session_id: str, directory: Path) -> Iterator[JSON]:
+def _format_entry(entry: Entry, session_id: str, directory: Path) -> Iterator[JSON]:
     info = entry.info
     stamp = datetime.fromtimestamp(info.time.created / 1000, UTC).isoformat().replace("+00:00", "Z")
     line: JSON = {"uuid": info.id, "sessionId": session_id, "timestamp": stamp, "cwd": str(directory)}
@@ -96,29 +96,29 @@ def _lines(entry: Entry, session_id: str, directory: Path) -> Iterator[JSON]:
         "cache_read_input_tokens": used.cache.read,
         "cache_creation_input_tokens": used.cache.write,
     }
-    content = [block for part in entry.parts for block in _blocks(part, directory)]
+    content = [block for part in entry.parts for block in _format_part(part, directory)]
     message = {"id": info.id, "role": "assistant", "model": info.model_id, "content": content, "usage": usage}
     yield {**line, "type": "assistant", "parentUuid": info.parent_id, "message": message}
-    results = [block for part in entry.parts if isinstance(part, ToolPart) for block in _results(part)]
+    results = [block for part in entry.parts if isinstance(part, ToolPart) for block in _format_result(part)]
     if results:
         own = {**line, "uuid": f"{info.id}-results", "parentUuid": info.id}
         yield {**own, "type": "user", "message": {"role": "user", "content": results}}
 
 
-def _blocks(part: Part, directory: Path) -> Iterator[JSON]:
+def _format_part(part: Part, directory: Path) -> Iterator[JSON]:
     match part:
         case TextPart(text=text):
             yield {"type": "text", "text": text}
         case ReasoningPart(text=text):
             yield {"type": "thinking", "thinking": text}
         case ToolPart(tool=tool, call_id=call_id, state=state):
-            shown_input = format_inputs(tool, state.input, directory)[0]
-            yield {"type": "tool_use", "id": call_id, "name": names_of(tool)[0], "input": shown_input}
+            shown_input = convert_to_script_inputs(tool, state.input, directory)[0]
+            yield {"type": "tool_use", "id": call_id, "name": list_script_names(tool)[0], "input": shown_input}
         case _:
             pass
 
 
-def _results(part: ToolPart) -> Iterator[JSON]:
+def _format_result(part: ToolPart) -> Iterator[JSON]:
     match part.state:
         case ToolStateCompleted(output=output):
             yield {"type": "tool_result", "tool_use_id": part.call_id, "content": output}

@@ -14,7 +14,7 @@ from msgspec import field as struct_field
 
 from codeloop.extend.functions import FunctionTool, UnsuitedFunction, make_function_tool
 from codeloop.extend.host.protocol import ExtensionOffer, LoadSpec, OfferedHook, OfferedTool
-from codeloop.extend.host.python.program import ProgramTool, load_program
+from codeloop.extend.host.python.program_tool import ProgramTool, load_program
 from codeloop.extension import HOOKS_ATTRIBUTE, TOOL_ATTRIBUTE
 
 _PLUGIN_FILES = ("__init__.py", "plugin.py", "extension.py")

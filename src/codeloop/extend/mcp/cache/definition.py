@@ -14,7 +14,7 @@ from msgspec import Struct
 from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.wire import JSON, Wire
 
-_OTHER_KEYS = {
+_FOREIGN_KEYS = {
     "args": "part of `command`, a list of all words",
     "env": "`environment`",
     "disabled": "`enabled`",
@@ -22,10 +22,10 @@ _OTHER_KEYS = {
     "httpUrl": "`url`",
 }
 """Keys that other programs use in such entries, with what to write instead."""
-_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
 """Container programs, which can't reach their service from inside a sandbox."""
-Protocol = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
-Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
+ProtocolVersion = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
 class OAuthSettings(Wire):
@@ -50,16 +50,16 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     cwd: str | None = None
     environment: dict[str, str] = {}
     enabled: bool = True
-    timeout: Timeout | None = None
+    timeout: TimeoutMs | None = None
     tools: list[str] = []
-    protocol: Protocol | None = None
+    protocol: ProtocolVersion | None = None
     sandbox: bool | ProgramSandboxConfig | None = None
 
     @property
     def effective_sandbox(self) -> bool | ProgramSandboxConfig:
         """Whether the program runs in a sandbox, or its settings. By default all but container programs do."""
         if self.sandbox is None:
-            return Path(self.command[0]).name not in _CONTAINERS
+            return Path(self.command[0]).name not in _CONTAINER_PROGRAMS
         return self.sandbox
 
 
@@ -70,9 +70,9 @@ class RemoteDefinition(Wire, tag_field="type", tag="remote"):
     headers: dict[str, str] = {}
     oauth: OAuthSettings | Literal[False] | None = None
     enabled: bool = True
-    timeout: Timeout | None = None
+    timeout: TimeoutMs | None = None
     tools: list[str] = []
-    protocol: Protocol | None = None
+    protocol: ProtocolVersion | None = None
 
 
 class ServerDefinition(Struct, frozen=True):
@@ -144,7 +144,7 @@ def _hash_values(kind: str, values: Mapping[str, str]) -> list[str]:
     ]
 
 
-def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition:
+def parse_definition(name: str, entry: object, scope: str = "") -> ServerDefinition:
     """Parse one entry. An invalid entry raises nothing: the error becomes the definition's `problem`."""
     if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
         is_off = entry == {"enabled": False}
@@ -165,11 +165,11 @@ def _find_mistake(entry: object) -> str:
     data = cast("JSON", entry)
     if isinstance(data.get("command"), str):
         return "its `command` is one text, and has to be a list of words"
-    if wrong := next((key for key in _OTHER_KEYS if key in data), None):
-        return f"`{wrong}` is another program's key; here that is {_OTHER_KEYS[wrong]}"
+    if wrong := next((key for key in _FOREIGN_KEYS if key in data), None):
+        return f"`{wrong}` is another program's key; here that is {_FOREIGN_KEYS[wrong]}"
     return "" if data.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
 
 
-def definitions_of(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:
+def parse_definitions(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:
     """Return the definitions of all entries by name. `scopes`: the project of each entry that a project brought."""
-    return {name: definition_of(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}
+    return {name: parse_definition(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}

@@ -73,7 +73,10 @@ class Listing(Wire):
     @property
     def text(self) -> str:
         """All text of the server that the model may see, one value a line."""
-        lines = [*([f"instructions {self.instructions_line}"] if self.instructions_line else []), *_lines(self.tools)]
+        lines = [
+            *([f"instructions {self.instructions_line}"] if self.instructions_line else []),
+            *_format_tools(self.tools),
+        ]
         return "\n".join(lines) + "\n" if lines else ""
 
     @property
@@ -82,7 +85,7 @@ class Listing(Wire):
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _lines(tools: list[ListedTool]) -> Iterator[str]:
+def _format_tools(tools: list[ListedTool]) -> Iterator[str]:
     for tool in sorted(tools, key=lambda each: each.name):
         yield f"tool {tool.name}"
         for line in tool.description.splitlines():
@@ -92,7 +95,7 @@ def _lines(tools: list[ListedTool]) -> Iterator[str]:
             yield f"  {line}"
 
 
-def has_more(before: Listing, after: Listing) -> bool:
+def has_new_text(before: Listing, after: Listing) -> bool:
     """Return whether `after` has text for the model that `before` lacked: new tools, changed descriptions."""
     listed_tools = {tool.name: tool for tool in before.tools}
     return after.instructions_line not in {"", before.instructions_line} or any(
@@ -100,7 +103,7 @@ def has_more(before: Listing, after: Listing) -> bool:
     )
 
 
-def difference(before: Listing, after: Listing) -> str:
+def diff_listings(before: Listing, after: Listing) -> str:
     """Return the patch between two listings."""
     return make_unified_diff("tools", before.text, after.text).patch
 

@@ -16,17 +16,17 @@ from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
 from codeloop.workspace.workspace import Workspace
 
-_OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
+_REJECTED_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME_CHARS = 64  # that services accept in a tool's name
 _HASH_CHARS = 6
 
 
 def clean_name(name: str) -> str:
     """Replace characters that services reject in tool names by `_`."""
-    return _OTHER.sub("_", name)
+    return _REJECTED_CHARS.sub("_", name)
 
 
-def tool_names(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
+def name_tools(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
     """Return server and tool by the name that a model calls them by. One that is taken, or too long, gets a hash."""
     names: dict[str, tuple[str, str]] = {}
     for server, tool in pairs:
@@ -38,9 +38,9 @@ def tool_names(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> d
     return names
 
 
-FOLDER = "mcp"
-_PREFIX = re.compile(r"^mcp_+(?=.)")
-_JOINTS = frozenset("_./:-")
+STATE_FOLDER = "mcp"
+_GENERIC_PREFIX = re.compile(r"^mcp_+(?=.)")
+_SEPARATORS = frozenset("_./:-")
 """Separators between a server's name and its tool's in other programs."""
 
 
@@ -60,17 +60,17 @@ class McpProject(Struct, frozen=True):
     @property
     def listings(self) -> Listings:
         """The cached listings."""
-        return Listings(self.paths.state / FOLDER)
+        return Listings(self.paths.state / STATE_FOLDER)
 
     @property
     def failures(self) -> LastFailures:
         """The last failures."""
-        return LastFailures(self.paths.state / FOLDER)
+        return LastFailures(self.paths.state / STATE_FOLDER)
 
     @property
     def known_file(self) -> Path:
         """The file of definitions that were used before."""
-        return self.paths.state / FOLDER / "known.json"
+        return self.paths.state / STATE_FOLDER / "known.json"
 
     def own_folder(self, definition: ServerDefinition) -> Path:
         """Return a server's own folder: for a user's server, shared by all projects, its working directory."""
@@ -162,13 +162,18 @@ class McpTable:
 
     def servers_meant(self, tool: str) -> dict[str, str]:
         """Return the usable servers whose prefix a tool's name has, each with the rest of the name."""
-        words = _PREFIX.sub("", tool)
+        words = _GENERIC_PREFIX.sub("", tool)
         servers: dict[str, str] = {}
         for name, each in self.definitions.items():
             prefix = clean_name(name)
             rest = words[len(prefix) :]
-            if each.is_enabled and words.startswith(prefix) and rest[:1] in _JOINTS and rest.strip("".join(_JOINTS)):
-                servers[name] = f"{prefix}_{rest.lstrip(''.join(_JOINTS))}"
+            if (
+                each.is_enabled
+                and words.startswith(prefix)
+                and rest[:1] in _SEPARATORS
+                and rest.strip("".join(_SEPARATORS))
+            ):
+                servers[name] = f"{prefix}_{rest.lstrip(''.join(_SEPARATORS))}"
         return servers
 
     @property
@@ -199,7 +204,7 @@ class McpTable:
         local = {name for name, each in self.definitions.items() if isinstance(each.config, LocalDefinition)}
         return {
             name: ServerTool(name, server, tools_by_name[server, tool], server in local)
-            for name, (server, tool) in tool_names(tools_by_name, self._reserved_names).items()
+            for name, (server, tool) in name_tools(tools_by_name, self._reserved_names).items()
         }
 
 

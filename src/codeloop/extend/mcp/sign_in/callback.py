@@ -15,8 +15,8 @@ from codeloop.extend.mcp.transport.http_client import CALLBACK_PATH, CALLBACK_PO
 from codeloop.kit.processes import start_desktop_program
 from codeloop.schema.errors import CodeloopError
 
-_BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
-_LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
+_BROWSER_CODE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+_LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
 class RedirectTarget(Struct, frozen=True):
@@ -27,13 +27,13 @@ class RedirectTarget(Struct, frozen=True):
     address: str = ""
 
 
-def redirect_of(settings: OAuthSettings) -> RedirectTarget:
+def get_redirect_target(settings: OAuthSettings) -> RedirectTarget:
     """Return where the redirect leads: as configured; a client that was registered by hand has a fixed port."""
     port = settings.callback_port or (CALLBACK_PORT if settings.client_id else 0)
     if not settings.redirect_uri:
         return RedirectTarget(port, CALLBACK_PATH)
     url = urlsplit(settings.redirect_uri)
-    here = (url.port or 0) if url.hostname in _LOOPBACK else 0
+    here = (url.port or 0) if url.hostname in _LOOPBACK_HOSTS else 0
     return RedirectTarget(settings.callback_port or here, url.path, settings.redirect_uri)
 
 
@@ -127,13 +127,13 @@ async def open_browser(url: str) -> bool:
     if urlsplit(url).scheme not in {"http", "https"}:
         return False
     try:
-        browser = await start_desktop_program((sys.executable, "-I", "-c", _BROWSE, url))
+        browser = await start_desktop_program((sys.executable, "-I", "-c", _BROWSER_CODE, url))
         return await browser.wait() == 0
     except OSError:
         return False
 
 
-async def read_pasted() -> str:
+async def read_pasted_line() -> str:
     """Wait for a line on the terminal."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()

@@ -9,17 +9,17 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings, RemoteDefinition, ServerDefinition
-from codeloop.extend.mcp.sign_in.callback import CallbackServer, parse_redirect, redirect_of
+from codeloop.extend.mcp.sign_in.callback import CallbackServer, get_redirect_target, parse_redirect
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns
-from codeloop.extend.mcp.transport.clients import silence_package_logging
 from codeloop.extend.mcp.transport.failures import (
     RegistrationNeeded,
     describe_error,
     find_cause,
+    list_request_errors,
     make_refusal,
-    request_errors,
 )
-from codeloop.extend.mcp.transport.http_client import how_to_register, http_client
+from codeloop.extend.mcp.transport.http_client import describe_registration, make_http_client
+from codeloop.extend.mcp.transport.transports import silence_package_logging
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
 from codeloop.schema.wire import JSON
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
-_HELLO: JSON = {
+_INITIALIZE_REQUEST: JSON = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "codeloop", "version": "1"}},
 }
-_BASIC = "client_secret_basic"
-_VERSION = "2025-06-18"
-_JSON = re.compile(r"\{.*\}", re.DOTALL)
-Show = Callable[[str], None]
-Paste = Callable[[], Awaitable[str]]
+_BASIC_METHOD = "client_secret_basic"
+_PROTOCOL_VERSION = "2025-06-18"
+_JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+ShowAddress = Callable[[str], None]
+WaitForPaste = Callable[[], Awaitable[str]]
 
 
 class SignInImpossible(CodeloopError):
@@ -47,7 +47,11 @@ class SignInImpossible(CodeloopError):
 
 
 async def sign_in(
-    definition: ServerDefinition, sign_ins: SignIns, show: Show, paste: Paste | None, challenge: str | None = None
+    definition: ServerDefinition,
+    sign_ins: SignIns,
+    show: ShowAddress,
+    paste: WaitForPaste | None,
+    challenge: str | None = None,
 ) -> str:
     """Let the user sign in, and store the tokens. Returns a description.
 
@@ -62,10 +66,13 @@ async def sign_in(
         raise SignInImpossible(f"{definition.name} is configured without signing in (`oauth` is false).")
     settings = config.oauth or OAuthSettings()
     try:
-        async with CallbackServer(redirect_of(settings)).listening() as callback, asyncio.timeout(MCP_SIGN_IN.seconds):
+        async with (
+            CallbackServer(get_redirect_target(settings)).listening() as callback,
+            asyncio.timeout(MCP_SIGN_IN.seconds),
+        ):
             before = sign_ins.get(definition.name, config.url)
             scope = settings.scope or (before.wanted if before is not None else "")
-            flow = _Flow(config, settings, _UserChannel(callback, show, paste), scope, challenge)
+            flow = _SignInFlow(config, settings, _UserChannel(callback, show, paste), scope, challenge)
             return await flow.run(definition.name, sign_ins)
     except TimeoutError as error:
         raise CodeloopError(f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes.") from error
@@ -74,7 +81,7 @@ async def sign_in(
 class _UserChannel:
     """Shows the address, and waits for the code by redirect or paste."""
 
-    def __init__(self, callback: CallbackServer, show: Show, paste: Paste | None) -> None:
+    def __init__(self, callback: CallbackServer, show: ShowAddress, paste: WaitForPaste | None) -> None:
         self.callback = callback
         self._show = show
         self._paste = paste
@@ -99,7 +106,7 @@ class _UserChannel:
         return AuthorizationCodeResult(code=redirect.code, state=state, iss=redirect.issuer)
 
 
-class _Flow:
+class _SignInFlow:
     """One sign-in. Also the storage of the package's flow."""
 
     def __init__(
@@ -117,13 +124,13 @@ class _Flow:
     async def run(self, name: str, sign_ins: SignIns) -> str:
         silence_package_logging()
         provider = self._provider = self._make_provider()
-        async with http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as client:
+        async with make_http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as client:
             try:
                 headers = {**self._config.headers, "accept": "application/json, text/event-stream"}
-                async with client.stream("POST", self._config.url, json=_HELLO, headers=headers) as answer:
+                async with client.stream("POST", self._config.url, json=_INITIALIZE_REQUEST, headers=headers) as answer:
                     status = answer.status_code
-            except (*request_errors(), *_flow_errors()) as error:
-                raise _failure(name, error) from error
+            except (*list_request_errors(), *_list_flow_errors()) as error:
+                raise _convert_error(name, error) from error
         if self._tokens is None:
             raise SignInImpossible(f"{name} asks nobody to sign in; it answered {status} without it.")
         context = provider.context
@@ -133,7 +140,7 @@ class _Flow:
             access="",
             token_endpoint=str(metadata.token_endpoint) if metadata else "",
             revocation_endpoint=str(metadata.revocation_endpoint or "") if metadata else "",
-            resource=context.get_resource_url() if context.should_include_resource_param(_VERSION) else "",
+            resource=context.get_resource_url() if context.should_include_resource_param(_PROTOCOL_VERSION) else "",
             client=self._client.model_dump(mode="json", exclude_none=True) if self._client else {},
         )
         sign_ins.put(name, entry.renew(self._tokens.model_dump(mode="json", exclude_none=True)))
@@ -173,9 +180,9 @@ class _Flow:
 
     async def _redirect(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
-        methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC]
+        methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC_METHOD]
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
-            self._client.token_endpoint_auth_method = _BASIC
+            self._client.token_endpoint_auth_method = _BASIC_METHOD
         self._user.show(url)
 
 
@@ -216,24 +223,24 @@ def _make_client_metadata(scope: str, **more: Any) -> "OAuthClientMetadata":
     return About(scope=scope or None, **more)
 
 
-def _flow_errors() -> tuple[type[Exception], ...]:
+def _list_flow_errors() -> tuple[type[Exception], ...]:
     from mcp.client.auth import OAuthFlowError
 
     return (OAuthFlowError,)
 
 
-def _failure(name: str, error: BaseException) -> CodeloopError:
+def _convert_error(name: str, error: BaseException) -> CodeloopError:
     from mcp.client.auth import OAuthRegistrationError
 
     why = _read_error_text(describe_error(error))
     if isinstance(find_cause(error), OAuthRegistrationError):
-        return RegistrationNeeded(f"Signing in at {name} is not possible: {how_to_register(name)} ({why}).")
+        return RegistrationNeeded(f"Signing in at {name} is not possible: {describe_registration(name)} ({why}).")
     return CodeloopError(f"Signing in at {name} failed: {why}.")
 
 
 def _read_error_text(text: str) -> str:
     """Return an error's text, with a provider's JSON error as plain text."""
-    match = _JSON.search(text)
+    match = _JSON_OBJECT.search(text)
     if match is None:
         return text.rstrip(". ")
     try:
@@ -247,7 +254,7 @@ def _read_error_text(text: str) -> str:
 class BackgroundSignIn:
     """Starts `run` at once, passing it functions to show an address and to wait for a code."""
 
-    def __init__(self, run: Callable[[Show, Paste], Awaitable[None]]) -> None:
+    def __init__(self, run: Callable[[ShowAddress, WaitForPaste], Awaitable[None]]) -> None:
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._codes: asyncio.Queue[str] = asyncio.Queue()
         self._task = asyncio.ensure_future(run(self._show, self._codes.get))

@@ -13,8 +13,8 @@ import msgspec
 
 from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.definition import RemoteDefinition, ServerDefinition
-from codeloop.extend.mcp.transport.failures import SignInNeeded, describe_error, request_errors
-from codeloop.extend.mcp.transport.http_client import http_client
+from codeloop.extend.mcp.transport.failures import SignInNeeded, describe_error, list_request_errors
+from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, MCP_START
@@ -113,7 +113,7 @@ class SignIns:
             raise CodeloopError(f"{self._file} can't be read ({error}). Move it away and sign in again.") from error
 
 
-def sign_ins_of(paths: Paths) -> SignIns:
+def get_sign_ins(paths: Paths) -> SignIns:
     """Return the file of sign-ins."""
     return SignIns(paths.data / "mcp-auth.json")
 
@@ -141,7 +141,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
                     # Another process may have renewed the token while this one waited for the lock.
                     entry = used_sign_in = sign_ins.get(name, url)
                     if entry is not None and entry.is_over:
-                        answer = yield _renewal(entry)
+                        answer = yield _make_renewal_request(entry)
                         entry = used_sign_in = await _store_renewal(sign_ins, name, entry, answer)
             if entry is not None:
                 request.headers["Authorization"] = f"Bearer {entry.access}"
@@ -150,17 +150,17 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
                 async with sign_ins.renewing():
                     entry = sign_ins.get(name, url)
                     if entry is not None and entry.access == used_sign_in.access:
-                        renewal = yield _renewal(entry)
+                        renewal = yield _make_renewal_request(entry)
                         entry = await _store_renewal(sign_ins, name, entry, renewal)
                 if entry is not None:
                     request.headers["Authorization"] = f"Bearer {entry.access}"
                     answer = yield request
-            _check(answer, sign_ins, name, entry)
+            _check_answer(answer, sign_ins, name, entry)
 
     return StoredTokenAuth()
 
 
-def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
+def _check_answer(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
     """Raise SignInNeeded for an answer that requires one; missing scopes are stored for it."""
     from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
 
@@ -186,7 +186,7 @@ def _make_provider_request(url: str, data: dict[str, str], entry: ServerSignIn) 
     return httpx2.Request("POST", url, data={**data, **own}, extensions=limits)
 
 
-def _renewal(entry: ServerSignIn) -> "httpx2.Request":
+def _make_renewal_request(entry: ServerSignIn) -> "httpx2.Request":
     data = {"grant_type": "refresh_token", "refresh_token": entry.refresh}
     if entry.resource:
         data["resource"] = entry.resource
@@ -232,11 +232,11 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
         return f"Signed out at {name}."
     token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
     token["client_secret"] = ""  # empty for a client without one; servers of the package `mcp` require it
-    async with http_client({}, httpx2.Auth(), lambda _status: None) as client:
+    async with make_http_client({}, httpx2.Auth(), lambda _status: None) as client:
         try:
             answer = await client.send(_make_provider_request(entry.revocation_endpoint, token, entry))
             why = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
-        except request_errors() as error:
+        except list_request_errors() as error:
             why = describe_error(error)
     if not why:
         return f"Signed out at {name}; its provider has ended the sign-in."

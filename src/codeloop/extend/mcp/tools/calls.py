@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
-from codeloop.extend.mcp.mcp_server import McpServer, greet_as_older
+from codeloop.extend.mcp.mcp_server import McpServer, downgrade_protocol
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.permission.gate import Denied, Rejected
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from mcp import Client
 
 
-def result_of(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolResult:
+def convert_result(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolResult:
     """Return a call's result: texts in order, pictures and sound as attachments, other data as files.
 
     Raises ToolFailure with the same text, cut as it would be, when the server says that the call failed.
     """
-    texts, files = contents(data.get("content") or [], ctx)
+    texts, files = convert_blocks(data.get("content") or [], ctx)
     structured: Any = data.get("structuredContent")
     if structured is not None:
         metadata = {**metadata, "structured": structured}
@@ -45,7 +45,7 @@ def result_of(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolR
     return result
 
 
-def contents(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
+def convert_blocks(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
     """Return the texts and the attachments of content blocks; attached or saved data leaves a line of text."""
     texts: list[str] = []
     files: list[FilePart] = []
@@ -54,9 +54,9 @@ def contents(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[File
             case "text":
                 texts.append(str(block.get("text", "")))
             case "image" | "audio":
-                _attach(str(block.get("data", "")), str(block.get("mimeType", "")), "", ctx, texts, files)
+                _add_data(str(block.get("data", "")), str(block.get("mimeType", "")), "", ctx, texts, files)
             case "resource":
-                resource_text(block.get("resource") or {}, ctx, texts, files)
+                add_resource(block.get("resource") or {}, ctx, texts, files)
             case "resource_link":
                 about = f": {block['description']}" if block.get("description") else ""
                 texts.append(
@@ -67,16 +67,16 @@ def contents(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[File
     return texts, files
 
 
-def resource_text(resource: JSON, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
+def add_resource(resource: JSON, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
     """Add what a resource holds."""
     if "text" in resource:
         texts.append(str(resource["text"]))
     elif "blob" in resource:
         uri = str(resource.get("uri", ""))
-        _attach(str(resource["blob"]), str(resource.get("mimeType", "")), uri, ctx, texts, files)
+        _add_data(str(resource["blob"]), str(resource.get("mimeType", "")), uri, ctx, texts, files)
 
 
-def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
+def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
     try:
         raw = base64.b64decode("".join(data.split()), validate=True)
     except (ValueError, binascii.Error):
@@ -108,7 +108,7 @@ def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], 
     texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {shorten_output(path)}]")
 
 
-_NO_CHANNEL = "server-initiated request"
+_NO_CHANNEL_TEXT = "server-initiated request"
 """Part of servers' errors about requests that the current protocol version no longer has."""
 _MAX_NAMES_CHARS = 400  # of the names of new tools
 
@@ -120,18 +120,18 @@ async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: Too
     writes = Writes() if tool.is_local else None
     need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
     await ctx.ask(*await server.needs(), need)
-    before = _names(table, server)
+    before = _list_names(table, server)
     try:
         answer = await server.request(partial(send_call, tool.listed.name, arguments), ctx)
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
-    await _tell_of_new_tools(table, server, before, ctx)
+    await _announce_new_tools(table, server, before, ctx)
     title = escape_controls(tool.listed.title or tool.listed.name)
     about: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
-        return result_of(answer, f"{tool.server}: {title}", about, ctx)
+        return convert_result(answer, f"{tool.server}: {title}", about, ctx)
     except ToolFailure as error:
-        if _NO_CHANNEL not in str(error) or not await greet_as_older(server):
+        if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise
         again = (
             f"The MCP server {server.name} will be spoken to in an older version of the protocol, in which it can ask."
@@ -139,7 +139,7 @@ async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: Too
         raise ToolFailure(f"{error}\n{again}", advice="Call the tool again.") from error
 
 
-async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[str], ctx: ToolContext) -> None:
+async def _announce_new_tools(table: McpTable, server: McpServer, before: list[str], ctx: ToolContext) -> None:
     """Ask the user to agree to tools added during a call, and tell the model their names."""
     try:
         await server.settle(ctx)
@@ -147,13 +147,13 @@ async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[st
         line = f"The tools of the MCP server {server.name} have changed, which the user has not agreed to."
         ctx.services.notices.add(ctx.session_id, line)
         return
-    new = [name for name in _names(table, server) if name not in before]
+    new = [name for name in _list_names(table, server) if name not in before]
     if before and new:
         line = f"The MCP server {server.name} has new tools, which can be called now: {', '.join(new)}"
         ctx.services.notices.add(ctx.session_id, one_line(line, _MAX_NAMES_CHARS))
 
 
-def _names(table: McpTable, server: McpServer) -> list[str]:
+def _list_names(table: McpTable, server: McpServer) -> list[str]:
     return list(table.tools({server.name: server.listing})) if server.listing is not None else []
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
 
-def prompts_of(table: McpTable) -> dict[str, Command]:
+def list_prompt_commands(table: McpTable) -> dict[str, Command]:
     """Return the cached prompts of servers, by their command names."""
     return {
         f"{server}:{each.name}": Command(
@@ -42,13 +42,13 @@ def _describe(prompt: ListedPrompt) -> str:
     return escape_controls(f"{prompt.description} ({arguments})" if arguments else prompt.description)
 
 
-async def prompt_text(table: McpTable, command: str, text: str, ctx: ToolContext) -> str:
+async def fetch_prompt(table: McpTable, command: str, text: str, ctx: ToolContext) -> str:
     """Get a prompt from a server with the arguments typed after its name. Raises ToolFailure, Denied, Rejected.
 
     Words are assigned in order, `name=value` by name; the last argument takes the rest.
     """
     name, listed_prompt = find_prompt(table, command)
-    arguments = arguments_of(listed_prompt, split_arguments(text))
+    arguments = parse_arguments(listed_prompt, split_arguments(text))
     if missing := [each.name for each in listed_prompt.arguments if each.required and each.name not in arguments]:
         raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_describe(listed_prompt)}")
     server = table.running.by_name[name]
@@ -56,7 +56,7 @@ async def prompt_text(table: McpTable, command: str, text: str, ctx: ToolContext
         await ctx.ask(*needs)
     answer: JSON = await server.request(partial(_get_prompt, listed_prompt.name, arguments), ctx)
     messages: list[JSON] = answer.get("messages") or []
-    return "\n\n".join(filter(None, (_text(message) for message in messages)))
+    return "\n\n".join(filter(None, (_format_message(message) for message in messages)))
 
 
 def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
@@ -69,7 +69,7 @@ def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
     return name, listed_prompts[prompt]
 
 
-def arguments_of(prompt: ListedPrompt, pieces: list[str]) -> dict[str, str]:
+def parse_arguments(prompt: ListedPrompt, pieces: list[str]) -> dict[str, str]:
     """Parse typed words into a prompt's arguments."""
     names = [each.name for each in prompt.arguments]
     arguments: dict[str, str] = {}
@@ -87,7 +87,7 @@ def arguments_of(prompt: ListedPrompt, pieces: list[str]) -> dict[str, str]:
     return arguments
 
 
-def _text(message: JSON) -> str:
+def _format_message(message: JSON) -> str:
     content: JSON = message.get("content") or {}
     resource: JSON = content.get("resource") or {}
     text = str(content.get("text") or resource.get("text") or "")
@@ -98,11 +98,11 @@ async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", 
     return await client.get_prompt(prompt, arguments)
 
 
-_MOST = 100
+_MAX_COMPLETIONS = 100
 """The protocol's maximum of values in one answer."""
 
 
-async def argument_values(table: McpTable, complete_mcp_prompt: CompleteMcpPrompt) -> McpPromptCompletion:
+async def complete_argument(table: McpTable, complete_mcp_prompt: CompleteMcpPrompt) -> McpPromptCompletion:
     """Return completions of the argument being typed; none if the server has none, or is late."""
     try:
         name, prompt = find_prompt(table, complete_mcp_prompt.command)
@@ -116,14 +116,14 @@ async def argument_values(table: McpTable, complete_mcp_prompt: CompleteMcpPromp
     if not argument or server.status.state != "connected":
         return McpPromptCompletion()
     value = complete_mcp_prompt.typed[start:]
-    arguments = arguments_of(prompt, split_arguments(complete_mcp_prompt.typed[:start].removesuffix(f"{argument}=")))
+    arguments = parse_arguments(prompt, split_arguments(complete_mcp_prompt.typed[:start].removesuffix(f"{argument}=")))
     answer: JSON = {}
     with suppress(ServerFailed, TimeoutError):
         async with asyncio.timeout(MCP_COMPLETE.seconds):
             answer = await server.request(partial(_complete, prompt.name, (argument, _unquote(value)), arguments), None)
     completion: JSON = answer.get("completion") or {}
     completions: list[str] = completion.get("values") or []
-    values = [quoted for each in completions[:_MOST] if (quoted := _quote(each))]
+    values = [quoted for each in completions[:_MAX_COMPLETIONS] if (quoted := _quote(each))]
     return McpPromptCompletion(argument=argument, replaces=value, values=values)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
-from codeloop.extend.mcp.tools.calls import resource_text
-from codeloop.extend.mcp.tools.parameters import ResourceParams
+from codeloop.extend.mcp.tools.calls import add_resource
+from codeloop.extend.mcp.tools.tools import ResourceParams
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import FilePart
@@ -18,8 +18,8 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 if TYPE_CHECKING:
     from mcp import Client
 
-PERMISSION = "mcp_resource"
-_LINE = 120
+RESOURCE_PERMISSION = "mcp_resource"
+_MAX_DESCRIPTION_CHARS = 120
 
 
 async def read_resource(table: McpTable, params: ResourceParams, ctx: ToolContext) -> ToolResult:
@@ -29,18 +29,20 @@ async def read_resource(table: McpTable, params: ResourceParams, ctx: ToolContex
         raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {', '.join(servers.by_name)}.")
     if not params.server or not params.uri:
         return _list_resources(servers, params.server)
-    texts, files = await resource_of(servers.by_name[params.server], params.uri, ctx)
+    texts, files = await fetch_resource(servers.by_name[params.server], params.uri, ctx)
     title = f"{params.server}: {escape_controls(params.uri)}"
     return ToolResult(title, "\n".join(texts) or "(empty)", {"server": params.server}, tuple(files))
 
 
-async def resource_of(server: McpServer, uri: str, ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
+async def fetch_resource(server: McpServer, uri: str, ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
     """Return the texts and files of a resource. Raises ToolFailure, Denied, Rejected."""
     pattern = f"{server.name}:{uri}"
-    need = Need(permission=PERMISSION, patterns=(pattern,), always=(f"{server.name}:*",), metadata={"uri": uri})
+    need = Need(
+        permission=RESOURCE_PERMISSION, patterns=(pattern,), always=(f"{server.name}:*",), metadata={"uri": uri}
+    )
     await ctx.ask(*await server.needs(), need)
     try:
-        answer = await server.request(partial(_read, uri), ctx)
+        answer = await server.request(partial(_request_resource, uri), ctx)
         await server.watch(uri, ctx)
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
@@ -48,18 +50,18 @@ async def resource_of(server: McpServer, uri: str, ctx: ToolContext) -> tuple[li
     files: list[FilePart] = []
     contents: list[JSON] = answer.get("contents") or []
     for each in contents:
-        resource_text(each, ctx, texts, files)
+        add_resource(each, ctx, texts, files)
     return texts, files
 
 
-async def _read(uri: str, client: "Client", _heard: Any) -> Any:
+async def _request_resource(uri: str, client: "Client", _heard: Any) -> Any:
     return await client.read_resource(uri)
 
 
 def _list_resources(servers: McpServers, only: str) -> ToolResult:
     lines = [
         f"- {name} {escape_controls(each.uri)} ({escape_controls(each.name)}) "
-        f"{one_line(each.description, _LINE)}".rstrip()
+        f"{one_line(each.description, _MAX_DESCRIPTION_CHARS)}".rstrip()
         for name, listing in servers.listings.items()
         if only in {"", name}
         for each in listing.resources

@@ -9,7 +9,7 @@ from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import call_tool
-from codeloop.extend.mcp.tools.parameters import McpParams, describe_tool, join_names
+from codeloop.extend.mcp.tools.tools import McpParams, describe_tool, join_names
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.suggest import find_similar
 from codeloop.kit.terminal_text import one_line
@@ -20,39 +20,43 @@ from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import PreparedCall
 
-_LINE = 120
-_IDLE = frozenset(
+_MAX_LINE_CHARS = 120
+_STOP_WORDS = frozenset(
     ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
 )
 """Words of a query that say nothing about a tool."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
-_STEM = 4  # the common prefix length of two forms of one word
+_MIN_STEM_CHARS = 4  # the common prefix length of two forms of one word
 
 
-async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
+async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
     """Find tools, or call one. Servers without a listing are started for it."""
     servers: McpServers = table.running
     if params.tool:
-        server_tool = await _resolve(table, params.tool, ctx)
+        server_tool = await _find_tool(table, params.tool, ctx)
         return await _run_call(table, server_tool, params.arguments or {}, ctx)
     if params.server and params.server not in servers.by_name:
         raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
     query = params.query or ""
-    problems = await _look(servers, params.server or query, ctx)
+    problems = await _connect_unknown(servers, params.server or query, ctx)
     every = table.tools(servers.listings).values()
     tools = [tool for tool in every if params.server in {None, "", tool.server}]
-    server_tool = _rank(tools, query)
+    server_tool = _rank_tools(tools, query)
     if not server_tool:
         text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
     else:
         full = server_tool[: MCP_SEARCH_TOOLS.value] if _split_words(query) else []
-        text = "\n\n".join([*map(_format_in_full, full), *_lines(server_tool[len(full) :], is_rest=bool(full))])
+        text = "\n\n".join(
+            [*map(_format_in_full, full), *_format_tool_lines(server_tool[len(full) :], is_rest=bool(full))]
+        )
     return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in server_tool]})
 
 
-def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
+def _format_tool_lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
     """Return the text listing tools by name only; empty for no tools."""
-    lines = [f"- {tool.name}: {one_line(describe_tool(tool), _LINE)}" for tool in tools[: MCP_SEARCH_LINES.value]]
+    lines = [
+        f"- {tool.name}: {one_line(describe_tool(tool), _MAX_LINE_CHARS)}" for tool in tools[: MCP_SEARCH_LINES.value]
+    ]
     if more := len(tools) - len(lines):
         lines.append(f"and {more} more: give `server`, or other words as `query`.")
     head = ["Also, without their parameters:"] if is_rest and lines else []
@@ -61,10 +65,10 @@ def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
 
 async def find_and_call(table: McpTable, name: str, arguments: JSON, ctx: ToolContext) -> ToolResult:
     """Call a tool that was unknown when the request was made. Raises ToolFailure, Denied, Rejected."""
-    return await call_tool(table, await _resolve(table, name, ctx), arguments, ctx)
+    return await call_tool(table, await _find_tool(table, name, ctx), arguments, ctx)
 
 
-async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
+async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
     """Return a tool by its name; if unknown, the servers with its prefix are asked first."""
     servers: McpServers = table.running
     tools = table.tools(servers.listings)
@@ -73,8 +77,8 @@ async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
     if name not in tools:
         meant = table.servers_meant(name)
         names += meant.values()
-        problems = await _connect([servers.by_name[each] for each in meant], ctx) if meant else []
-        problems += [] if meant else await _look(servers, name, ctx)
+        problems = await _connect_servers([servers.by_name[each] for each in meant], ctx) if meant else []
+        problems += [] if meant else await _connect_unknown(servers, name, ctx)
         for each in meant:
             await servers.by_name[each].settle(ctx)
         tools = table.tools(servers.listings)
@@ -102,14 +106,14 @@ async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, c
     return await run_call(ctx.session.hooks.runner, prepared_call, ctx)
 
 
-async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
+async def _connect_unknown(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
     """Start the servers without a listing: the named ones, else all. Returns the errors."""
     unknown = [each for each in servers.by_name.values() if each.listing is None and each.status.state != "disabled"]
     named_ones = [server for server in unknown if server.name.casefold() in query.casefold()]
-    return await _connect(named_ones or unknown, ctx)
+    return await _connect_servers(named_ones or unknown, ctx)
 
 
-async def _connect(mcp_servers: list[McpServer], ctx: ToolContext) -> list[str]:
+async def _connect_servers(mcp_servers: list[McpServer], ctx: ToolContext) -> list[str]:
     """Start servers concurrently; a recently failed one is only reported. Returns the errors."""
     needs = [need for server in mcp_servers for need in await server.needs()]
     if needs:
@@ -125,37 +129,39 @@ async def _try_connect(server: McpServer) -> str:
     return ""
 
 
-def _rank(tools: list[ServerTool], query: str) -> list[ServerTool]:
+def _rank_tools(tools: list[ServerTool], query: str) -> list[ServerTool]:
     """Return the tools that have a word of the query, those with most of its words first; all for no words."""
     exact = [tool for tool in tools if query.strip() in {tool.name, tool.listed.name}]
     words = _split_words(query)
     if exact or not words:
         return exact or tools
-    scores = [(_score(tool, words), index, tool) for index, tool in enumerate(tools)]
+    scores = [(_score_tool(tool, words), index, tool) for index, tool in enumerate(tools)]
     return [tool for score, _, tool in sorted(scores, key=lambda row: ([-each for each in row[0]], row[1])) if score[0]]
 
 
 def _split_words(text: str) -> list[str]:
-    return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _IDLE]
+    return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _STOP_WORDS]
 
 
-def _score(tool: ServerTool, words: list[str]) -> tuple[int, int]:
+def _score_tool(tool: ServerTool, words: list[str]) -> tuple[int, int]:
     """Return how many words of a query a tool matches, and a score that prefers matches in its name."""
     properties: JSON = tool.listed.schema.get("properties") or {}
     name = _split_words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
     about = _split_words(f"{tool.listed.description} {' '.join(properties)}")
-    in_name = [any(_is_same(word, each) for each in name) for word in words]
-    in_text = [any(_is_same(word, each) for each in about) for word in words]
+    in_name = [any(_have_same_stem(word, each) for each in name) for word in words]
+    in_text = [any(_have_same_stem(word, each) for each in about) for word in words]
     has = sum(map(max, in_name, in_text))
     return has, 4 * sum(in_name) + sum(in_text)
 
 
-def _is_same(word: str, other: str) -> bool:
+def _have_same_stem(word: str, other: str) -> bool:
     """Return whether two words are forms of one: `file` and `files`, `create` and `creating`."""
     if word == other:
         return True
     short, long = sorted((word, other), key=len)
-    return len(short) >= _STEM and (long.startswith(short) or (len(short) > _STEM and long.startswith(short[:-1])))
+    return len(short) >= _MIN_STEM_CHARS and (
+        long.startswith(short) or (len(short) > _MIN_STEM_CHARS and long.startswith(short[:-1]))
+    )
 
 
 def _format_in_full(tool: ServerTool) -> str:

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
-from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
-from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
+from codeloop.schema.limits import MCP_DESCRIPTION, MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SERVER_NAMES, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, Traits
 from codeloop.tool.toolbox import FindTool, FitTools
 
-SEARCH = "mcp"
-RESOURCE = "mcp_resource"
-OWN = frozenset((SEARCH, RESOURCE))
+SEARCH_TOOL = "mcp"
+RESOURCE_TOOL = "mcp_resource"
+OWN_TOOLS = frozenset((SEARCH_TOOL, RESOURCE_TOOL))
 _FOLDER = Path(__file__).parent
 _BYTES_PER_TOKEN = 4
 """Of JSON, roughly."""
@@ -25,16 +25,50 @@ _ASSUMED_WINDOW_TOKENS = 100_000
 """The window of a model whose window is unknown."""
 
 
-def tools_of(table: McpTable) -> tuple[Tool, ...]:
+class McpParams(msgspec.Struct, frozen=True):
+    """What to look for, or what to call."""
+
+    query: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
+class ResourceParams(msgspec.Struct, frozen=True):
+    """What to read."""
+
+    server: Annotated[str, msgspec.Meta(description="leave out to list all servers' resources")] = ""
+    uri: Annotated[str, msgspec.Meta(description="leave out to list the server's resources")] = ""
+
+
+def describe_tool(tool: ServerTool) -> str:
+    """Return a tool's description for the model: hidden characters shown by name, cut at the limit."""
+    text = escape_controls(tool.listed.description or tool.listed.title or tool.listed.name).strip()
+    return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
+
+
+def join_names(names: list[str]) -> str:
+    """Join names up to a bounded length, with a count of the rest."""
+    shown_names: list[str] = []
+    value = MCP_SERVER_NAMES.value
+    for index, name in enumerate(map(escape_controls, names)):
+        value -= len(name) + 2
+        if value < 0:
+            return f"{', '.join(shown_names)} and {len(names) - index} more"
+        shown_names.append(name)
+    return ", ".join(shown_names)
+
+
+def make_tools(table: McpTable) -> tuple[Tool, ...]:
     """Return the tools of every known server, and those that search, call and read."""
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
-    tools = [_tool(table, tool) for tool in table.offer().values()]
+    tools = [_make_server_tool(table, tool) for tool in table.offer().values()]
     resources = any(listing.resources for listing in table.listings.values())
-    return (*tools, _search(table), *([_resource(table)] if resources else []))
+    return (*tools, _make_search_tool(table), *([_make_resource_tool(table)] if resources else []))
 
 
-def fit_of(table: McpTable, share: int | None) -> FitTools:
+def make_fit(table: McpTable, share: int | None) -> FitTools:
     """Return a function that drops the servers' tools where they would fill too much of a window, else the search tool.
 
     `share`: percent of the window; None: what costs less over a session.
@@ -46,16 +80,16 @@ def fit_of(table: McpTable, share: int | None) -> FitTools:
         own = [spec for spec in specs if spec.name in servers]
         part = (window or _ASSUMED_WINDOW_TOKENS) * (MCP_SHARE.value if share is None else share) / 100
         most = min(part, MCP_DIRECT.value) if share is None else part
-        if _tokens(own) > most:
+        if _estimate_tokens(own) > most:
             return tuple(spec for spec in specs if spec.name not in servers)
         firsts = {servers[spec.name]: spec.name for spec in reversed(own)}
-        tool_specs = (_with_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
-        return tuple(spec for spec in tool_specs if spec.name != SEARCH or not is_all_known)
+        tool_specs = (_add_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
+        return tuple(spec for spec in tool_specs if spec.name != SEARCH_TOOL or not is_all_known)
 
     return fit
 
 
-def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
+def _add_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
     """Return the first tool of a server, with the server's instructions added."""
     instructions = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
     return (
@@ -65,7 +99,7 @@ def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spe
     )
 
 
-def find_of(table: McpTable) -> FindTool:
+def make_find(table: McpTable) -> FindTool:
     """Return a lookup of names with a server's prefix, giving a tool that asks the server when called."""
 
     def find(name: str) -> Tool | None:
@@ -82,11 +116,11 @@ def find_of(table: McpTable) -> FindTool:
     return find
 
 
-def _tokens(specs: Iterable[ToolSpec]) -> float:
+def _estimate_tokens(specs: Iterable[ToolSpec]) -> float:
     return sum(len(spec.description) + len(msgspec.json.encode(spec.parameters)) for spec in specs) / _BYTES_PER_TOKEN
 
 
-def _tool(table: McpTable, tool: ServerTool) -> Tool:
+def _make_server_tool(table: McpTable, tool: ServerTool) -> Tool:
     async def run(params: JSON, ctx: ToolContext) -> ToolResult:
         from codeloop.extend.mcp.tools.calls import call_tool
 
@@ -97,16 +131,16 @@ def _tool(table: McpTable, tool: ServerTool) -> Tool:
     return Tool(tool.name, describe_tool(tool), ExternalParameters, run, traits, schema=schema)
 
 
-def _search(table: McpTable) -> Tool:
+def _make_search_tool(table: McpTable) -> Tool:
     text = (_FOLDER / "mcp.md").read_text(encoding="utf-8").strip()
     names = join_names([name for name, each in table.definitions.items() if each.is_enabled])
 
     async def run(params: McpParams, ctx: ToolContext) -> ToolResult:
-        from codeloop.extend.mcp.tools.search import search
+        from codeloop.extend.mcp.tools.search import find_or_call
 
-        return await search(table, params, ctx)
+        return await find_or_call(table, params, ctx)
 
-    return Tool(SEARCH, "\n".join([text, f"Servers: {names}", *_describe_servers(table)]), McpParams, run)
+    return Tool(SEARCH_TOOL, "\n".join([text, f"Servers: {names}", *_describe_servers(table)]), McpParams, run)
 
 
 def _describe_servers(table: McpTable) -> list[str]:
@@ -121,7 +155,7 @@ def _describe_servers(table: McpTable) -> list[str]:
     return lines
 
 
-def _resource(table: McpTable) -> Tool:
+def _make_resource_tool(table: McpTable) -> Tool:
     text = (_FOLDER / "mcp_resource.md").read_text(encoding="utf-8").strip()
 
     async def run(params: ResourceParams, ctx: ToolContext) -> ToolResult:
@@ -129,4 +163,4 @@ def _resource(table: McpTable) -> Tool:
 
         return await read_resource(table, params, ctx)
 
-    return Tool(RESOURCE, text, ResourceParams, run, READ_ONLY_TRAITS)
+    return Tool(RESOURCE_TOOL, text, ResourceParams, run, READ_ONLY_TRAITS)

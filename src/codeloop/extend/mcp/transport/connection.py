@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client.subscriptions import Subscription
 
-_LEVEL = "info"
+_LOG_LEVEL = "info"
 _HANDSHAKE_VERSIONS = ("2024", "2025")
 """Prefixes of the versions in which servers send all notifications unasked."""
 
@@ -77,7 +77,7 @@ class ChangeStream:
 
     async def _follow(self, stream: "Subscription") -> None:
         """Wait for the end of a stream, or until it must be reopened for more subscriptions."""
-        waiting, ending = asyncio.create_task(self._more.wait()), asyncio.create_task(_to_the_end(stream))
+        waiting, ending = asyncio.create_task(self._more.wait()), asyncio.create_task(_drain(stream))
         try:
             await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -90,18 +90,18 @@ class ChangeStream:
         from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams
 
         if self._client.server_capabilities.logging is not None:
-            set_level_request = SetLevelRequest(params=SetLevelRequestParams(level=_LEVEL))
+            set_level_request = SetLevelRequest(params=SetLevelRequestParams(level=_LOG_LEVEL))
             await self._client.session.send_request(set_level_request, EmptyResult)
 
 
-async def _to_the_end(stream: "Subscription") -> None:
+async def _drain(stream: "Subscription") -> None:
     """Drain the events, which the connection's handler already got. Raises SubscriptionLost."""
     async for _ in stream:
         pass
 
 
-Progress = Callable[[float, float | None, str | None], None]
-Entering = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]"]
+ReportProgress = Callable[[float, float | None, str | None], None]
+OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]"]
 
 
 class ServerConnection:
@@ -110,7 +110,7 @@ class ServerConnection:
     `status`: the latest answer's, over HTTP. `seconds`: how long listing what it offers may take.
     """
 
-    def __init__(self, transport: str, entering: Entering, seconds: float) -> None:
+    def __init__(self, transport: str, entering: OpenClient, seconds: float) -> None:
         self.transport = transport
         self.ended = ""
         self.fatal: BaseException | None = None
@@ -170,7 +170,7 @@ class ServerConnection:
         return self._client is not None and not self._closing.is_set()
 
     async def request(
-        self, make: "Callable[[Client, Progress], Awaitable[Any]]", most: float, progress: Progress
+        self, make: "Callable[[Client, ReportProgress], Awaitable[Any]]", most: float, progress: ReportProgress
     ) -> JSON:
         """Make one request and return its result as JSON. Ends after `most` seconds without progress.
 

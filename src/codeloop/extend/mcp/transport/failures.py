@@ -63,7 +63,7 @@ def describe_error(error: BaseException | None) -> str:
             return "it did not answer in time"
         case OSError() if root_cause.strerror:
             return root_cause.strerror
-        case Exception() if host := _unreachable(root_cause):
+        case Exception() if host := _find_unreachable_host(root_cause):
             return f"{host} can't be reached: {root_cause or type(root_cause).__name__}"
         case ValueError() if type(root_cause).__name__ == "ValidationError":  # pydantic's
             return "what it sent is not of the protocol's form"
@@ -72,7 +72,7 @@ def describe_error(error: BaseException | None) -> str:
             return text or type(root_cause).__name__
 
 
-def _unreachable(error: Exception) -> str:
+def _find_unreachable_host(error: Exception) -> str:
     """Return the host that could not be connected to; "" for any other error."""
     if "httpx2" not in sys.modules:
         return ""
@@ -93,7 +93,7 @@ def make_refusal(challenge: str) -> "httpx2.Response":
     return httpx2.Response(401, headers={"WWW-Authenticate": challenge} if challenge else {})
 
 
-def request_errors() -> tuple[type[Exception], ...]:
+def list_request_errors() -> tuple[type[Exception], ...]:
     """Return the exception types of failed requests. Imports the package `mcp`, loaded by then."""
     import anyio
     import httpx2

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codeloop.extend.mcp.cache.listing import ListedPrompt, ListedResource, ListedTool, Listing, PromptArgument
-from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED, describe_error, request_errors
+from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED, describe_error, list_request_errors
 from codeloop.schema.bounds.extension import MCP_CHANGES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_LIST_OTHER, MCP_PAGES, MCP_TOOLS
@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON
 if TYPE_CHECKING:
     from mcp import Client
 
-_SPOKEN = {
+_LIST_NAMES = {
     "tools": "tools",
     "resources": "resources",
     "resourceTemplates": "templates of resources",
@@ -32,13 +32,13 @@ async def fetch_listing(client: "Client", transport: str) -> Listing:
     about = client.server_info
     errors: dict[str, Exception] = {}
     tools, resources, templates, prompts = await asyncio.gather(
-        _pages(client.list_tools, "tools", errors) if can.tools else _list_nothing(),
-        _pages(client.list_resources, "resources", errors) if can.resources else _list_nothing(),
-        _pages(client.list_resource_templates, "resourceTemplates", errors) if can.resources else _list_nothing(),
-        _pages(client.list_prompts, "prompts", errors) if can.prompts else _list_nothing(),
+        _fetch_pages(client.list_tools, "tools", errors) if can.tools else _list_nothing(),
+        _fetch_pages(client.list_resources, "resources", errors) if can.resources else _list_nothing(),
+        _fetch_pages(client.list_resource_templates, "resourceTemplates", errors) if can.resources else _list_nothing(),
+        _fetch_pages(client.list_prompts, "prompts", errors) if can.prompts else _list_nothing(),
     )
-    as_tasks = [each["name"] for each in tools if _is_only_a_task(each)]
-    problems = [f"its {_SPOKEN[name]} can't be listed: {describe_error(error)}" for name, error in errors.items()]
+    as_tasks = [each["name"] for each in tools if _needs_task(each)]
+    problems = [f"its {_LIST_NAMES[name]} can't be listed: {describe_error(error)}" for name, error in errors.items()]
     if errors and len(errors) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
         raise CodeloopError(problems[0]) from next(iter(errors.values()))
     problems += [f"its tool {name} runs only as a task, which is not supported" for name in as_tasks]
@@ -48,13 +48,13 @@ async def fetch_listing(client: "Client", transport: str) -> Listing:
         transport=transport,
         instructions=client.instructions or "",
         problems=problems,
-        tools=[_tool(each) for each in tools if each["name"] not in as_tasks],
-        resources=[*map(_resource, resources), *map(_resource, templates)],
-        prompts=[_prompt(each) for each in prompts],
+        tools=[_convert_tool(each) for each in tools if each["name"] not in as_tasks],
+        resources=[*map(_convert_resource, resources), *map(_convert_resource, templates)],
+        prompts=[_convert_prompt(each) for each in prompts],
     )
 
 
-def _is_only_a_task(tool: JSON) -> bool:
+def _needs_task(tool: JSON) -> bool:
     execution: JSON = tool.get("execution") or {}
     return execution.get("taskSupport") == "required"
 
@@ -63,7 +63,7 @@ async def _list_nothing() -> list[JSON]:
     return []
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]) -> list[JSON]:
+async def _fetch_pages(ask: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]) -> list[JSON]:
     """Return the rows of all pages of one list; an error goes into `errors`, with the rows of earlier pages kept.
 
     Raises what ends the connection. For the list of tools only a missing handler is tolerated.
@@ -89,7 +89,7 @@ async def _pages(ask: Callable[..., Awaitable[Any]], name: str, errors: dict[str
     return items[: MCP_TOOLS.value]
 
 
-def _tool(data: JSON) -> ListedTool:
+def _convert_tool(data: JSON) -> ListedTool:
     hints: JSON = data.get("annotations") or {}
     return ListedTool(
         name=data["name"],
@@ -100,7 +100,7 @@ def _tool(data: JSON) -> ListedTool:
     )
 
 
-def _resource(data: JSON) -> ListedResource:
+def _convert_resource(data: JSON) -> ListedResource:
     return ListedResource(
         uri=data.get("uri") or data.get("uriTemplate") or "",
         name=data["name"],
@@ -110,7 +110,7 @@ def _resource(data: JSON) -> ListedResource:
     )
 
 
-def _prompt(data: JSON) -> ListedPrompt:
+def _convert_prompt(data: JSON) -> ListedPrompt:
     arguments = [
         PromptArgument(
             name=each["name"], description=each.get("description", ""), required=each.get("required") is True
@@ -154,6 +154,6 @@ class LatestListing:
         while self._is_stale and self.ask is not None:
             await asyncio.sleep(MCP_CHANGES.seconds)
             self._is_stale = False
-            with suppress(*request_errors()):  # the earlier listing stays valid, as far as known
+            with suppress(*list_request_errors()):  # the earlier listing stays valid, as far as known
                 self.found = await self.ask()
                 self._changed()

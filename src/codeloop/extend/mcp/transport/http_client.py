@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.cache.definition import RemoteDefinition
-from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, make_refusal, request_errors
+from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, list_request_errors, make_refusal
 from codeloop.net.http1 import NetworkError
 from codeloop.net.offline import require_reachable
 from codeloop.net.proxy import find_proxy
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _REFUSAL_STATUSES = frozenset((401, 403))
 
 
-def http_client(
+def make_http_client(
     headers: Mapping[str, str], auth: "httpx2.Auth | None", note_status: Callable[[int], None]
 ) -> "httpx2.AsyncClient":
     """Return a client for one server and its sign-in, which may be at another host. `note_status` gets each status."""
@@ -35,13 +35,13 @@ def http_client(
     return httpx2.AsyncClient(
         headers=dict(headers),
         auth=auth,
-        transport=_by_host(),
+        transport=_make_host_transport(),
         timeout=httpx2.Timeout(MCP_START.seconds, read=None),
         event_hooks={"response": [check_status]},
     )
 
 
-def _by_host() -> "httpx2.AsyncBaseTransport":
+def _make_host_transport() -> "httpx2.AsyncBaseTransport":
     """Return a transport that reaches each host directly or through the environment's proxy for it."""
     import httpx2
 
@@ -101,7 +101,7 @@ CALLBACK_PORT = 19876
 """The default redirect of a manually registered client."""
 
 
-def how_to_register(name: str) -> str:
+def describe_registration(name: str) -> str:
     """Return the advice for a server without automatic client registration."""
     return (
         f"its provider registers no clients by itself. Register codeloop there, with the redirect address "
@@ -119,14 +119,17 @@ async def check_registration(name: str, config: RemoteDefinition, error: SignInN
     import httpx2
 
     is_closed = False
-    with suppress(*request_errors()):
-        async with asyncio.timeout(MCP_LIST.seconds), http_client({}, httpx2.Auth(), lambda _status: None) as client:
-            is_closed = await _is_closed(config.url, error.challenge, client)
+    with suppress(*list_request_errors()):
+        async with (
+            asyncio.timeout(MCP_LIST.seconds),
+            make_http_client({}, httpx2.Auth(), lambda _status: None) as client,
+        ):
+            is_closed = await _refuses_registration(config.url, error.challenge, client)
     if is_closed:
-        raise RegistrationNeeded(how_to_register(name))
+        raise RegistrationNeeded(describe_registration(name))
 
 
-async def _is_closed(url: str, challenge: str, client: "httpx2.AsyncClient") -> bool:
+async def _refuses_registration(url: str, challenge: str, client: "httpx2.AsyncClient") -> bool:
     from mcp.client.auth.utils import (
         build_oauth_authorization_server_metadata_discovery_urls,
         build_protected_resource_metadata_discovery_urls,

@@ -2,12 +2,9 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
@@ -20,8 +17,7 @@ from codeloop.config.trust.contents import (
     SKILL_FOLDERS,
     SKILL_HOMES,
 )
-from codeloop.kit.small_files import read_start, write_atomically
-from codeloop.schema.limits import CONFIG_BYTES, EXTEND_DEPTH, EXTEND_ENTRIES
+from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*([/:]\w[\w.-]*)*"
 
@@ -69,37 +65,6 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
         ]
         homes += [_read_home(step / name, is_project=True) for name in CODELOOP_HOMES]
     return tuple(home for home in homes if home is not None)
-
-
-Stamps = list[tuple[str, int]]
-"""Folders of installed distributions, each with its change time (ns)."""
-
-
-class InstalledPlugins(Struct, frozen=True):
-    """The plugins of installed distributions: the value of each entry point, and its version, by its name."""
-
-    folders: Stamps
-    found: dict[str, tuple[str, str]]
-
-
-def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
-    """Return the plugins of installed distributions, cached while the folders are unchanged."""
-    file = paths.cache / "entry_points.json"
-    site_folders = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
-    folders = [(str(folder), folder.stat().st_mtime_ns) for folder in site_folders if folder.is_dir()]
-    try:
-        installed_plugins = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        installed_plugins = None
-    if installed_plugins is not None and installed_plugins.folders == folders:
-        return installed_plugins.found
-    from codeloop.extend.host.entry_points import read_entry_points
-
-    plugins = read_entry_points()
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, msgspec.json.encode(InstalledPlugins(folders, plugins)))
-    return plugins
 
 
 def list_watched_paths(home: Home) -> Iterator[Path]:

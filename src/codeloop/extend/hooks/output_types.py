@@ -12,10 +12,10 @@ from codeloop.schema.wire import JSON, Wire
 
 HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
 HeaderValue = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
-Variable = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-NoNul = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
-Amount: Any = Annotated[float, msgspec.Meta(ge=0)]
-Whole: Any = Annotated[int, msgspec.Meta(gt=0)]
+VariableName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariableValue = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
+NonNegativeNumber: Any = Annotated[float, msgspec.Meta(ge=0)]
+PositiveInteger: Any = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class TransformedMessage(Wire):
@@ -25,13 +25,13 @@ class TransformedMessage(Wire):
     parts: list[Part]
 
 
-OUTPUTS: dict[str, dict[str, Any]] = {
+OUTPUT_TYPES: dict[str, dict[str, Any]] = {
     "chat.message": {"message": UserMessage, "parts": list[Part]},
     "chat.params": {
-        "temperature": Amount | None,
-        "topP": Amount | None,
-        "topK": Amount | None,
-        "maxOutputTokens": Whole | None,
+        "temperature": NonNegativeNumber | None,
+        "topP": NonNegativeNumber | None,
+        "topK": NonNegativeNumber | None,
+        "maxOutputTokens": PositiveInteger | None,
         "options": JSON,
     },
     "chat.headers": {"headers": dict[HeaderName, HeaderValue]},
@@ -40,7 +40,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "tool.execute.before": {"args": JSON, "permission": Literal["ask", "allow"] | None, "context": str | None},
     "tool.execute.after": {"title": str, "output": str, "metadata": JSON, "ends": str | None},
     "tool.definition": {"description": str, "parameters": JSON},
-    "shell.env": {"env": dict[Variable, NoNul]},
+    "shell.env": {"env": dict[VariableName, VariableValue]},
     "experimental.chat.messages.transform": {"messages": list[TransformedMessage]},
     "experimental.chat.system.transform": {"system": list[str]},
     "experimental.session.compacting": {"context": list[str], "prompt": str | None},
@@ -59,7 +59,7 @@ def check_output(name: str, output: JSON) -> JSON:
     """
     if name == "chat.message":
         output = {**output, "parts": _complete_parts(output)}
-    for key, kind in OUTPUTS.get(name, {}).items():
+    for key, kind in OUTPUT_TYPES.get(name, {}).items():
         if key in output:
             try:
                 msgspec.convert(output[key], kind)

@@ -10,7 +10,7 @@ from codeloop.store.store import Store
 from codeloop.tool.call_session import HookRunner
 
 
-async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
+async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Event]:
     """Yield the events of a directory's sessions, and of the directory itself, from now on.
 
     A follower too far behind skips to the newest.
@@ -33,9 +33,9 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
             continue
 
 
-async def notify(hooks: HookRunner, store: Store, directory: Path) -> None:
+async def send_notifications(hooks: HookRunner, store: Store, directory: Path) -> None:
     """Notify extensions when something waits for the user, until cancelled."""
-    async for event in events_in(store, directory):
+    async for event in follow_directory(store, directory):
         report: JSON | None = None
         match event:
             case PermissionAsked(properties=request):

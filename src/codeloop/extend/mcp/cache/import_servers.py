@@ -16,8 +16,8 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import CONFIG_DEPTH, MCP_FILE
 from codeloop.schema.wire import JSON
 
-_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
-_INPUT = re.compile(r"\$\{input:")
+_VARIABLE_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
+_INPUT_REFERENCE = re.compile(r"\$\{input:")
 
 
 class FoundServer(Struct, frozen=True):
@@ -29,38 +29,38 @@ class FoundServer(Struct, frozen=True):
     problem: str = ""
 
 
-def servers_of_others(paths: Paths, root: Path, directory: Path) -> tuple[list[FoundServer], list[str]]:
+def find_foreign_servers(paths: Paths, root: Path, directory: Path) -> tuple[list[FoundServer], list[str]]:
     """Return the servers in the files of other programs, and a line for each file that can't be read."""
     found_servers: list[FoundServer] = []
     problems: list[str] = []
-    for file, sections in _config_files(paths, root, directory):
+    for file, sections in _list_config_files(paths, root, directory):
         try:
             text = read_text(file, MCP_FILE.value)
-            value = _object(parse_jsonc(text, depth=CONFIG_DEPTH.value).value if text is not None else None)
+            value = _as_object(parse_jsonc(text, depth=CONFIG_DEPTH.value).value if text is not None else None)
         except (CodeloopError, ValueError) as error:
             problems.append(f"{file} is left out: {error}")
             continue
         for section in sections:
-            for name, entry in _object(section(value)).items():
-                found_servers.append(convert_entry(name, file, _object(entry)))
+            for name, entry in _as_object(section(value)).items():
+                found_servers.append(convert_entry(name, file, _as_object(entry)))
     return found_servers, problems
 
 
-Section = Callable[[JSON], Any]
+FindServers = Callable[[JSON], Any]
 
 
-def _config_files(paths: Paths, root: Path, directory: Path) -> Iterator[tuple[Path, tuple[Section, ...]]]:
+def _list_config_files(paths: Paths, root: Path, directory: Path) -> Iterator[tuple[Path, tuple[FindServers, ...]]]:
     """Yield the files of other programs and where in each the servers are."""
 
     def usual(value: JSON) -> Any:
         return value.get("mcpServers")
 
     def of_project(value: JSON) -> Any:
-        projects = _object(value.get("projects"))
+        projects = _as_object(value.get("projects"))
         return {
             name: each
             for folder in dict.fromkeys((str(root), str(directory)))
-            for name, each in _object(_object(projects.get(folder)).get("mcpServers")).items()
+            for name, each in _as_object(_as_object(projects.get(folder)).get("mcpServers")).items()
         }
 
     def of_editor(value: JSON) -> Any:
@@ -83,14 +83,14 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     address = next((data[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(data.get(key), str)), None)
     if address is not None:
         entry = {"type": "remote", "url": address}
-        if headers := _object(data.get("headers")):
+        if headers := _as_object(data.get("headers")):
             entry["headers"] = headers
     elif data.get("command") and isinstance(data["command"], str | list):
         arguments = data.get("args")
         words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
         first = [data["command"]] if isinstance(data["command"], str) else cast("list[Any]", data["command"])
         entry = {"type": "local", "command": [*map(str, first), *map(str, words)]}
-        if environment := _object(data.get("env")) or _object(data.get("environment")):
+        if environment := _as_object(data.get("env")) or _as_object(data.get("environment")):
             entry["environment"] = {key: str(value) for key, value in environment.items()}
         if isinstance(data.get("cwd"), str):
             entry["cwd"] = data["cwd"]
@@ -99,7 +99,7 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     entry |= {key: data[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in data}
     if data.get("disabled") is True:
         entry["enabled"] = False
-    if _INPUT.search(str(entry)):
+    if _INPUT_REFERENCE.search(str(entry)):
         return FoundServer(name, source, {}, "it asks for a value (`${input:...}`): add it by hand")
     return FoundServer(name, source, _convert_references(entry))
 
@@ -107,7 +107,7 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
 def _convert_references(value: Any) -> Any:
     """Return a value with references to variables as ours: `${NAME:-text}` becomes `{env:NAME:-text}`."""
     if isinstance(value, str):
-        return _REFERENCE.sub(r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
+        return _VARIABLE_REFERENCE.sub(r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
     if isinstance(value, list):
         return [_convert_references(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
@@ -115,23 +115,25 @@ def _convert_references(value: Any) -> Any:
     return value
 
 
-def _object(value: Any) -> JSON:
+def _as_object(value: Any) -> JSON:
     return cast("JSON", value) if isinstance(value, dict) else {}
 
 
-_SOURCE = Path("-")
-_SECTIONS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_SNIPPET_SOURCE = Path("-")
+_SECTION_KEYS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}", re.IGNORECASE)
-_STARTERS = frozenset(("npx", "uvx", "docker", "node", "python", "python3", "bunx", "deno", "uv", "pipx", "podman"))
+_PROGRAM_NAMES = frozenset(
+    ("npx", "uvx", "docker", "node", "python", "python3", "bunx", "deno", "uv", "pipx", "podman")
+)
 
 
-def is_json(text: str) -> bool:
+def looks_like_json(text: str) -> bool:
     """Return whether a text is meant to be JSON."""
     return text.lstrip().startswith("{") or re.match(r'\s*"[^"]+"\s*:\s*\{', text) is not None
 
 
-def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
+def parse_snippet(text: str, name: str = "") -> list[FoundServer]:
     """Return the servers of a snippet: a whole file, its table of servers, or one entry, to be named `name`.
 
     Raises UsageProblem.
@@ -142,7 +144,7 @@ def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
         value: Any = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
     except ValueError as error:
         raise UsageProblem(f"That is not JSON: {error}. Paste the whole snippet, between single quotes.") from error
-    found_servers = [convert_entry(each, _SOURCE, entry) for each, entry in _entries(value, name)]
+    found_servers = [convert_entry(each, _SNIPPET_SOURCE, entry) for each, entry in _list_entries(value, name)]
     if name and len(found_servers) > 1:
         found_servers = [each for each in found_servers if each.name == name]
     if not found_servers:
@@ -150,7 +152,7 @@ def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
     return found_servers
 
 
-def _entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
+def _list_entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
     """Yield the entries inside any surrounding tables."""
     if isinstance(value.get("command"), str | list) or isinstance(value.get("url"), str):
         if not name:
@@ -159,16 +161,16 @@ def _entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
         return
     tables = {key: cast("JSON", inner) for key, inner in value.items() if isinstance(inner, dict)}
     for key, inner in tables.items():
-        if key in _SECTIONS:
-            yield from _entries(inner, name)
+        if key in _SECTION_KEYS:
+            yield from _list_entries(inner, name)
         else:
             yield (name if name and len(tables) == 1 else key), inner
 
 
-def words_of(name: str, what: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def split_command_line(name: str, what: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Split a command line into its words and the variables before it. Raises UsageProblem."""
     words = [*what]
-    if not words or name in _STARTERS or "://" in name:
+    if not words or name in _PROGRAM_NAMES or "://" in name:
         line = shlex.join([name, *words])
         raise UsageProblem(
             f"A server has a name, which comes first: codeloop mcp add {_suggest_name(name, words)} {line}"
@@ -181,7 +183,7 @@ def words_of(name: str, what: Sequence[str]) -> tuple[list[str], dict[str, str]]
     variables: dict[str, str] = {}
     if words[0] == "env":
         words = words[1:]
-    while words and (match := _VARIABLE.fullmatch(words[0])):
+    while words and (match := _ASSIGNMENT.fullmatch(words[0])):
         variables[match[1]] = match[2]
         words = words[1:]
     if not words:
@@ -219,7 +221,7 @@ def _resolve_word(word: str, at: int, directory: Path) -> str:
     return str(directory / word) if not is_name and (directory / word).is_file() else word
 
 
-def check_values(name: str, entry: JSON) -> None:
+def reject_placeholders(name: str, entry: JSON) -> None:
     """Raise UsageProblem where a value is still a README's placeholder for a secret."""
     for kind, mark in (("environment", "="), ("headers", ": ")):
         values: dict[str, str] = entry.get(kind, {})

@@ -1,20 +1,19 @@
-"""Handles a server's requests during a call: forms, model answers, project roots. Uses `mcp`."""
+"""Answers the requests that an MCP server sends: forms, model answers, project roots, logs and changes."""
 
 import asyncio
-import re
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
+from codeloop.extend.mcp.form_questions import SecretAsked, convert_answers, make_questions
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import NOBODY_MESSAGE, Need
-from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
+from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.schema.wire import JSON
 from codeloop.tool.services import Notices
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure
@@ -32,134 +31,9 @@ if TYPE_CHECKING:
         LoggingMessageNotificationParams,
     )
 
-_HEADER = 30
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_AFTER_PIN = frozenset(("code", "number", "no", "nr"))
-_ANYTHING = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
-"""Meaningless field names: then the form's message tells what it asks for."""
-
-
-class SecretAsked(CodeloopError):
-    """A form asks for a secret, which must never go through a form."""
-
-
-def questions_of(schema: JSON, who: str, message: str = "") -> list[QuestionInfo]:
-    """Return a question for each field; one to agree for a form without fields. Raises SecretAsked."""
-    fields = _fields(schema)
-    for name, field in fields.items():
-        if _is_secret(name, field, message):
-            raise SecretAsked(f"it asks for {escape_controls(name)!r}, a secret")
-    if not fields:
-        agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
-        return [QuestionInfo(question=who, header="Agree", options=agree, custom=False)]
-    required = schema.get("required", [])
-    return [_question(name, field, who, is_required=name in required) for name, field in fields.items()]
-
-
-def _is_secret(name: str, field: JSON, message: str) -> bool:
-    """Return whether a field is for a secret; a field with fixed choices never is."""
-    if field.get("format") == "password":
-        return True
-    if _choices(field) or field.get("type") == "array":
-        return False
-    title, about = str(field.get("title") or ""), str(field.get("description") or "")
-    if _names_pin(name) or _names_pin(title):
-        return True
-    if field.get("type") in {"integer", "number"}:  # a limit of tokens, the length of passwords
-        return False
-    is_any = name.lower() in _ANYTHING
-    return any(map(asks_for_secret, (name, title, about, message if is_any else "")))
-
-
-def _names_pin(label: str) -> bool:
-    """Return whether a name or title is of a PIN: `card_pin` and `PIN code` are, `Pin to the top` is not."""
-    words = [word.lower() for word in _WORD.findall(label)]
-    return "pin" in words and (words[-1] == "pin" or words[words.index("pin") + 1] in _AFTER_PIN)
-
-
-def _question(name: str, field: JSON, who: str, *, is_required: bool) -> QuestionInfo:
-    label = escape_controls(str(field.get("title") or name))
-    about = escape_controls(str(field.get("description") or ""))
-    kind = field.get("type", "string")
-    choices = _choices(field)
-    note = "" if is_required else " (optional)"
-    note = f" (left out: {escape_controls(_format_default(field))})" if "default" in field else note
-    return QuestionInfo(
-        question=f"{who}\n{label}{note}{': ' + about if about else ''}",
-        header=label[:_HEADER],
-        options=[QuestionOption(label=each, description="") for each in choices],
-        multiple=True if kind == "array" else None,
-        custom=False if choices else None,
-    )
-
-
-def _format_default(field: JSON) -> str:
-    """Return a field's default for display."""
-    value = field["default"]
-    if isinstance(value, bool):
-        return "Yes" if value else "No"
-    names = {str(each): name for name, each in _values(field).items()}
-    many = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return ", ".join(names.get(str(each), str(each)) for each in many)
-
-
-def _choices(field: JSON) -> list[str]:
-    if field.get("type") == "boolean":
-        return ["Yes", "No"]
-    return list(_values(field))
-
-
-def _values(field: JSON) -> dict[str, Any]:
-    """Return a field's allowed values, by display text."""
-    items: JSON = field.get("items", {}) if field.get("type") == "array" else field
-    rows: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
-    if rows:
-        return {escape_controls(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
-    values: list[Any] = items.get("enum", [])
-    names: list[Any] = items.get("enumNames", values)
-    return {escape_controls(str(name)): value for name, value in zip(names, values, strict=False)}
-
-
-def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
-    """Convert answers to the form's types; None: not agreed, or a required field was left out."""
-    fields = _fields(schema)
-    if not fields:
-        return {} if answers[0][:1] == ["Yes"] else None
-    content: JSON = {}
-    for (name, field), choices in zip(fields.items(), answers, strict=True):
-        value = _value(field, [each for each in choices if each.strip()])
-        if value is not None:
-            content[name] = value
-        elif name in schema.get("required", []):
-            return None
-    return content
-
-
-def _value(field: JSON, choices: list[str]) -> Any:
-    """Return an answer as the field's type, its default for none; None for a text that is not of that type."""
-    if not choices:
-        return field.get("default")
-    values = _values(field)
-    match field.get("type"):
-        case "boolean":
-            return choices[0] == "Yes"
-        case "array":
-            return [values.get(each, each) for each in choices]
-        case "integer" | "number" as kind:
-            with suppress(ValueError):
-                return int(choices[0]) if kind == "integer" else float(choices[0])
-            return None
-        case _:
-            return values.get(choices[0], choices[0])
-
-
-def _fields(schema: JSON) -> dict[str, JSON]:
-    return cast("dict[str, JSON]", schema.get("properties") or {})
-
-
-SAMPLING = "mcp_sampling"
+SAMPLING_PERMISSION = "mcp_sampling"
 """The permission for a server's use of the model."""
-_YES_OPENED, _NOT = "I have opened it", "No"
+_OPENED_LABEL, _DECLINED_LABEL = "I have opened it", "No"
 
 
 class ChangeCallbacks(Struct, frozen=True):
@@ -255,8 +129,8 @@ class ServerRequests:
         who = f"The MCP server {self._server} asks: {escape_controls(params.message)}"
         try:
             if isinstance(params, ElicitRequestURLParams):
-                accept_option = QuestionOption(label=_YES_OPENED, description=escape_controls(params.url))
-                decline_option = QuestionOption(label=_NOT, description="The server is told so.")
+                accept_option = QuestionOption(label=_OPENED_LABEL, description=escape_controls(params.url))
+                decline_option = QuestionOption(label=_DECLINED_LABEL, description="The server is told so.")
                 question = QuestionInfo(
                     question=f"{who}\nOpen {escape_controls(params.url)}",
                     header="Open",
@@ -264,10 +138,10 @@ class ServerRequests:
                     custom=False,
                 )
                 answers = await ctx.session.ask_questions([question], need)
-                return ElicitResult(action="accept" if answers[0][:1] == [_YES_OPENED] else "decline")
+                return ElicitResult(action="accept" if answers[0][:1] == [_OPENED_LABEL] else "decline")
             schema: JSON = params.requested_schema
-            questions = questions_of(schema, who, params.message)
-            content = answers_of(schema, await ctx.session.ask_questions(questions, need))
+            questions = make_questions(schema, who, params.message)
+            content = convert_answers(schema, await ctx.session.ask_questions(questions, need))
         except Rejected as error:
             if error.message != NOBODY_MESSAGE:
                 return ElicitResult(action="decline")
@@ -295,8 +169,8 @@ class ServerRequests:
         ctx = self._calls[-1] if self._calls else None
         if ctx is None:
             return ErrorData(code=INVALID_REQUEST, message="No call is under way that this could be for.")
-        prompt = _prompt(params)
-        need = Need(permission=SAMPLING, patterns=(self._server,), metadata={"input": {"prompt": prompt}})
+        prompt = _format_prompt(params)
+        need = Need(permission=SAMPLING_PERMISSION, patterns=(self._server,), metadata={"input": {"prompt": prompt}})
         try:
             await ctx.ask(need)
             result = await ctx.spawn(Subtask(agent="sampling", description=f"Asked by {self._server}", prompt=prompt))
@@ -307,7 +181,7 @@ class ServerRequests:
         return CreateMessageResult(role="assistant", content=content, model=model.get("modelID", "unknown"))
 
 
-def _prompt(params: "CreateMessageRequestParams") -> str:
+def _format_prompt(params: "CreateMessageRequestParams") -> str:
     """Return a request for a model as one prompt."""
     lines = [f"<system>\n{params.system_prompt}\n</system>"] if params.system_prompt else []
     for message in params.messages:

@@ -11,7 +11,7 @@ from codeloop.kit.wildcard import matches, overlaps
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import JSON
 
-_TOOLS: dict[str, tuple[str, ...]] = {
+_SCRIPT_NAMES: dict[str, tuple[str, ...]] = {
     "bash": ("Bash",),
     "read": ("Read",),
     "edit": ("Edit",),
@@ -34,47 +34,47 @@ _TOOLS: dict[str, tuple[str, ...]] = {
     "lsp": ("LSP",),
 }
 """Our name -> the names that scripts know: the first is sent, and matchers may use any."""
-_ARGUMENTS = {
+_SCRIPT_ARGUMENTS = {
     "filePath": "file_path",
     "oldString": "old_string",
     "newString": "new_string",
     "replaceAll": "replace_all",
     "patchText": "patch",
 }
-_OURS = {theirs: ours for ours, theirs in _ARGUMENTS.items()}
+_OWN_ARGUMENTS = {theirs: ours for ours, theirs in _SCRIPT_ARGUMENTS.items()}
 _PATCH_PATH = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
-_MAX_FILES = 50
+_MAX_PATCH_FILES = 50
 """Files of one patch for which hooks are called."""
-_RULE = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
-_PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
+_CONDITION = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
+_PLAIN_MATCHER = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 
-def names_of(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
+def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
     """Return the names of a tool for scripts, the one to send first. `server`: MCP server and its tool."""
-    names = _TOOLS.get(tool, ())
+    names = _SCRIPT_NAMES.get(tool, ())
     more = (f"mcp__{server[0]}__{server[1]}",) if server is not None else ()
     return (*names, *more, tool)
 
 
-def is_matched(matcher: str, names: Iterable[str]) -> bool:
+def matches_name(matcher: str, names: Iterable[str]) -> bool:
     """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
     if matcher.strip() in {"", "*"}:
         return True
-    if _PLAIN.fullmatch(matcher):
+    if _PLAIN_MATCHER.fullmatch(matcher):
         return not set(matcher.split("|")).isdisjoint(names)
-    expression = _compile(matcher)
+    expression = _compile_matcher(matcher)
     return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
 
 
-def is_about(condition: str, names: Iterable[str], tool_input: JSON) -> bool:
+def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool:
     """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` matches a call; in doubt, True.
 
     It compares each simple command of a line, the path of a file tool, the host of an address.
     """
-    match = _RULE.fullmatch(condition.strip())
+    match = _CONDITION.fullmatch(condition.strip())
     if not condition.strip() or match is None:
         return True
-    if not is_matched(match[1], names):
+    if not matches_name(match[1], names):
         return False
     pattern = match[2]
     if pattern is None:
@@ -95,7 +95,7 @@ def is_about(condition: str, names: Iterable[str], tool_input: JSON) -> bool:
 
 
 @cache
-def _compile(matcher: str) -> re.Pattern[str] | None:
+def _compile_matcher(matcher: str) -> re.Pattern[str] | None:
     """Compile a matcher; None when it is invalid, so that it is compared literally."""
     try:
         return re.compile(matcher)
@@ -103,17 +103,25 @@ def _compile(matcher: str) -> re.Pattern[str] | None:
         return None
 
 
-def format_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
+def convert_to_script_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
     """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
-    inputs = {_ARGUMENTS.get(name, name): value for name, value in data.items()} if tool in _TOOLS else dict(data)
+    inputs = (
+        {_SCRIPT_ARGUMENTS.get(name, name): value for name, value in data.items()}
+        if tool in _SCRIPT_NAMES
+        else dict(data)
+    )
     if tool == "apply_patch":
-        files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_FILES]
+        files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_PATCH_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
     if isinstance(path := inputs.get("file_path"), str):
         inputs["file_path"] = str(directory / expand_user_path(path)) if "\0" not in path else path
     return [inputs]
 
 
-def own_input(tool: str, arguments: JSON) -> JSON:
+def convert_from_script_input(tool: str, arguments: JSON) -> JSON:
     """Translate the arguments returned by a script to our names."""
-    return {_OURS.get(name, name): value for name, value in arguments.items()} if tool in _TOOLS else arguments
+    return (
+        {_OWN_ARGUMENTS.get(name, name): value for name, value in arguments.items()}
+        if tool in _SCRIPT_NAMES
+        else arguments
+    )

@@ -15,14 +15,14 @@ from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefiniti
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
-from codeloop.extend.mcp.transport.http_client import check_registration, http_client
-from codeloop.extend.mcp.transport.program import (
+from codeloop.extend.mcp.transport.http_client import check_registration, make_http_client
+from codeloop.extend.mcp.transport.server_process import (
     MessageTooLong,
     ServerProcess,
     ServerProject,
-    spec_for_user_server,
+    make_project_spec,
+    make_user_spec,
     start_server,
-    terms_for_project,
 )
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
@@ -53,7 +53,7 @@ def silence_package_logging() -> None:
 
 
 @asynccontextmanager
-async def over_stdio(
+async def open_stdio(
     process: ServerProcess, log: ProgramLog, on_end: Callable[[str], None]
 ) -> "AsyncGenerator[TransportStreams]":
     """Speak with a running program, ended at the exit. `on_end` gets the reason when it stops by itself."""
@@ -82,7 +82,7 @@ async def over_stdio(
             pass
         finally:
             to_session.close()
-        on_end(why or _ending(process.code))
+        on_end(why or _describe_end(process.code))
 
     async def write() -> None:
         try:
@@ -108,20 +108,20 @@ async def over_stdio(
         to_session.close()
 
 
-def _ending(code: int | None) -> str:
+def _describe_end(code: int | None) -> str:
     if code is None:
         return "it closed its output"
     return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
 
-def over_http(url: str, client: "httpx2.AsyncClient") -> "Transport":
+def open_http(url: str, client: "httpx2.AsyncClient") -> "Transport":
     """Speak streamable HTTP."""
     from mcp.client.streamable_http import streamable_http_client
 
     return streamable_http_client(url, http_client=client, max_sse_event_size=MCP_MESSAGE.value)
 
 
-def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
+def open_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
     """Speak the older transport: an event stream, and posted messages. Closes the client."""
     from mcp.client.sse import sse_client
 
@@ -136,10 +136,10 @@ def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
 async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator[TransportStreams]":
     """Use a transport, offering this protocol version: the package itself offers only the latest."""
     async with transport as (read_stream, write_stream):
-        yield read_stream, _Greeting(write_stream, version)
+        yield read_stream, _VersionWriter(write_stream, version)
 
 
-class _Greeting:
+class _VersionWriter:
     """A stream of outgoing messages that sets the version in the greeting."""
 
     def __init__(self, stream: "WriteStream[SessionMessage]", version: str) -> None:
@@ -167,7 +167,7 @@ class _Greeting:
 
 _OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
 """Statuses with which servers of the older HTTP transport answer the newer one."""
-_HANDSHAKE = ("2024", "2025")
+_HANDSHAKE_VERSIONS = ("2024", "2025")
 """Prefixes of the versions that start with `initialize`."""
 
 
@@ -235,12 +235,12 @@ def _may_be_older(connection: ServerConnection) -> bool:
 
 def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
     protocol = target.config.protocol or (target.known.protocol if target.known is not None else "")
-    is_old = protocol.startswith(_HANDSHAKE)
+    is_old = protocol.startswith(_HANDSHAKE_VERSIONS)
     seconds = target.seconds(MCP_LIST.seconds)
     match target.config:
         case LocalDefinition() as config:
             for mode in ("legacy",) if is_old else ("auto", "legacy"):
-                yield ServerConnection("stdio", partial(_local, target, config, dependencies, mode), seconds)
+                yield ServerConnection("stdio", partial(_open_local, target, config, dependencies, mode), seconds)
         case RemoteDefinition() as config:
             newer = ("http", "legacy" if is_old else "auto")
             older = ("sse", "legacy")
@@ -248,12 +248,12 @@ def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> 
             # The transport that worked last time comes first.
             for transport, mode in (older, newer) if known == "sse" else (newer, older):
                 yield ServerConnection(
-                    transport, partial(_remote, target, config, dependencies, transport, mode), seconds
+                    transport, partial(_open_remote, target, config, dependencies, transport, mode), seconds
                 )
 
 
 @asynccontextmanager
-async def _local(
+async def _open_local(
     target: ServerTarget,
     config: LocalDefinition,
     dependencies: ServerDependencies,
@@ -261,21 +261,21 @@ async def _local(
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
     """Start a program and initialise it. The package is imported meanwhile."""
-    find_terms = terms_for_project if target.definition.scope else spec_for_user_server
+    find_terms = make_project_spec if target.definition.scope else make_user_spec
     terms = find_terms(
         config, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition)
     )
     process = await start_server(dependencies.boxes, terms, target.log)
     try:
-        await asyncio.to_thread(_import)
-        async with _client(over_stdio(process, target.log, connection.end), target, mode) as client:
+        await asyncio.to_thread(_import_package)
+        async with _make_client(open_stdio(process, target.log, connection.end), target, mode) as client:
             yield client
     finally:
         await process.close()
 
 
 @asynccontextmanager
-async def _remote(
+async def _open_remote(
     target: ServerTarget,
     config: RemoteDefinition,
     dependencies: ServerDependencies,
@@ -283,32 +283,32 @@ async def _remote(
     mode: str,
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
-    await asyncio.to_thread(_import)
+    await asyncio.to_thread(_import_package)
 
     def note_status(status: int) -> None:
         connection.status = status
 
-    client = http_client(config.headers, dependencies.sign_in(target.definition), note_status)
+    client = make_http_client(config.headers, dependencies.sign_in(target.definition), note_status)
     if transport == "sse":
-        async with _client(over_sse(config.url, client), target, mode) as session:
+        async with _make_client(open_sse(config.url, client), target, mode) as session:
             yield session
         return
-    async with client, _client(over_http(config.url, client), target, mode) as session:
+    async with client, _make_client(open_http(config.url, client), target, mode) as session:
         yield session
 
 
-def _client(transport: "Transport", target: ServerTarget, mode: str) -> "Client":
+def _make_client(transport: "Transport", target: ServerTarget, mode: str) -> "Client":
     from mcp import Client
     from mcp_types import Implementation
 
     about = Implementation(name="codeloop", version=__version__)
     version = target.config.protocol
-    if mode == "legacy" and version is not None and version.startswith(_HANDSHAKE):
+    if mode == "legacy" and version is not None and version.startswith(_HANDSHAKE_VERSIONS):
         transport = offer_version(transport, version)
     return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks)
 
 
-def _import() -> "type[Client]":
+def _import_package() -> "type[Client]":
     """Import the package in a thread, since it takes half a second."""
     from mcp import Client
 

@@ -14,7 +14,7 @@ from codeloop.config.normalise import normalise_layer
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
-from codeloop.extend.folders import Home, find_page_files, is_valid_name
+from codeloop.extend.homes import Home, find_page_files, is_valid_name
 from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
 from codeloop.schema.config import Config

@@ -27,8 +27,8 @@ from codeloop.workspace.sandbox.program_profile import (
 )
 from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 
-_ANYWHERE = Path("/")
-_HERE = (".", "..")
+_ROOT_FOLDER = Path("/")
+_DOT_FOLDERS = (".", "..")
 
 
 class ServerProject(Struct, frozen=True):
@@ -51,7 +51,7 @@ class LaunchSpec(Struct, frozen=True):
     profile: ProgramProfile | None
 
 
-def spec_for_user_server(
+def make_user_spec(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
     """Return how a user's server is started: in its own folder, `own`.
@@ -63,26 +63,31 @@ def spec_for_user_server(
     folder = _find_folder(config, project.directory)
     if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
         make_private(own)
-        folder = _ANYWHERE if _is_inside(own, project_folders) else own
+        folder = _ROOT_FOLDER if _is_inside(own, project_folders) else own
     words = config.command
     if project.is_trusted:
-        words = [_from_project(word, project.directory) for word in words]
+        words = [_resolve_word(word, project.directory) for word in words]
     variables = program_environment(environment, config.environment, project_folders)
-    return _terms((_program(words[0], folder, variables), *words[1:]), folder, variables, config, project, own)
+    return _make_spec((_find_program(words[0], folder, variables), *words[1:]), folder, variables, config, project, own)
 
 
-def terms_for_project(
+def make_project_spec(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
     """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
     folder = _find_folder(config, project.directory) or project.directory
     variables = program_environment(environment, config.environment)
-    return _terms(
-        (_program(config.command[0], folder, variables), *config.command[1:]), folder, variables, config, project, own
+    return _make_spec(
+        (_find_program(config.command[0], folder, variables), *config.command[1:]),
+        folder,
+        variables,
+        config,
+        project,
+        own,
     )
 
 
-def _terms(
+def _make_spec(
     words: tuple[str, ...],
     folder: Path,
     environment: Mapping[str, str],
@@ -113,12 +118,12 @@ def _is_inside(folder: Path, project_folders: Sequence[Path]) -> bool:
     return any(real.is_relative_to(os.path.realpath(each)) for each in project_folders)
 
 
-def _from_project(word: str, directory: Path) -> str:
+def _resolve_word(word: str, directory: Path) -> str:
     """Return a word of a command; a relative path starting with a dot becomes absolute."""
-    return os.path.normpath(directory / word) if word in _HERE or word.startswith(("./", "../")) else word
+    return os.path.normpath(directory / word) if word in _DOT_FOLDERS or word.startswith(("./", "../")) else word
 
 
-def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
+def _find_program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
     if "/" in name:
         return os.path.normpath(folder / expand_user_path(name))
     path = find_program(name, environment.get("PATH"))

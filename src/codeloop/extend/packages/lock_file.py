@@ -51,7 +51,7 @@ class LockFile(Struct, frozen=True):
     wanted: str = ""
 
 
-def package_name(entry: str) -> PackageName | None:
+def parse_package_name(entry: str) -> PackageName | None:
     """Parse the package name of an entry, or None."""
     match = _PACKAGE_NAME.fullmatch(entry)
     if match is None:
@@ -59,23 +59,23 @@ def package_name(entry: str) -> PackageName | None:
     return PackageName("pypi" if match[1] == "pypi" else "npm", match[2], match[3] or "")
 
 
-def is_policy(entry: Any) -> bool:
+def is_marked_policy(entry: Any) -> bool:
     """Return whether an entry of `plugin` is marked as a policy: `["./guard.py", {"policy": true}]`."""
     return is_list(entry) and len(entry) == 2 and is_object(entry[1]) and entry[1].get("policy") is True
 
 
-def entry_place(name: str, base: Path, paths: Paths) -> Path | None:
+def find_entry_path(name: str, base: Path, paths: Paths) -> Path | None:
     """Return the path that an entry names, existing or not; None: it names nothing."""
-    path, package = get_plugin_path(name, base, paths), package_name(name)
-    return path if path is not None or package is None else folder_of(paths, package)
+    path, package = get_plugin_path(name, base, paths), parse_package_name(name)
+    return path if path is not None or package is None else get_package_folder(paths, package)
 
 
-def folder_of(paths: Paths, package: PackageName) -> Path:
+def get_package_folder(paths: Paths, package: PackageName) -> Path:
     """Return where a package is installed."""
     return paths.data / "plugins" / f"{package.registry}+{package.name.replace('/', '+')}"
 
 
-def lock_of(folder: Path) -> Path:
+def get_lock_path(folder: Path) -> Path:
     """Return the lock file of a package's folder."""
     return folder.with_name(f"{folder.name}.lock.json")
 
@@ -83,7 +83,7 @@ def lock_of(folder: Path) -> Path:
 def read_lock(folder: Path) -> LockFile | None:
     """Read the lock file of a package's folder; None: nothing was installed there."""
     try:
-        return msgspec.json.decode(lock_of(folder).read_bytes(), type=LockFile)
+        return msgspec.json.decode(get_lock_path(folder).read_bytes(), type=LockFile)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -91,23 +91,23 @@ def read_lock(folder: Path) -> LockFile | None:
 def write_lock(folder: Path, lock: LockFile) -> None:
     """Write the lock file of a folder."""
     make_private(folder.parent)
-    write_atomically(lock_of(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
+    write_atomically(get_lock_path(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
 
 
-def entry_path(name: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
+def resolve_entry(name: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
     """Return the path that an entry of `plugin` means, or why there is none. `base`: what relative ones begin at."""
     path = get_plugin_path(name, base, paths)
     if path is None:
-        return find_installed(paths, name)
+        return find_installed_package(paths, name)
     return (path, "") if path.exists() else (None, f"{path} does not exist.")
 
 
-def find_installed(paths: Paths, entry: str) -> tuple[Path | None, str]:
+def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
     """Return the folder to load for an entry of the configuration, or why there is none: not installed, or changed."""
-    package = package_name(entry)
+    package = parse_package_name(entry)
     if package is None:
         return None, f"{entry!a} is neither a path nor a valid package name."
-    folder = folder_of(paths, package)
+    folder = get_package_folder(paths, package)
     lock = read_lock(folder)
     if lock is None:
         return None, f"{entry} is not installed. `codeloop plugin add {entry}` installs it."
@@ -124,10 +124,10 @@ def find_installed(paths: Paths, entry: str) -> tuple[Path | None, str]:
 
 def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     """Return a file that differs from the lock file, or None. Files with unchanged stats are not read again."""
-    looks = look_of(folder)
+    looks = hash_stats(folder)
     if looks == lock.looked:
         return None
-    now = hashes(folder)
+    now = hash_files(folder)
     for path in sorted(now.keys() | lock.files.keys()):
         if now.get(path) != lock.files.get(path):
             return path
@@ -135,27 +135,27 @@ def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     return None
 
 
-def hashes(folder: Path) -> dict[str, str]:
+def hash_files(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file, by its path below the folder; of a link, of where it leads."""
-    return {path.relative_to(folder).as_posix(): _hash(path) for path in _files(folder)}
+    return {path.relative_to(folder).as_posix(): _hash_file(path) for path in _walk_files(folder)}
 
 
-def look_of(folder: Path) -> str:
+def hash_stats(folder: Path) -> str:
     """Hash the sizes and times of all files; the inode's time is included, since nobody can set it back."""
     digest = sha256()
-    for path in _files(folder):
+    for path in _walk_files(folder):
         state = path.lstat()
         row = (str(path.relative_to(folder)), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
         digest.update(repr(row).encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:32]
 
 
-def _hash(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
     return sha256(data).hexdigest()
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _walk_files(folder: Path) -> Iterator[Path]:
     for top, folders, names in os.walk(folder):
         linked = [name for name in folders if Path(top, name).is_symlink()]
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and name not in linked)

@@ -8,9 +8,9 @@ from msgspec import Struct
 from codeloop.config.load import LoadedConfig
 from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.sources import Layer
-from codeloop.extend.folders import Home
+from codeloop.extend.homes import Home
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
-from codeloop.extend.packages.lock import entry_path, is_policy
+from codeloop.extend.packages.lock_file import is_marked_policy, resolve_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
@@ -37,7 +37,7 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
         origin = loaded.provenance.get(f"plugin[{index}]")
         if name is None:
             continue  # reported where single extensions are searched for
-        path, _ = entry_path(name, origin.layer.base if origin is not None else root, paths)
+        path, _ = resolve_entry(name, origin.layer.base if origin is not None else root, paths)
         if path is None or not path.is_dir():
             continue
         is_project = origin is not None and origin.layer.is_project
@@ -51,7 +51,9 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
         files += [path, path / (CLAUDE_MANIFEST if is_claude else MANIFEST)]
         if manifest is not None:
             homes.append(
-                Home(path, names, is_project, is_claude, manifest.policy or is_policy(entry), is_claude=is_claude)
+                Home(
+                    path, names, is_project, is_claude, manifest.policy or is_marked_policy(entry), is_claude=is_claude
+                )
             )
             values: JSON = {"mcp": manifest.mcp}
             if is_claude:
@@ -59,11 +61,11 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
                 values = plugin.values
                 files += plugin.files
                 warnings += plugin.warnings
-            layers += _layer(values, path, loaded.config.mcp.keys(), is_project=is_project)
+            layers += _make_layers(values, path, loaded.config.mcp.keys(), is_project=is_project)
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 
 
-def _layer(values: JSON, folder: Path, reserved: Collection[str], *, is_project: bool) -> list[Layer]:
+def _make_layers(values: JSON, folder: Path, reserved: Collection[str], *, is_project: bool) -> list[Layer]:
     """Return a package's settings as a layer, without servers that have the name of one of the user's own."""
     servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in reserved}
     layer_values = {name: value for name, value in {**values, "mcp": servers}.items() if value}

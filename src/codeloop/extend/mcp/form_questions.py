@@ -1,0 +1,134 @@
+"""Turns a form that an MCP server sends into questions for the user, and the answers into the form's content."""
+
+import re
+from contextlib import suppress
+from typing import Any, cast
+
+from codeloop.kit.terminal_text import escape_controls
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
+from codeloop.schema.wire import JSON
+
+_MAX_HEADER_CHARS = 30
+_LABEL_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_WORDS_AFTER_PIN = frozenset(("code", "number", "no", "nr"))
+_GENERIC_NAMES = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
+"""Meaningless field names: then the form's message tells what it asks for."""
+
+
+class SecretAsked(CodeloopError):
+    """A form asks for a secret, which must never go through a form."""
+
+
+def make_questions(schema: JSON, who: str, message: str = "") -> list[QuestionInfo]:
+    """Return a question for each field; one to agree for a form without fields. Raises SecretAsked."""
+    fields = _get_fields(schema)
+    for name, field in fields.items():
+        if _is_secret(name, field, message):
+            raise SecretAsked(f"it asks for {escape_controls(name)!r}, a secret")
+    if not fields:
+        agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
+        return [QuestionInfo(question=who, header="Agree", options=agree, custom=False)]
+    required = schema.get("required", [])
+    return [_make_question(name, field, who, is_required=name in required) for name, field in fields.items()]
+
+
+def _is_secret(name: str, field: JSON, message: str) -> bool:
+    """Return whether a field is for a secret; a field with fixed choices never is."""
+    if field.get("format") == "password":
+        return True
+    if _list_choices(field) or field.get("type") == "array":
+        return False
+    title, about = str(field.get("title") or ""), str(field.get("description") or "")
+    if _names_pin(name) or _names_pin(title):
+        return True
+    if field.get("type") in {"integer", "number"}:  # a limit of tokens, the length of passwords
+        return False
+    is_any = name.lower() in _GENERIC_NAMES
+    return any(map(asks_for_secret, (name, title, about, message if is_any else "")))
+
+
+def _names_pin(label: str) -> bool:
+    """Return whether a name or title is of a PIN: `card_pin` and `PIN code` are, `Pin to the top` is not."""
+    words = [word.lower() for word in _LABEL_WORD.findall(label)]
+    return "pin" in words and (words[-1] == "pin" or words[words.index("pin") + 1] in _WORDS_AFTER_PIN)
+
+
+def _make_question(name: str, field: JSON, who: str, *, is_required: bool) -> QuestionInfo:
+    label = escape_controls(str(field.get("title") or name))
+    about = escape_controls(str(field.get("description") or ""))
+    kind = field.get("type", "string")
+    choices = _list_choices(field)
+    note = "" if is_required else " (optional)"
+    note = f" (left out: {escape_controls(_format_default(field))})" if "default" in field else note
+    return QuestionInfo(
+        question=f"{who}\n{label}{note}{': ' + about if about else ''}",
+        header=label[:_MAX_HEADER_CHARS],
+        options=[QuestionOption(label=each, description="") for each in choices],
+        multiple=True if kind == "array" else None,
+        custom=False if choices else None,
+    )
+
+
+def _format_default(field: JSON) -> str:
+    """Return a field's default for display."""
+    value = field["default"]
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    names = {str(each): name for name, each in _map_values(field).items()}
+    many = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return ", ".join(names.get(str(each), str(each)) for each in many)
+
+
+def _list_choices(field: JSON) -> list[str]:
+    if field.get("type") == "boolean":
+        return ["Yes", "No"]
+    return list(_map_values(field))
+
+
+def _map_values(field: JSON) -> dict[str, Any]:
+    """Return a field's allowed values, by display text."""
+    items: JSON = field.get("items", {}) if field.get("type") == "array" else field
+    rows: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
+    if rows:
+        return {escape_controls(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
+    values: list[Any] = items.get("enum", [])
+    names: list[Any] = items.get("enumNames", values)
+    return {escape_controls(str(name)): value for name, value in zip(names, values, strict=False)}
+
+
+def convert_answers(schema: JSON, answers: list[list[str]]) -> JSON | None:
+    """Convert answers to the form's types; None: not agreed, or a required field was left out."""
+    fields = _get_fields(schema)
+    if not fields:
+        return {} if answers[0][:1] == ["Yes"] else None
+    content: JSON = {}
+    for (name, field), choices in zip(fields.items(), answers, strict=True):
+        value = _convert_answer(field, [each for each in choices if each.strip()])
+        if value is not None:
+            content[name] = value
+        elif name in schema.get("required", []):
+            return None
+    return content
+
+
+def _convert_answer(field: JSON, choices: list[str]) -> Any:
+    """Return an answer as the field's type, its default for none; None for a text that is not of that type."""
+    if not choices:
+        return field.get("default")
+    values = _map_values(field)
+    match field.get("type"):
+        case "boolean":
+            return choices[0] == "Yes"
+        case "array":
+            return [values.get(each, each) for each in choices]
+        case "integer" | "number" as kind:
+            with suppress(ValueError):
+                return int(choices[0]) if kind == "integer" else float(choices[0])
+            return None
+        case _:
+            return values.get(choices[0], choices[0])
+
+
+def _get_fields(schema: JSON) -> dict[str, JSON]:
+    return cast("dict[str, JSON]", schema.get("properties") or {})
