@@ -28,14 +28,16 @@ def at(text: str) -> datetime:
     ],
 )
 def test_the_next_time_is_the_first_one_after(when: str, after: str, due: str) -> None:
-    found = parse_cron(when).next_due(at(after))
+    found = parse_cron(when).find_next_due_time(at(after))
     assert found == at(due)
-    assert parse_cron(when).latest_due(at(after), found) == found
-    assert parse_cron(when).latest_due(at(after), found - timedelta(minutes=1)) is None
+    assert parse_cron(when).find_latest_due_time(at(after), found) == found
+    assert parse_cron(when).find_latest_due_time(at(after), found - timedelta(minutes=1)) is None
 
 
 def test_of_many_missed_times_the_latest_counts() -> None:
-    assert parse_cron("0 7 * * *").latest_due(at("2026-11-01T07:00"), at("2026-11-26T06:59")) == at("2026-11-25T07:00")
+    assert parse_cron("0 7 * * *").find_latest_due_time(at("2026-11-01T07:00"), at("2026-11-26T06:59")) == at(
+        "2026-11-25T07:00"
+    )
 
 
 WRONG = """
@@ -51,6 +53,6 @@ def test_what_cron_would_not_take_is_refused(wrong: str) -> None:
 
 
 def test_systemd_is_told_the_same_times() -> None:
-    assert parse_cron("0 7 * * 1-5").to_calendars() == ["Mon,Tue,Wed,Thu,Fri *-*-* 7:0:00"]
-    assert parse_cron("*/30 * 1 * *").to_calendars() == ["*-*-1 *:0,30:00"]
-    assert parse_cron("0 0 13 * 5").to_calendars() == ["*-*-13 0:0:00", "Fri *-*-* 0:0:00"]
+    assert parse_cron("0 7 * * 1-5").to_systemd_calendars() == ["Mon,Tue,Wed,Thu,Fri *-*-* 7:0:00"]
+    assert parse_cron("*/30 * 1 * *").to_systemd_calendars() == ["*-*-1 *:0,30:00"]
+    assert parse_cron("0 0 13 * 5").to_systemd_calendars() == ["*-*-13 0:0:00", "Fri *-*-* 0:0:00"]

@@ -1,4 +1,4 @@
-"""Parses cron expressions, and finds the times at which they are due. All times are local, without a time zone."""
+"""Cron expressions: the parser, and the times at which they are due. All times are local, without a time zone."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.schema.errors import UsageProblem
 
-EXAMPLE = '"0 7 * * 1-5" is seven in the morning from Monday to Friday'
+CRON_EXAMPLE = '"0 7 * * 1-5" is seven in the morning from Monday to Friday'
 ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -20,20 +20,21 @@ ALIASES = {
 }
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
-_NAMES: dict[str, dict[str, int]] = {
+_FIELD_RANGES = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
+_VALUE_NAMES: dict[str, dict[str, int]] = {
     "month": dict(zip(_MONTHS, range(1, 13), strict=True)),
     "weekday": dict(zip(_WEEKDAYS, range(7), strict=True)),
 }
-_PIECE = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?")
+# One item of a comma-separated field: `*`, `5`, `1-5`, `*/10`, `1-5/2`; words such as `mon` stand for numbers.
+_FIELD_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?")
+# Between two 29ths of February there are at most 8 years.
 _MAX_DAYS_AHEAD = 366 * 9
-"""How far ahead a due time is looked for: between two 29ths of February there are 8 years at most."""
 
 
 class CronTime(Struct, frozen=True):
     """A parsed cron expression. `weekdays`: 0 is Sunday.
 
-    `is_either`: the expression restricts both days and weekdays, and as in cron one of them is enough.
+    `matches_either_day`: the expression restricts both days and weekdays, and as in cron it is due on either of them.
     """
 
     text: str
@@ -42,50 +43,59 @@ class CronTime(Struct, frozen=True):
     days: tuple[int, ...]
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
-    is_either: bool
+    matches_either_day: bool
 
-    def is_day(self, day: date) -> bool:
+    def includes_day(self, day: date) -> bool:
         """Return whether there are due times on this day."""
-        is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
-        return day.month in self.months and (is_day or is_weekday if self.is_either else is_day and is_weekday)
+        if day.month not in self.months:
+            return False
+        matches_day, matches_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        return matches_day or matches_weekday if self.matches_either_day else matches_day and matches_weekday
 
-    def next_due(self, after: datetime) -> datetime:
+    def find_next_due_time(self, after: datetime) -> datetime:
         """Return the first due time after this one. Raises UsageProblem if there is none."""
-        for day in (after.date() + timedelta(days=days) for days in range(_MAX_DAYS_AHEAD)):
-            if self.is_day(day) and (due := next((at for at in self._list_times(day) if at > after), None)):
-                return due
-        raise UsageProblem(f"{self.text!r} is never due: no month has such a day. {EXAMPLE}.")
+        for days_ahead in range(_MAX_DAYS_AHEAD):
+            day = after.date() + timedelta(days=days_ahead)
+            if not self.includes_day(day):
+                continue
+            for due_time in self._list_times(day):
+                if due_time > after:
+                    return due_time
+        raise UsageProblem(f"{self.text!r} is never due: no month has such a day. {CRON_EXAMPLE}.")
 
-    def latest_due(self, after: datetime, until: datetime) -> datetime | None:
-        """Return the last due time that is later than `after` and not later than `until`; None: there is none."""
+    def find_latest_due_time(self, after: datetime, until: datetime) -> datetime | None:
+        """Return the last due time after `after` and up to `until`; None if there is none."""
         day = until.date()
         while day >= after.date():
-            if self.is_day(day) and (times := [at for at in self._list_times(day) if after < at <= until]):
-                return times[-1]
+            if self.includes_day(day):
+                times = [due_time for due_time in self._list_times(day) if after < due_time <= until]
+                if times:
+                    return times[-1]
             day -= timedelta(days=1)
         return None
 
-    def to_calendars(self) -> list[str]:
+    def to_systemd_calendars(self) -> list[str]:
         """Return the expression as values of systemd's `OnCalendar`; the timer is due when any of them is."""
-        at = f"{_format_values(self.hours, 24)}:{_format_values(self.minutes, 60)}:00"
+        clock_times = f"{_format_values(self.hours, 24)}:{_format_values(self.minutes, 60)}:00"
         months, days = _format_values(self.months, 12), _format_values(self.days, 31)
         names = ",".join(_WEEKDAYS[each].capitalize() for each in self.weekdays)
         weekdays = "" if len(self.weekdays) == 7 else f"{names} "
-        if self.is_either:
-            return [f"*-{months}-{days} {at}", f"{weekdays}*-{months}-* {at}"]
-        return [f"{weekdays}*-{months}-{days} {at}"]
+        # systemd requires weekday and date of one value to match, so "either" takes two values.
+        if self.matches_either_day:
+            return [f"*-{months}-{days} {clock_times}", f"{weekdays}*-{months}-* {clock_times}"]
+        return [f"{weekdays}*-{months}-{days} {clock_times}"]
 
     def _list_times(self, day: date) -> Iterator[datetime]:
         return (datetime.combine(day, time(hour, minute)) for hour in self.hours for minute in self.minutes)
 
 
-def local_now() -> datetime:
-    """Return the local time now."""
+def get_local_time() -> datetime:
+    """Return the local time now, without a time zone."""
     return datetime.now(UTC).astimezone().replace(tzinfo=None)
 
 
-def local_time(ms: int) -> datetime:
-    """Convert ms since the epoch to local time."""
+def to_local_time(ms: int) -> datetime:
+    """Convert ms since the epoch to local time, without a time zone."""
     return datetime.fromtimestamp(ms / 1000, UTC).astimezone().replace(tzinfo=None)
 
 
@@ -97,47 +107,52 @@ def parse_cron(text: str) -> CronTime:
     fields = ALIASES.get(text.strip().lower(), text).split()
     if text.strip().startswith("@") and len(fields) == 1:
         raise UsageProblem(f"{text.strip()} is none of {', '.join(ALIASES)}.")
-    if len(fields) != len(_FIELDS):
+    if len(fields) != len(_FIELD_RANGES):
         count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-        raise UsageProblem(f"{text!r} has {count}, not minute, hour, day, month and weekday: {EXAMPLE}.")
+        raise UsageProblem(f"{text!r} has {count}, not minute, hour, day, month and weekday: {CRON_EXAMPLE}.")
     minutes, hours, days, months, weekdays = (
-        _parse_field(field, *row) for field, row in zip(fields, _FIELDS, strict=True)
+        _parse_field(field, *row) for field, row in zip(fields, _FIELD_RANGES, strict=True)
     )
-    is_either = not fields[2].startswith("*") and not fields[4].startswith("*")
+    # As in cron, a field that begins with `*`, such as `*/2`, counts as unrestricted here.
+    matches_either_day = not fields[2].startswith("*") and not fields[4].startswith("*")
+    # Sunday is 0 or 7.
     weekdays = tuple(sorted({each % 7 for each in weekdays}))
-    when = CronTime(" ".join(fields), minutes, hours, days, months, weekdays, is_either)
-    when.next_due(local_now())  # raises if it is never due
-    return when
+    cron_time = CronTime(" ".join(fields), minutes, hours, days, months, weekdays, matches_either_day)
+    # Raises for a day that no month has, such as the 31st of February.
+    cron_time.find_next_due_time(get_local_time())
+    return cron_time
 
 
-def _parse_field(field: str, name: str, least: int, most: int) -> tuple[int, ...]:
-    """Return the values of a field, in order. `name`: what errors call the field."""
+def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int, ...]:
+    """Return the values of a field, in ascending order. `name`: the name of the field, also in errors."""
     values: set[int] = set()
-    for piece in field.lower().split(","):
-        match = _PIECE.fullmatch(piece)
+    for item in field.lower().split(","):
+        match = _FIELD_ITEM.fullmatch(item)
         if match is None:
-            raise UsageProblem(f"{piece!r} is no {name} for cron. {EXAMPLE}.")
+            raise UsageProblem(f"{item!r} is no {name} for cron. {CRON_EXAMPLE}.")
         first, last, step = match.groups()
         if first == "*":
-            low, high = least, most
+            low, high = lowest, highest
         else:
             low = _parse_value(first, name)
-            high = _parse_value(last, name) if last else (most if step else low)
-        if not least <= low <= high <= most or step == "0" or (first == "*" and last):
-            raise UsageProblem(f"{piece!r} is no {name}: it goes from {least} to {most}. {EXAMPLE}.")
+            # `5/10` is short for "from 5 to the end, every 10th".
+            high = _parse_value(last, name) if last else (highest if step else low)
+        if not lowest <= low <= high <= highest or step == "0" or (first == "*" and last):
+            raise UsageProblem(f"{item!r} is no {name}: it goes from {lowest} to {highest}. {CRON_EXAMPLE}.")
         values.update(range(low, high + 1, int(step or 1)))
     return tuple(sorted(values))
 
 
 def _parse_value(word: str, name: str) -> int:
-    names = _NAMES.get(name, {})
+    """Return the number for a number or a name such as `mon`. Raises UsageProblem."""
+    names = _VALUE_NAMES.get(name, {})
     if word in names:
         return names[word]
     if not word.isdecimal():
-        raise UsageProblem(f"{word!r} is no {name} for cron. {EXAMPLE}.")
+        raise UsageProblem(f"{word!r} is no {name} for cron. {CRON_EXAMPLE}.")
     return int(word)
 
 
 def _format_values(values: tuple[int, ...], count: int) -> str:
-    """Return values for systemd: `*` when they are all the `count` values that there are."""
+    """Return values in the syntax of systemd; `count`: the number of values that a `*` stands for."""
     return "*" if len(values) == count else ",".join(map(str, values))

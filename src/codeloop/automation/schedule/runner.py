@@ -1,4 +1,4 @@
-"""Starts the scheduled runs that are due, one after the other, each as a process `codeloop run`."""
+"""Makes the runs of schedules, one after the other, each as a process `codeloop run`."""
 
 import os
 import subprocess
@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.schedule.cron import local_now
+from codeloop.automation.command_lines import CODELOOP_COMMAND
+from codeloop.automation.schedule.cron import get_local_time
 from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
-from codeloop.automation.schedule.timers import PROGRAM
 from codeloop.kit.processes import exclude_project_folders, find_program, make_safe_environment
 from codeloop.kit.small_files import lock
 from codeloop.kit.terminal_text import one_line
@@ -20,8 +20,8 @@ from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, S
 from codeloop.schema.errors import CodeloopError
 
 
-class _Result(Struct):
-    """The fields of the last output line of `codeloop run --output-format json` that are stored."""
+class _RunResult(Struct):
+    """The last output line of `codeloop run --output-format json`, as far as it is stored."""
 
     is_error: bool
     session_id: str = ""
@@ -31,28 +31,30 @@ class _Result(Struct):
     num_turns: int = 0
 
 
-def run_due(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
+def run_due_schedules(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
     """Run the schedules that are due, one after the other; return each with its run.
 
     Return at once when another process makes runs: it will also make those that are due now.
     """
+    # The outer loop looks again after the lock is released: a timer that fired just before has left its run to us.
     ended_runs: list[tuple[Schedule, ScheduledRun]] = []
-    while any(each.latest_due(local_now()) is not None for each in store.list_all()):
+    while any(each.find_latest_due_time(get_local_time()) is not None for each in store.list_all()):
         try:
             with lock(store.run_lock, 0):
-                while (schedule := store.begin(local_now())) is not None:
+                while (schedule := store.begin_run(get_local_time())) is not None:
                     ended_runs.append((schedule, _run(store, schedule)))
         except TimeoutError:
             return ended_runs
     return ended_runs
 
 
-def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
+def run_schedule(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
     """Run a schedule now, due or not; its next due time does not change. Raises CodeloopError during another run."""
+    # Raises UsageProblem for an unknown id.
     store.find(schedule_id)
     try:
         with lock(store.run_lock, 0):
-            schedule = store.begin(local_now(), schedule_id)
+            schedule = store.begin_run(get_local_time(), schedule_id)
             if schedule is None:
                 raise CodeloopError(f"{schedule_id} was removed.")
             return _run(store, schedule)
@@ -61,7 +63,7 @@ def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
 
 
 def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
-    """Make the run that was stored as begun, store its result, and notify the user."""
+    """Make the run that `ScheduleStore.begin_run` has stored, store its result, and notify the user."""
     scheduled_run, start = schedule.runs[-1], time.monotonic()
     result = _run_program(schedule)
     ended_run = msgspec.structs.replace(
@@ -73,8 +75,8 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
         steps=result.num_turns,
         duration_ms=int((time.monotonic() - start) * 1000),
     )
-    store.end(schedule.id, ended_run)
-    notify(
+    store.end_run(schedule.id, ended_run)
+    show_notification(
         f"codeloop: {schedule.id} {'failed' if result.is_error else 'is done'}",
         one_line(ended_run.text, 200),
         schedule.environment,
@@ -82,13 +84,13 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
     return ended_run
 
 
-def _run_program(schedule: Schedule) -> _Result:
-    """Run `codeloop run` to its end and return its result; end it if it does not keep its own timeout."""
+def _run_program(schedule: Schedule) -> _RunResult:
+    """Start `codeloop run` and return its result. It is ended if it runs on after its own --timeout."""
     exclude_project_folders(Path(schedule.directory))
     if not Path(schedule.directory).is_dir():
-        return _Result(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
+        return _RunResult(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
     limits = ["--timeout", f"{schedule.timeout:g}", "--dir", schedule.directory, "--title", f"Scheduled: {schedule.id}"]
-    command = [*PROGRAM, "run", "--output-format", "json", *limits, *schedule.flags, "--", schedule.prompt]
+    command = [*CODELOOP_COMMAND, "run", "--output-format", "json", *limits, *schedule.flags, "--", schedule.prompt]
     environment = make_safe_environment({**os.environ, **schedule.environment})
     with subprocess.Popen(
         command, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -96,25 +98,30 @@ def _run_program(schedule: Schedule) -> _Result:
         try:
             output, _ = process.communicate(timeout=schedule.timeout + SCHEDULE_GRACE.seconds)
         except subprocess.TimeoutExpired:
+            # After SIGTERM it stores its session as interrupted.
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 process.communicate(timeout=SCHEDULE_GRACE.seconds)
             process.kill()
-            return _Result(is_error=True, errors=[f"It went on for longer than {schedule.timeout:g} s and was ended."])
+            return _RunResult(
+                is_error=True, errors=[f"It went on for longer than {schedule.timeout:g} s and was ended."]
+            )
     try:
-        return msgspec.json.decode(output.splitlines()[-1], type=_Result)
+        return msgspec.json.decode(output.splitlines()[-1], type=_RunResult)
     except (IndexError, msgspec.DecodeError):
-        return _Result(is_error=True, errors=[f"It ended without a result (exit code {process.returncode})."])
+        return _RunResult(is_error=True, errors=[f"It ended without a result (exit code {process.returncode})."])
 
 
-def notify(title: str, text: str, environment: dict[str, str]) -> None:
-    """Show a notification on the user's desktop, if there is one."""
+def show_notification(title: str, text: str, environment: dict[str, str]) -> None:
+    """Show a notification on the user's desktop; do nothing if there is no program for that."""
     environment = make_safe_environment({**os.environ, **environment})
     if sys.platform == "darwin":
+        # Both become strings of AppleScript, which a quote would end and a backslash would change.
         words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
         command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']
     else:
-        bus = Path(f"/run/user/{os.getuid()}/bus")  # cron does not set its variable
+        # cron starts its jobs without the address of the session bus; systemd's login manager puts the bus here.
+        bus = Path(f"/run/user/{os.getuid()}/bus")
         if "DBUS_SESSION_BUS_ADDRESS" not in environment and bus.exists():
             environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
         command = ["notify-send", "--app-name=codeloop", "--", title, text]

@@ -1,4 +1,4 @@
-"""Stores the schedules and the results of their runs, in one file of the user's data folder."""
+"""The file of the user's data folder that stores all schedules, with the results of their last runs."""
 
 import shutil
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.schedule.cron import local_time, parse_cron
+from codeloop.automation.schedule.cron import parse_cron, to_local_time
 from codeloop.kit.small_files import lock, make_private, write_atomically
 from codeloop.schema.bounds.automation import SCHEDULE_RESULTS, SCHEDULE_WAIT
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -35,9 +35,9 @@ class ScheduledRun(Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """A prompt and the times at which it runs (`when`, a cron expression). `flags`: of `codeloop run`.
+    """A prompt, and the times at which it runs (`when`, a cron expression). `flags`: flags of `codeloop run`.
 
-    `timeout`: of a run, in seconds. `timer`: `systemd` or `cron`. `environment`: the variables of its runs.
+    `timeout`: the limit of a run, in seconds. `timer`: `systemd` or `cron`. `environment`: variables for its runs.
     `last_due`: the due time (ms since the epoch) up to which runs were made.
     """
 
@@ -52,23 +52,24 @@ class Schedule(Struct, frozen=True, kw_only=True):
     last_due: int
     runs: list[ScheduledRun] = []
 
-    def latest_due(self, now: datetime) -> int | None:
+    def find_latest_due_time(self, now: datetime) -> int | None:
         """Return the latest due time without a run, in ms since the epoch; None: no run is due."""
-        latest = parse_cron(self.when).latest_due(local_time(self.last_due), now)
+        latest = parse_cron(self.when).find_latest_due_time(to_local_time(self.last_due), now)
         return int(latest.timestamp() * 1000) if latest is not None else None
 
-    def next_due(self, now: datetime) -> datetime:
-        """Return the next due time."""
-        return parse_cron(self.when).next_due(now)
+    def find_next_due_time(self, now: datetime) -> datetime:
+        """Return the first due time after `now`."""
+        return parse_cron(self.when).find_next_due_time(now)
 
 
 class ScheduleStore:
-    """The file with all schedules. Processes change the file under a lock; there is no file without schedules."""
+    """Reads and changes the file with all schedules. The file is removed with the last schedule."""
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "schedule"
+        # The process that makes runs holds this lock for as long as they take. Changes of the file take another one, so
+        # that schedules can be added meanwhile.
         self.run_lock = self.folder / "run.lock"
-        """The lock of the process that makes runs."""
         self._file = self.folder / "schedules.json"
 
     def list_all(self) -> list[Schedule]:
@@ -90,55 +91,58 @@ class ScheduleStore:
     def add(self, schedule: Schedule) -> None:
         """Add a schedule. Raises UsageProblem if its id is taken."""
 
-        def append(schedules: list[Schedule]) -> list[Schedule]:
+        def append_schedule(schedules: list[Schedule]) -> list[Schedule]:
             if any(each.id == schedule.id for each in schedules):
                 raise UsageProblem(f"{schedule.id} is scheduled already. Choose another --name, or remove it first.")
             return [*schedules, schedule]
 
         make_private(self.folder)
-        self._change(append)
+        self._change(append_schedule)
 
-    def remove(self, name: str) -> None:
+    def remove(self, schedule_id: str) -> None:
         """Remove a schedule; after the last one also the folder, unless a process makes runs."""
-        others = self._change(lambda schedules: [each for each in schedules if each.id != name])
+        others = self._change(lambda schedules: [each for each in schedules if each.id != schedule_id])
         if not others:
+            # A process that makes runs has its lock in the folder; it then stays until the next removal.
             with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0):
                 shutil.rmtree(self.folder)
 
-    def begin(self, now: datetime, name: str | None = None) -> Schedule | None:
-        """Store that the next due schedule begins a run, and return that schedule; None: none is due.
+    def begin_run(self, now: datetime, schedule_id: str | None = None) -> Schedule | None:
+        """Store that the first due schedule begins a run, and return that schedule; None: none is due.
 
-        A schedule that missed several due times is run once. `name`: begin this schedule, due or not.
+        A schedule that missed several due times is run once. `schedule_id`: begin this schedule, due or not.
         """
         started_schedules: list[Schedule] = []
 
-        def note(schedules: list[Schedule]) -> list[Schedule]:
+        def add_run(schedules: list[Schedule]) -> list[Schedule]:
             changed: list[Schedule] = []
             for each in schedules:
-                is_wanted = each.id == name if name else each.latest_due(now) is not None
+                is_wanted = each.id == schedule_id if schedule_id else each.find_latest_due_time(now) is not None
                 if started_schedules or not is_wanted:
                     changed.append(each)
                     continue
-                due = now_ms() if name else each.latest_due(now) or 0
+                due = now_ms() if schedule_id else each.find_latest_due_time(now) or 0
                 runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][-SCHEDULE_RESULTS.value :]
-                last = each.last_due if name else due
-                started_schedules.append(msgspec.structs.replace(each, runs=runs, last_due=last))
+                last_due = each.last_due if schedule_id else due
+                started_schedules.append(msgspec.structs.replace(each, runs=runs, last_due=last_due))
                 changed.append(started_schedules[0])
             return changed
 
-        self._change(note)
+        self._change(add_run)
         return started_schedules[0] if started_schedules else None
 
-    def end(self, name: str, run: ScheduledRun) -> None:
+    def end_run(self, schedule_id: str, run: ScheduledRun) -> None:
         """Store the result of a schedule's last run, unless the schedule was removed meanwhile."""
 
-        def note(schedules: list[Schedule]) -> list[Schedule]:
+        def replace_last_run(schedules: list[Schedule]) -> list[Schedule]:
             return [
-                msgspec.structs.replace(each, runs=[*each.runs[:-1], run]) if each.id == name and each.runs else each
+                msgspec.structs.replace(each, runs=[*each.runs[:-1], run])
+                if each.id == schedule_id and each.runs
+                else each
                 for each in schedules
             ]
 
-        self._change(note)
+        self._change(replace_last_run)
 
     def is_running(self) -> bool:
         """Return whether a process makes runs now."""
@@ -151,6 +155,7 @@ class ScheduleStore:
             return True
 
     def _change(self, change: Callable[[list[Schedule]], list[Schedule]]) -> list[Schedule]:
+        """Replace the schedules by the result of `change`, under a lock, and return it. Raises CodeloopError."""
         if not self.folder.exists():
             return []
         try:

@@ -1,31 +1,31 @@
-"""Installs timers of the operating system for schedules: user timers of systemd, or lines of the user's crontab."""
+"""The timers that start scheduled runs: user timers of systemd, or lines of the user's crontab."""
 
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Protocol
 
+from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import parse_cron
 from codeloop.automation.schedule.schedule_store import Schedule
 from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError
 
-PROGRAM = (sys.executable, "-P", "-m", "codeloop")
-DUE = (*PROGRAM, "schedule", "run", "--due")
-"""The command that every timer starts."""
-MARK = "# codeloop schedule"
-CATCH_UP = f"{MARK}: catches up what was missed"
-EVERY_QUARTER = "4,19,34,49 * * * *"
-"""When cron looks for runs that were missed while the machine slept. Not at minute 0, when most other jobs start."""
+# Every timer starts the same command, which finds out itself which schedules are due.
+RUN_DUE_COMMAND = (*CODELOOP_COMMAND, "schedule", "run", "--due")
+CRONTAB_MARK = "# codeloop schedule"
+CATCH_UP_MARK = f"{CRONTAB_MARK}: catches up what was missed"
+# cron forgets what was due while the machine slept, so a line of its own looks for that four times an hour. Not at
+# minute 0, when most other jobs start.
+CATCH_UP_TIMES = "4,19,34,49 * * * *"
+# Timers start without the variables of the user's shell; without these, the command would not find the schedules.
 _FOLDER_VARIABLES = ("CODELOOP_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
-"""Variables with the folders of codeloop's files: without them a timer's command does not find the schedules."""
 
 
 class Timers(Protocol):
-    """Starts the command `DUE` at the times of schedules."""
+    """A kind of timers, which start `RUN_DUE_COMMAND` at the times of schedules."""
 
     def install(self, schedule: Schedule) -> None:
         """Install the timer of a schedule. Raises CodeloopError."""
@@ -36,8 +36,8 @@ class Timers(Protocol):
         ...
 
 
-def keep_environment() -> dict[str, str]:
-    """Return the variables that a timer's run needs: the PATH, and the folders of codeloop's files; no keys."""
+def select_timer_environment() -> dict[str, str]:
+    """Return the variables to store with a schedule: the PATH, and the folders of codeloop's files; no API keys."""
     environment = make_safe_environment(os.environ)
     return {name: environment[name] for name in ("PATH", *_FOLDER_VARIABLES) if environment.get(name)}
 
@@ -46,6 +46,7 @@ def choose_timers() -> str:
     """Return `systemd` if its user timers work, else `cron`. Raises CodeloopError if this machine has neither."""
     path = os.environ.get("PATH")
     if find_program("systemctl", path) is not None:
+        # "degraded" means that some unit has failed, and sets an exit code other than 0; timers work all the same.
         answer = _run(["systemctl", "--user", "is-system-running"], is_checked=False)
         if answer.stdout.strip() in {"running", "degraded", "starting", "initializing"}:
             return "systemd"
@@ -56,9 +57,9 @@ def choose_timers() -> str:
     )
 
 
-def open_timers(kind: str) -> Timers:
-    """Return the timers of this kind."""
-    return SystemdTimers() if kind == "systemd" else Crontab()
+def make_timers(kind: str) -> Timers:
+    """Return the timers of a kind that `choose_timers` has returned."""
+    return SystemdTimers() if kind == "systemd" else CrontabTimers()
 
 
 class SystemdTimers:
@@ -69,13 +70,15 @@ class SystemdTimers:
         self._folder = Path(config) / "systemd" / "user"
 
     def install(self, schedule: Schedule) -> None:
-        """Write the units and start the timer. After the machine was off or asleep, missed times run once."""
+        """Write the units and start the timer."""
+        # Persistent: times that were missed while the machine was off run once. AccuracySec: by default systemd may
+        # start a timer up to a minute late, to wake the machine for several at once.
         name = f"codeloop-{schedule.id}"
         variables = "".join(
             f"Environment={_quote_unit(f'{key}={value}')}\n" for key, value in schedule.environment.items()
         )
-        calendars = "".join(f"OnCalendar={each}\n" for each in parse_cron(schedule.when).to_calendars())
-        command = " ".join(map(_quote_unit, DUE))
+        calendars = "".join(f"OnCalendar={each}\n" for each in parse_cron(schedule.when).to_systemd_calendars())
+        command = " ".join(map(_quote_unit, RUN_DUE_COMMAND))
         service = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Service]\nType=oneshot\n"
         timer = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Timer]\n{calendars}Persistent=true\n"
         try:
@@ -90,34 +93,37 @@ class SystemdTimers:
     def remove(self, schedule_id: str) -> None:
         """Stop the timer, and delete its units and the file with the time of its last start."""
         name = f"codeloop-{schedule_id}"
+        # Fails if the installation did not get as far as the timer; the files are removed in any case.
         _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], is_checked=False)
         data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+        # systemd keeps the last start of a persistent timer in a file; a later schedule of this name would inherit it.
         stamp = Path(data) / "systemd" / "timers" / f"stamp-{name}.timer"
         for path in (self._folder / f"{name}.timer", self._folder / f"{name}.service", stamp):
             path.unlink(missing_ok=True)
         _run(["systemctl", "--user", "daemon-reload"])
 
 
-class Crontab:
+class CrontabTimers:
     """Timers of cron: a marked line for each schedule, and one line for missed runs. Other lines stay as they are."""
 
     def install(self, schedule: Schedule) -> None:
         """Add the schedule's line, and the line for missed runs."""
         lines = self._read()
         command = _make_cron_command(schedule)
-        lines = [line for line in lines if not line.endswith(CATCH_UP)]
-        lines.append(f"{schedule.when} {command} {MARK} {schedule.id}")
-        lines.append(f"{EVERY_QUARTER} {command} {CATCH_UP}")
+        lines = [line for line in lines if not line.endswith(CATCH_UP_MARK)]
+        lines.append(f"{schedule.when} {command} {CRONTAB_MARK} {schedule.id}")
+        lines.append(f"{CATCH_UP_TIMES} {command} {CATCH_UP_MARK}")
         self._write(lines)
 
     def remove(self, schedule_id: str) -> None:
         """Remove the schedule's line, and after the last schedule the line for missed runs."""
-        lines = [line for line in self._read() if not line.endswith(f"{MARK} {schedule_id}")]
-        if not any(f" {MARK} " in line for line in lines):
-            lines = [line for line in lines if not line.endswith(CATCH_UP)]
+        lines = [line for line in self._read() if not line.endswith(f"{CRONTAB_MARK} {schedule_id}")]
+        if not any(f" {CRONTAB_MARK} " in line for line in lines):
+            lines = [line for line in lines if not line.endswith(CATCH_UP_MARK)]
         self._write(lines)
 
     def _read(self) -> list[str]:
+        # A user without a crontab is an error of `crontab -l`.
         answer = _run(["crontab", "-l"], is_checked=False)
         if answer.returncode != 0 and "no crontab for" not in answer.stderr:
             raise CodeloopError(f"The crontab can't be read: {answer.stderr.strip()}.")
@@ -127,20 +133,22 @@ class Crontab:
         if lines:
             _run(["crontab", "-"], stdin="".join(f"{line}\n" for line in lines))
         else:
-            _run(["crontab", "-r"], is_checked=False)  # fails if the user has no crontab
+            # Fails if the user has no crontab.
+            _run(["crontab", "-r"], is_checked=False)
 
 
 def _make_cron_command(schedule: Schedule) -> str:
-    """Return the command of a schedule's crontab line. Cron ends a command at `%` unless that is escaped."""
+    """Return the command of a schedule's crontab line."""
     variables = [
         f"{name}={shlex.quote(value)}" for name, value in schedule.environment.items() if name in _FOLDER_VARIABLES
     ]
-    line = " ".join([*variables, *map(shlex.quote, DUE), ">/dev/null", "2>&1"])
+    # cron mails output to the user, and ends a command at a `%` that is not escaped.
+    line = " ".join([*variables, *map(shlex.quote, RUN_DUE_COMMAND), ">/dev/null", "2>&1"])
     return line.replace("%", r"\%")
 
 
 def _quote_unit(word: str) -> str:
-    """Quote a word for a unit file, in which systemd replaces what follows `%` and `$`."""
+    """Quote a word for a unit file. systemd expands `%h` and `$HOME` within quotes, too, so these are escaped."""
     quoted = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%").replace("$", "$$")
     return f'"{quoted}"'
 
@@ -159,6 +167,7 @@ def _run(command: list[str], *, stdin: str = "", is_checked: bool = True) -> sub
             text=True,
             check=False,
             cwd="/",
+            # The text of an error is compared, so it must not be translated.
             env={**environment, "LC_ALL": "C"},
             timeout=SCHEDULE_TIMER.seconds,
         )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from codeloop.automation.schedule.cron import local_now, local_time, parse_cron
-from codeloop.automation.schedule.runner import run_due, run_now
+from codeloop.automation.schedule.cron import get_local_time, parse_cron, to_local_time
+from codeloop.automation.schedule.runner import run_due_schedules, run_schedule
 from codeloop.automation.schedule.schedule_store import RUNNING, Schedule, ScheduledRun, ScheduleStore
-from codeloop.automation.schedule.timers import choose_timers, keep_environment, open_timers
+from codeloop.automation.schedule.timers import choose_timers, make_timers, select_timer_environment
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -76,18 +76,19 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
         flags=[word for key, value in flags.items() if key != "timeout" for word in _format_flag(key, value)],
         timeout=float(str(flags["timeout"])),
         timer=choose_timers(),
-        environment=keep_environment(),
+        environment=select_timer_environment(),
         last_due=now_ms(),
     )
     store.add(schedule)
     try:
-        open_timers(schedule.timer).install(schedule)
+        make_timers(schedule.timer).install(schedule)
     except CodeloopError:
         with suppress(CodeloopError):
-            open_timers(schedule.timer).remove(schedule.id)
+            make_timers(schedule.timer).remove(schedule.id)
         store.remove(schedule.id)
         raise
-    click.echo(f"{schedule.id} runs next at {_format_datetime(schedule.next_due(local_now()))}, by {schedule.timer}.")
+    next_time = _format_datetime(schedule.find_next_due_time(get_local_time()))
+    click.echo(f"{schedule.id} runs next at {next_time}, by {schedule.timer}.")
     linger = Path("/var/lib/systemd/linger") / (os.environ.get("USER") or "")
     if schedule.timer == "systemd" and not linger.is_file():
         click.echo("It waits while you are logged out; `loginctl enable-linger` lets it run then, too.", err=True)
@@ -120,7 +121,7 @@ def list_schedules(*, as_json: bool) -> None:
             [
                 each.id,
                 each.when,
-                _format_datetime(each.next_due(local_now())),
+                _format_datetime(each.find_next_due_time(get_local_time())),
                 last_run,
                 cost,
                 one_line(each.prompt, 50),
@@ -144,7 +145,7 @@ def show(schedule_id: str, *, as_json: bool) -> None:
         return
     rows = [
         ["when", schedule.when],
-        ["next", _format_datetime(schedule.next_due(local_now()))],
+        ["next", _format_datetime(schedule.find_next_due_time(get_local_time()))],
         ["timer", schedule.timer],
         ["directory", schedule.directory],
         ["limits", " ".join([*schedule.flags, "--timeout", f"{schedule.timeout:g}"])],
@@ -174,11 +175,11 @@ def run(schedule_id: str | None, *, due: bool) -> None:
     if due == (schedule_id is not None):
         raise UsageProblem("Give an ID or --due. `codeloop schedule list` shows the ids.")
     if schedule_id is not None:
-        finished_at = run_now(store, schedule_id)
+        finished_at = run_schedule(store, schedule_id)
         click.echo(escape_controls(finished_at.text))
         click.echo(_format_sums(finished_at), err=True)
         sys.exit(finished_at.state == "failed")
-    for each, finished_at in run_due(store):
+    for each, finished_at in run_due_schedules(store):
         click.echo(f"{each.id}: {finished_at.state} · {_format_sums(finished_at)}")
 
 
@@ -188,7 +189,7 @@ def remove(schedule_id: str) -> None:
     """Remove one, its timer and its results. Its sessions stay."""
     store = _open_store()
     schedule = store.find(schedule_id)
-    open_timers(schedule.timer).remove(schedule.id)
+    make_timers(schedule.timer).remove(schedule.id)
     store.remove(schedule.id)
     click.echo(f"{schedule.id} is removed.")
 
@@ -220,7 +221,7 @@ def _format_datetime(when: datetime) -> str:
 
 
 def _format_timestamp(ms: int) -> str:
-    return _format_datetime(local_time(ms))
+    return _format_datetime(to_local_time(ms))
 
 
 def _describe_state(run: ScheduledRun, *, is_running: bool) -> str:
