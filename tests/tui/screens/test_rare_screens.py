@@ -120,14 +120,14 @@ async def test_messages_and_what_is_written(tmp_path: Path) -> None:
             StoredPrompt("make test", "shell"),
             StoredPrompt("write the docs\nof the cart"),
         ):
-            prompt.store.remember(kept)
+            prompt.store.add_to_history(kept)
         await it.pilot.press("ctrl+r")
         await album.take("history", "! make test")
         await it.pilot.press("escape", "exclamation_mark")
         await album.take("shell-empty", "A shell command")
         await it.pilot.press("escape")
         editor = prompt.editor
-        editor.vim = Vim(editor.buffer, editor.do)
+        editor.vim = Vim(editor.buffer, editor.run_action)
         await it.pilot.press(*"whole words", "escape", "v", "b")
         await album.take("vim", "VISUAL")
         editor.vim = None

@@ -131,7 +131,9 @@ async def dialogs(it: Stored, album: Album) -> None:
     }
     a_subagent(it.client)
     a_fork(it.client)
-    it.ui.tab.prompt.store.push(StoredPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))
+    it.ui.tab.prompt.store.push_stash(
+        StoredPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000)
+    )
     for name, (command, shown) in DIALOGS.items():
         it.ui.run_command(COMMANDS_BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)

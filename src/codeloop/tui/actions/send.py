@@ -82,7 +82,7 @@ async def send_queued_prompt(ui: Ui, session_id: str) -> None:
     # After an error or a stop the user decides how to go on.
     last = tab.view.log.last_answer
     if last is None or last.error is None:
-        entry = tab.prompt.queue.release()
+        entry = tab.prompt.queue.pop_next()
         if entry is not None:
             await send_prompt(ui, tab, entry, "steer")
 
@@ -125,7 +125,7 @@ async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Async
     except CodeloopError:
         # The connection may break after the prompt was stored: sending it again would start a second turn.
         if not await _is_stored(ui, tab, message_id):
-            tab.prompt.draft_keeper.give_back(to_stored_prompt(entry))
+            tab.prompt.draft_keeper.restore_unsent(to_stored_prompt(entry))
         raise
 
 

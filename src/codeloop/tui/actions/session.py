@@ -36,7 +36,7 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         prompts_without_answer = [message for message in waiting if not view.log.turn(message.info.id)]
-        await prompt.queue.give_back(prompts_without_answer, to_editor=not prompt.entry.text)
+        await prompt.queue.withdraw_unread(prompts_without_answer, to_editor=not prompt.entry.text)
 
 
 async def take_over(ui: Ui, words: str) -> None:

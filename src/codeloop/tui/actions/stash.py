@@ -26,4 +26,4 @@ async def choose_from_stash(ui: Ui, _words: str) -> None:
     prompt = ui.tab.prompt
     index = await show_dialog(ui, create_stash_picker(prompt.store, lambda: ui.appearance.styles))
     if index is not None:
-        prompt.draft_keeper.pop(index)
+        prompt.draft_keeper.pop_stash(index)

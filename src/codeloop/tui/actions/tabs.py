@@ -39,7 +39,7 @@ async def close_deleted_session(ui: Ui, session_id: str) -> None:
     """Close the tab of a deleted session; its draft is stashed."""
     for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
         # What the user was typing there must not be lost.
-        tab.prompt.draft_keeper.push()
+        tab.prompt.draft_keeper.push_stash()
         await ui.close_tab(tab)
 
 

@@ -14,7 +14,7 @@ def create_stash_picker(store: PromptStore, colours: Colours) -> Picker[int]:
     """Create a list of the stash, the latest first, that closes with the index of a prompt in it."""
 
     async def list_prompts() -> Sequence[Pick[int]]:
-        prompts = list(enumerate(store.stash()))
+        prompts = list(enumerate(store.list_stash()))
         return [
             Pick(at, prompt.text, hint=format_short_time(prompt.at) if prompt.at else "")
             for at, prompt in reversed(prompts)
@@ -22,7 +22,7 @@ def create_stash_picker(store: PromptStore, colours: Colours) -> Picker[int]:
 
     async def forget(index: int | None) -> bool:
         try:
-            return index is not None and store.pop(index) is not None
+            return index is not None and store.pop_stash(index) is not None
         except OSError as error:
             raise UsageProblem(f"{store.folder} can't be written: {error.strerror or error}.") from error
 

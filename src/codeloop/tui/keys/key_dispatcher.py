@@ -157,5 +157,5 @@ class KeyDispatcher:
 
 def _is_choosing(prompt: PromptInput, key: str) -> bool:
     """Return whether a key moves the cursor in the list of completions."""
-    actions = {"completion_previous", "completion_next"} & {*prompt.editor.keys.get(key, ())}
+    actions = {"completion_previous", "completion_next"} & {*prompt.editor.actions_by_key.get(key, ())}
     return bool(actions) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)

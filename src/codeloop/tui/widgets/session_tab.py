@@ -20,7 +20,7 @@ from codeloop.tui.state.session_view import Request, SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.find_bar import FindBar
-from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION_KEY
+from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 from codeloop.tui.widgets.prompt.prompt_messages import PromptEmptied
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
@@ -92,7 +92,7 @@ class SessionTab(EmptyWidget):
         self.view = None
         self.profile = ""
         self._notices.clear()
-        self.prompt.draft_keeper.enter(NEW_SESSION_KEY)
+        self.prompt.draft_keeper.switch_session(NEW_SESSION)
         self.panel.hide()
         self.sync()
 

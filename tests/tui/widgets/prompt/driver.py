@@ -35,21 +35,21 @@ class Answers:
         self.wanted: list[tuple[str, str, bool]] = []
         self.is_connected = True
 
-    async def files(self, query: str) -> list[str]:
+    async def find_files(self, query: str) -> list[str]:
         self.asked.append(query)
         return [name for name in self.names if query.lower() in name.lower()]
 
-    async def symbols(self, query: str) -> list[CompletionRow]:
+    async def find_symbols(self, query: str) -> list[CompletionRow]:
         rows = [CompletionRow("@src/main.py#3-9", "symbol", "start_engine", "src/main.py:3")]
         return [row for row in rows if query in row.label]
 
-    async def agents(self) -> list[CompletionRow]:
+    async def list_agents(self) -> list[CompletionRow]:
         return [CompletionRow("@explore", "agent", "explore", "looks around")]
 
-    async def resources(self) -> list[CompletionRow]:
+    async def list_resources(self) -> list[CompletionRow]:
         return [CompletionRow("@docs:note://today", "resource", "docs:note://today", "Today's note")]
 
-    async def commands(self) -> list[PromptCommand]:
+    async def list_commands(self) -> list[PromptCommand]:
         return [
             PromptCommand("new", "", "start a new session"),
             PromptCommand("model", "PROVIDER/MODEL", "set the model"),
@@ -58,10 +58,10 @@ class Answers:
             PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", is_completed=True),
         ]
 
-    async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
-        self.wanted.append((command, text, is_wanted))
+    async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
+        self.wanted.append((command, text, may_start_server))
         *before, word = text.split(" ")
-        people = ["Ada", "Alan", "Alan Kay"] if self.is_connected or is_wanted else []
+        people = ["Ada", "Alan", "Alan Kay"] if self.is_connected or may_start_server else []
         values = [each for each in people if each.startswith(word)]
         return McpPromptCompletion(argument="how" if before else "who", replaces=word, values=values)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.widgets.prompt.completion.candidates import rank
+from codeloop.tui.widgets.prompt.completion.candidates import rank_names
 from codeloop.tui.widgets.prompt.completion.trigger import find_trigger, format_mention
 from tests.tui.widgets.prompt.driver import Answers, prompting
 
@@ -142,9 +142,9 @@ async def test_tab_before_the_answer_takes_it_when_it_comes_and_typing_never_wai
     class Slow(Answers):
         gate = asyncio.Event()
 
-        async def files(self, query: str) -> list[str]:
+        async def find_files(self, query: str) -> list[str]:
             await self.gate.wait()
-            return await super().files(query)
+            return await super().find_files(query)
 
     completer = Slow()
     async with prompting(tmp_path, completer=completer) as hand:
@@ -216,5 +216,5 @@ def test_what_is_in_the_middle_of_being_typed() -> None:
 
 
 def test_the_better_fit_comes_first() -> None:
-    assert rank("mo", ["demo", "model", "my-module", "mxo", "none"]) == ["model", "my-module", "demo", "mxo"]
-    assert rank("", ["b", "a"]) == ["b", "a"]
+    assert rank_names("mo", ["demo", "model", "my-module", "mxo", "none"]) == ["model", "my-module", "demo", "mxo"]
+    assert rank_names("", ["b", "a"]) == ["b", "a"]

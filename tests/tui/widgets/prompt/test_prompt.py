@@ -284,7 +284,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
     server = QueueServer("fix the tests first")
     async with prompting(tmp_path, size=(70, 20)) as hand:
         queue = hand.app.prompt.queue
-        queue.open(server, "ses_1")
+        queue.open_session(server, "ses_1")
         queue.add(PromptEntry("then write\nthe docs"))
         queue.add(PromptEntry("make", "shell"))
         await hand.until(lambda: "next step" in hand.screen())
@@ -297,7 +297,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         await hand.press("up")
         assert (hand.app.text, hand.app.prompt.editor.mode) == ("make", "shell")
         await hand.press("ctrl+c")
-        released = queue.release()
+        released = queue.pop_next()
         assert released is not None
         assert released.text == "then write\nthe docs"
         await hand.press("up")
@@ -314,7 +314,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         queue.add(PromptEntry("for after a crash"))
     hand.app.prompt.store.drafts.close()
     async with prompting(tmp_path, size=(40, 20)) as hand:
-        hand.app.prompt.queue.open(QueueServer(), "ses_1")
+        hand.app.prompt.queue.open_session(QueueServer(), "ses_1")
         assert [entry.text for entry in hand.app.prompt.queue.local_prompts] == ["for after a crash"]
 
 
@@ -341,15 +341,15 @@ async def test_a_prompt_that_was_sent_is_edited_again_with_its_images(tmp_path: 
 async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         keeping = hand.app.prompt.draft_keeper
-        keeping.enter("ses_1")
+        keeping.switch_session("ses_1")
         await hand.type("one")
-        keeping.enter("ses_2")
+        keeping.switch_session("ses_2")
         assert hand.app.text == ""
         await hand.type("!two")
-        keeping.enter("ses_1")
+        keeping.switch_session("ses_1")
         assert (hand.app.text, hand.app.prompt.editor.mode) == ("one", "prompt")
         keeping.rename("ses_3")
-        keeping.enter("ses_1")
+        keeping.switch_session("ses_1")
         assert hand.app.text == ""
         await hand.press("x", "enter")
         assert hand.app.prompt.store.drafts.load("ses_1") is None
@@ -357,7 +357,7 @@ async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         keeping = hand.app.prompt.draft_keeper
         for session, text in (("ses_1", ""), ("ses_2", "two"), ("ses_3", "one")):
-            keeping.enter(session)
+            keeping.switch_session(session)
             assert hand.app.text == text
         await hand.until(lambda: [note.message for note in hand.app._notifications] == [RESTORE_NOTE] * 2)
 
@@ -393,14 +393,14 @@ async def test_a_command_is_typed_in_the_place_of_a_prompt_that_an_undo_put_back
 async def test_what_was_typed_before_the_session_was_there_goes_along(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         keeping = hand.app.prompt.draft_keeper
-        keeping.enter("ses_1")
+        keeping.switch_session("ses_1")
         await hand.type("a draft")
-        keeping.enter("new")
+        keeping.switch_session("new")
         await hand.type("!ls -la")
-        keeping.enter("ses_1")
+        keeping.switch_session("ses_1")
         assert (hand.app.text, hand.app.prompt.editor.mode) == ("ls -la", "shell")
         await hand.press("enter")
-        assert keeping.pop()
+        assert keeping.pop_stash()
         assert hand.app.text == "a draft", "the session's own draft was put aside"
         assert hand.app.prompt.store.drafts.load("new") is None
 

@@ -16,18 +16,18 @@ LONG = "x" * 20_000
 
 
 def texts(store: PromptStore) -> list[str]:
-    return [prompt.text for prompt in store.history()]
+    return [prompt.text for prompt in store.list_history()]
 
 
 def test_history_is_shared_by_all_processes_of_a_project(tmp_path: Path) -> None:
     one, other = PromptStore(tmp_path / "p"), PromptStore(tmp_path / "p")
-    one.remember(StoredPrompt("first"))
-    other.remember(StoredPrompt("second", "shell"))
-    one.remember(StoredPrompt("third"))
-    one.remember(StoredPrompt("third"))
-    one.remember(StoredPrompt("  "))
+    one.add_to_history(StoredPrompt("first"))
+    other.add_to_history(StoredPrompt("second", "shell"))
+    one.add_to_history(StoredPrompt("third"))
+    one.add_to_history(StoredPrompt("third"))
+    one.add_to_history(StoredPrompt("  "))
     assert texts(one) == texts(other) == ["first", "second", "third"]
-    assert other.history()[1].mode == "shell"
+    assert other.list_history()[1].mode == "shell"
 
 
 @pytest.mark.slow
@@ -37,27 +37,27 @@ def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         "from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt\n"
         "from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore\n"
         "store = PromptStore(Path(sys.argv[1]))\n"
-        "for n in range(150): store.remember(StoredPrompt(f'{sys.argv[2]} {n}')); store.mention('shared')"
+        "for n in range(150): store.add_to_history(StoredPrompt(f'{sys.argv[2]} {n}')); store.add_mention('shared')"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"]
     assert [process.wait(60) for process in running] == [0, 0]
     found = texts(PromptStore(tmp_path))
     for name in "ab":
         assert [text for text in found if text.startswith(name)] == [f"{name} {n}" for n in range(150)]
-    assert PromptStore(tmp_path).mentions()["shared"][0] == pytest.approx(300, abs=0.1)
+    assert PromptStore(tmp_path).read_mentions()["shared"][0] == pytest.approx(300, abs=0.1)
 
 
 def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
     store = PromptStore(tmp_path)
-    store.remember(StoredPrompt("first"))
+    store.add_to_history(StoredPrompt("first"))
     with (tmp_path / "history.jsonl").open("ab") as file:
         file.write(b'{"text":"cut of')
-    store.remember(StoredPrompt("second"))
+    store.add_to_history(StoredPrompt("second"))
     (tmp_path / "stash.jsonl").write_bytes(b"\xff\x00 no json\n")
     (tmp_path / "mentions.json").write_text("[]")
     assert texts(store) == ["first", "second"]
-    assert store.stash() == []
-    assert store.weight("a") == 0
+    assert store.list_stash() == []
+    assert store.compute_mention_weight("a") == 0
 
 
 def test_history_is_trimmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_history_is_trimmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "PROMPT_HISTORY", Limit("x", 10, "count", "for this test"))
     store = PromptStore(tmp_path)
     for number in range(40):
-        store.remember(StoredPrompt(str(number)))
+        store.add_to_history(StoredPrompt(str(number)))
     assert texts(store) == [str(number) for number in range(30, 40)]
     assert len((tmp_path / "history.jsonl").read_bytes().splitlines()) <= 13
 
@@ -76,32 +76,32 @@ def test_large_chips_have_files_of_their_own(tmp_path: Path) -> None:
     store = PromptStore(tmp_path)
     char = chr(0x100000)
     prompt = StoredPrompt(f"look {char}", chips={char: Chip("[Pasted 1 lines]", LONG)})
-    store.remember(prompt)
-    store.push(prompt)
+    store.add_to_history(prompt)
+    store.push_stash(prompt)
     store.drafts.save("ses_1", prompt)
     assert len((tmp_path / "history.jsonl").read_bytes()) < 1_000
-    found = store.contents.unpack(store.history()[0])
-    popped, draft = store.pop(), store.drafts.load("ses_1")
+    found = store.chip_contents.unpack(store.list_history()[0])
+    popped, draft = store.pop_stash(), store.drafts.load("ses_1")
     assert draft is not None
     assert popped is not None
     assert [each.chips[char].text for each in (found, popped, draft)] == [LONG] * 3
     for path in (tmp_path / "contents").iterdir():
         path.unlink()
-    assert store.contents.unpack(store.history()[0]).chips[char].replacement == "[Pasted 1 lines]"
+    assert store.chip_contents.unpack(store.list_history()[0]).chips[char].replacement == "[Pasted 1 lines]"
 
 
 def test_what_was_put_aside_is_taken_back_in_any_order(tmp_path: Path) -> None:
     store = PromptStore(tmp_path)
-    assert store.pop() is None
+    assert store.pop_stash() is None
     for name in ("one", "two", "three"):
-        store.push(StoredPrompt(name))
-    assert [prompt.text for prompt in store.stash()] == ["one", "two", "three"]
-    assert store.pop(0) is not None
-    last = store.pop()
+        store.push_stash(StoredPrompt(name))
+    assert [prompt.text for prompt in store.list_stash()] == ["one", "two", "three"]
+    assert store.pop_stash(0) is not None
+    last = store.pop_stash()
     assert last is not None
     assert last.text == "three"
-    assert [prompt.text for prompt in PromptStore(tmp_path).stash()] == ["two"]
-    assert store.pop(5) is None
+    assert [prompt.text for prompt in PromptStore(tmp_path).list_stash()] == ["two"]
+    assert store.pop_stash(5) is None
 
 
 def test_a_draft_belongs_to_its_process_while_that_lives(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_a_draft_survives_kill_9(tmp_path: Path) -> None:
 
 def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
     store = PromptStore(tmp_path / "p")
-    store.remember(StoredPrompt("a"))
+    store.add_to_history(StoredPrompt("a"))
     store.drafts.save("new", StoredPrompt("a"))
-    store.mention("a")
+    store.add_mention("a")
     for path in (tmp_path / "p").rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
 
@@ -158,10 +158,15 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
 def test_what_is_used_often_and_lately_weighs_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = PromptStore(tmp_path)
     for name in ("often", "often", "once"):
-        store.mention(name)
-    assert store.weight("often") > store.weight("once") > store.weight("never") == 0
+        store.add_mention(name)
+    assert (
+        store.compute_mention_weight("often")
+        > store.compute_mention_weight("once")
+        > store.compute_mention_weight("never")
+        == 0
+    )
     week = 7 * 86_400_000
     monkeypatch.setattr(
         "codeloop.tui.widgets.prompt.history.prompt_store.now_ms", lambda: int(time.time() * 1000) + week
     )
-    assert store.weight("often") == pytest.approx(1, abs=0.01)
+    assert store.compute_mention_weight("often") == pytest.approx(1, abs=0.01)

@@ -32,18 +32,21 @@ def find_editor(environment: Mapping[str, str]) -> list[str]:
         raise EditorFailed(f"VISUAL or EDITOR can't be read as a command: {error}.") from error
 
 
-async def edit_externally(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
+async def edit_externally(editor: PromptEditor, app: App[None], show_note: Callable[[str], None]) -> None:
     """Edit the prompt in the external editor; the app is suspended meanwhile, the session's turn goes on."""
     prompt, text = editor.stored_prompt, None
     with ExitStack() as stack:
         try:
             command = find_editor(os.environ)
-            with suppress(SuspendNotSupported):  # without a terminal there is nothing to lend
+            # Without a terminal there is nothing to lend.
+            with suppress(SuspendNotSupported):
                 stack.enter_context(app.suspend())
+            # The turn goes on meanwhile: what it changes must not be drawn over the editor.
             stack.enter_context(app.batch_update())
             text = await run_editor(expand_chips(prompt.chips, prompt.text), command)
-        except EditorFailed as error:  # caught within the stack: app.suspend() does not restore the terminal on errors
-            note(str(error))
+        # Caught within the stack: `app.suspend()` does not restore the terminal when an error passes through it.
+        except EditorFailed as error:
+            show_note(str(error))
     app.refresh(layout=True)
     if text is not None:
         editor.load(
@@ -62,6 +65,7 @@ async def run_editor(text: str, command: list[str]) -> str:
         raise EditorFailed(
             f"No temporary file can be made: {error.strerror}. Set TMPDIR to a folder that can be written."
         ) from error
+    # The text may hold secrets: the folder is readable by the user only, as `mkdtemp` makes it.
     path = Path(folder, "prompt.md")
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")

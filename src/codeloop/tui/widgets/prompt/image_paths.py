@@ -26,18 +26,19 @@ _IMAGE_PATH = re.compile(
 """An absolute or `~` path, as a separate word or in quotes."""
 
 
-def read_image(name: str, note: Callable[[str], None]) -> Chip | None:
-    """Return the image at an absolute path or `file:` URL; None: there is none, or it is too large (see `note`)."""
+def read_image(name: str, show_note: Callable[[str], None]) -> Chip | None:
+    """Return the image at an absolute path or `file:` URL; None: there is none, or it is too large, with a note."""
     path = expand_user_path(unquote(urlsplit(name).path) if name.startswith("file://") else name)
     mime = IMAGE_MIME_TYPES.get(path.suffix.lower())
     if mime is None or not path.is_absolute() or not is_file(path):
         return None
     try:
+        # One byte more than is allowed tells that there is more; the rest of a huge file is not read.
         data = read_start(path, CLIENT_FILE.value + 1)
     except OSError:
         return None
     if len(data) > CLIENT_FILE.value:
-        note(f"{path.name} is larger than {CLIENT_FILE.value >> 20} MB and was not attached.")
+        show_note(f"{path.name} is larger than {CLIENT_FILE.value >> 20} MB and was not attached.")
         return None
     return make_image_chip(data, mime, path.name)
 
@@ -47,17 +48,18 @@ def make_image_chip(data: bytes, mime: str, name: str) -> Chip:
     return Chip("[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name)
 
 
-def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
+def find_image_paths(text: str, show_note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
     """Yield the range of each image's path in a text, and the image."""
     for match in _IMAGE_PATH.finditer(text):
         group = "plain" if match["plain"] else "quoted"
-        chip = read_image(match[group], note)
+        chip = read_image(match[group], show_note)
         if chip is not None:
             yield match.start(group), match.end(group), chip
 
 
 def is_file(path: Path) -> bool:
     """Return whether a path is a file; False for invalid names."""
+    # Any pasted text may be tried: one with a NUL, one that is too long, or the home of an unknown user.
     try:
         return path.is_file()
     except (OSError, ValueError, RuntimeError):

@@ -25,18 +25,19 @@ class Paster:
         self,
         editor: PromptEditor,
         settings: PromptSettings,
-        spawn: Callable[[Awaitable[None]], object],
-        note: Callable[[str], None],
+        run_in_background: Callable[[Awaitable[None]], object],
+        show_note: Callable[[str], None],
         last_copy: Callable[[], str],
     ) -> None:
         self._editor = editor
         self._settings = settings
-        self._spawn = spawn
-        self._note = note
+        self._run_in_background = run_in_background
+        self._show_note = show_note
         self._last_copy = last_copy
 
     def paste(self, text: str) -> None:
         """Insert a text from the terminal: a paste, or the paths of dropped files."""
+        # Terminals paste line ends as carriage returns.
         text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
         images = self._read_images(text)
         if images:
@@ -49,7 +50,7 @@ class Paster:
 
     def paste_clipboard(self) -> bool:
         """Paste from this machine's clipboard."""
-        self._spawn(self._paste_clipboard())
+        self._run_in_background(self._paste_clipboard())
         return True
 
     async def _paste_clipboard(self) -> None:
@@ -63,9 +64,9 @@ class Paster:
         if text:
             self.paste(text)
         elif not can_read_clipboard():
-            self._note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
+            self._show_note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
         else:
-            self._note("The clipboard is empty.")
+            self._show_note("The clipboard is empty.")
 
     def _insert(self, text: str) -> None:
         lines = len(text.removesuffix("\n").split("\n"))
@@ -86,11 +87,12 @@ class Paster:
         ):
             return []
         words = [text.strip()]
+        # `shlex` fails on an odd quote, which is no list of paths. A path with blanks may come without quotes.
         with suppress(ValueError):
             words = words if Path(words[0]).is_absolute() and is_file(Path(words[0])) else shlex.split(text)
         chips: list[Chip] = []
         for word in words:
-            image = read_image(word, self._note)
+            image = read_image(word, self._show_note)
             if image is None:
                 return []
             chips.append(image)

@@ -18,8 +18,8 @@ from codeloop.tui.widgets.prompt.completion.completer import Completer
 from codeloop.tui.widgets.prompt.completion.completion_controller import CompletionController
 from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup
 from codeloop.tui.widgets.prompt.external_editor import edit_externally
-from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION_KEY, DraftKeeper
-from codeloop.tui.widgets.prompt.history.history_search import HistorySearch
+from codeloop.tui.widgets.prompt.history.draft_keeper import NEW_SESSION, DraftKeeper
+from codeloop.tui.widgets.prompt.history.history_browser import HistoryBrowser
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.paster import Paster
@@ -53,28 +53,31 @@ class PromptInput(EmptyWidget):
         self.editor.placeholder = self.settings.placeholder
         set_vim_mode(self.editor, is_wanted=self.settings.vim)
         self._popup = CompletionPopup()
-        self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
+        self.queue = QueuedPrompts(store, self.set_entry, self._run_in_background, self._show_note)
         self._completions = CompletionController(
-            self.editor, self._popup, Candidates(completer, store), store, self._spawn
+            self.editor, self._popup, Candidates(completer, store), store, self._run_in_background
         )
-        self._history = HistorySearch(self.editor, self._popup, store)
+        self._history = HistoryBrowser(self.editor, self._popup, store)
         self.draft_keeper = DraftKeeper(
-            self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._note
+            self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._show_note
         )
-        self._preparer = PromptPreparer(completer, self._note)
-        self._paster = Paster(self.editor, self.settings, self._spawn, self._note, lambda: get_app(self).clipboard)
+        self._preparer = PromptPreparer(completer, self._show_note)
+        self._paster = Paster(
+            self.editor, self.settings, self._run_in_background, self._show_note, lambda: get_app(self).clipboard
+        )
         self.editor.insert_paste = self._paster.paste
         self._actions = self._list_actions()
 
     def _list_actions(self) -> dict[str, Callable[[], bool]]:
         """Return the actions that are not edits, by their id in `keys/prompt_bindings.py`; each returns if it acted."""
-        completing = self._completions.actions()
+        completing = self._completions.list_actions()
         searching: dict[str, Callable[[], bool]] = {
             "completion_enter": lambda: self._history.accept(self._popup.cursor),
             "completion_accept": lambda: self._history.accept(self._popup.cursor),
             "completion_close": self._history.cancel,
         }
 
+        # The history search shows its matches in the list of completions, and so takes over the keys of that list.
         def choose_action(name: str) -> Callable[[], bool]:
             """Return an action that acts on the history search while that is open, else on the completions."""
             return lambda: (searching if self._history.is_searching and name in searching else completing)[name]()
@@ -85,12 +88,14 @@ class PromptInput(EmptyWidget):
 
         return {
             **{name: choose_action(name) for name in completing},
-            **self._history.actions(),
-            **self.draft_keeper.actions(),
+            **self._history.list_actions(),
+            **self.draft_keeper.list_actions(),
             "input_submit": lambda: self.submit(self.settings.delivery),
             "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
             "input_clear": self._clear_or_copy,
-            "editor_open": lambda: self._spawn(edit_externally(self.editor, get_app(self), self._note)),
+            "editor_open": lambda: self._run_in_background(
+                edit_externally(self.editor, get_app(self), self._show_note)
+            ),
             "input_paste": self._paster.paste_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
@@ -101,6 +106,7 @@ class PromptInput(EmptyWidget):
 
     def compose(self) -> ComposeResult:
         """Yield the queued prompts, the completions, and the editor."""
+        # Keys such as shift+enter are sent in sequences that Textual does not know.
         register_keys()
         yield self.queue
         yield self._popup
@@ -108,15 +114,15 @@ class PromptInput(EmptyWidget):
 
     def on_mount(self) -> None:
         """Restore the draft of a new session."""
-        self.draft_keeper.enter(NEW_SESSION_KEY)
+        self.draft_keeper.switch_session(NEW_SESSION)
 
     def show_session(self, client: Client, session_id: str, *, is_new: bool) -> None:
         """Switch to a session: with its draft, or for one just created, keeping the content."""
         if is_new:
-            self.draft_keeper.rename(session_id)
+            self.draft_keeper.adopt_session(session_id)
         else:
-            self.draft_keeper.enter(session_id)
-        self.queue.open(client, session_id)
+            self.draft_keeper.switch_session(session_id)
+        self.queue.open_session(client, session_id)
 
     def on_unmount(self) -> None:
         """Save the draft."""
@@ -142,7 +148,7 @@ class PromptInput(EmptyWidget):
         if is_undone:
             self.editor.load(to_stored_prompt(entry))
         else:
-            self.draft_keeper.put(to_stored_prompt(entry))
+            self.draft_keeper.put_prompt(to_stored_prompt(entry))
         self.editor.buffer.put_back = self.editor.buffer.text if is_undone else None
 
     def insert(self, text: str) -> None:
@@ -155,7 +161,7 @@ class PromptInput(EmptyWidget):
 
     def run(self, action: str) -> bool:
         """Run an action of `keys/prompt_bindings.py`, as its key does; return whether it had an effect."""
-        return self.editor.do(action)
+        return self.editor.run_action(action)
 
     def submit(self, delivery: Delivery) -> bool:
         """Submit the content; after a final backslash, begin a new line instead. Return True: the key is used up."""
@@ -167,16 +173,17 @@ class PromptInput(EmptyWidget):
         if not expand_chips(prompt.chips, prompt.text).strip():
             return True
         try:
-            self.store.remember(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
+            self.store.add_to_history(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         except OSError as error:
-            self._note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
-        self._history.forget()
+            self._show_note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
+        self._history.reset()
         if self.editor.vim is not None:
             self.editor.vim.reset()
+        # Emptied, in the file too, before the prompt is prepared: keys typed meanwhile begin the next one.
         self.clear()
         self.draft_keeper.write()
         self.command_submitted_at = monotonic() if prompt.text.startswith("/") else None
-        self._spawn(self._send(prompt, delivery))
+        self._run_in_background(self._send(prompt, delivery))
         return True
 
     async def _send(self, prompt: StoredPrompt, delivery: Delivery) -> None:
@@ -184,8 +191,8 @@ class PromptInput(EmptyWidget):
             result = await self._preparer.prepare(prompt)
         except UnknownCommand as error:
             self.command_submitted_at = None
-            self._note(str(error))
-            self.draft_keeper.give_back(prompt)
+            self._show_note(str(error))
+            self.draft_keeper.restore_unsent(prompt)
             return
         if isinstance(result, SlashCall):
             self.post_message(PromptSlashCommand(result.name, result.words, result.files))
@@ -217,7 +224,7 @@ class PromptInput(EmptyWidget):
     def _leave_shell(self, *, at_start: bool = False) -> bool:
         if self.editor.mode != "shell" or (at_start and self.editor.buffer.cursor):
             return False
-        self.editor.enter("prompt")
+        self.editor.switch_mode("prompt")
         return True
 
     @on(CompletionPopup.Picked)
@@ -225,11 +232,11 @@ class PromptInput(EmptyWidget):
         if self._history.is_searching:
             self._history.accept(event.index)
         else:
-            self._completions.take(event.index)
+            self._completions.accept_row(event.index)
 
-    def _spawn(self, work: Awaitable[None]) -> bool:
+    def _run_in_background(self, work: Awaitable[None]) -> bool:
         self.run_worker(work, exit_on_error=True)
         return True
 
-    def _note(self, text: str) -> None:
+    def _show_note(self, text: str) -> None:
         self.notify(text, markup=False)

@@ -59,7 +59,7 @@ class MouseTextWidget(CachedWidget):
         self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:
-        """Select more with each further click."""
+        """Select a word with a double click, the line with a triple click, and so on by turns."""
         if event.chain > 1 and event.button == 1:
             unit = "line" if event.chain % 2 else "word"
             self.point(event.get_content_offset_capture(self), select=True, unit=unit)
@@ -78,7 +78,7 @@ class MouseTextWidget(CachedWidget):
 class PromptEditor(MouseTextWidget, can_focus=True):
     """Edits `buffer`.
 
-    `keys`: the ids of actions by key; the first one that has an effect is used. `run` runs an action that is not an
+    `actions_by_key`: the ids of actions; the first one that has an effect is used. `run` runs an action that is not an
     edit, and returns whether it had an effect. `on_change` is called after each change of the text or the cursor.
     """
 
@@ -104,21 +104,21 @@ class PromptEditor(MouseTextWidget, can_focus=True):
     """
 
     def __init__(
-        self, keys: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], on_change: Callable[[], None]
+        self, actions_by_key: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], on_change: Callable[[], None]
     ) -> None:
         super().__init__()
         self.buffer = Buffer()
-        self.rows = Layout(lambda: self.buffer.chips)
+        self.text_layout = Layout(lambda: self.buffer.chips)
         self.mode: Mode = "prompt"
         self.placeholder = ""
         self.vim: Vim | None = None
         self.insert_paste: Callable[[str], None] = self.buffer.insert
         """Handles a pasted text; the prompt replaces it."""
-        self.keys = keys
+        self.actions_by_key = actions_by_key
         self._run = run
         self._on_change = on_change
-        self._top = 0
-        self._cells = 0
+        self._first_row = 0
+        self._width = 0
         self._visible_rows = 0
 
     def on_key(self, event: events.Key) -> None:
@@ -132,13 +132,13 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         if self.vim is not None and self.vim.press(key, character):
             self.update()
             return True
-        for action in self.keys.get(key, ()):
-            if self.do(action):
+        for action in self.actions_by_key.get(key, ()):
+            if self.run_action(action):
                 return True
         if character is None:
             return False
         if character == "!" and self.buffer.cursor == 0 and self.mode == "prompt":
-            self.enter("shell")
+            self.switch_mode("shell")
             return True
         # In an empty prompt, as in many terminal programs, ? is help.
         if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run("help"):
@@ -147,14 +147,14 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         self.update()
         return True
 
-    def do(self, action: str) -> bool:
+    def run_action(self, action: str) -> bool:
         """Run an action by its id; return whether it had an effect."""
         if (edit := EDITS.get(action)) is None:
             return self._run(action)
         # In an empty prompt their keys have other meanings: Ctrl+D leaves the program, Ctrl+F searches.
         if action in {"input_delete", "input_move_right"} and not self.buffer.text:
             return False
-        edit(self.buffer, self.rows)
+        edit(self.buffer, self.text_layout)
         self.update()
         return True
 
@@ -185,21 +185,23 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         self.buffer.replace(0, len(self.buffer.text), text)
         if prompt.cursor is not None:
             self.buffer.move(prompt.cursor)
-        self.enter(prompt.mode)
+        self.switch_mode(prompt.mode)
 
-    def enter(self, mode: Mode) -> None:
+    def switch_mode(self, mode: Mode) -> None:
         """Switch between prompts and shell lines."""
         self.mode = mode
         self.set_class(mode == "shell", "-shell")
         self.update()
 
     def _lay_out(self) -> None:
-        if not self._cells:
+        # Not laid out yet; `get_content_height` tells the width.
+        if not self._width:
             return
-        self.rows.update(self.buffer.text, self._cells)
+        self.text_layout.update(self.buffer.text, self._width)
         height = self._fit_height()
-        row, _ = self.rows.locate(self.buffer.cursor)
-        self._top = max(min(self._top, row, self.rows.rows - height), row - height + 1, 0)
+        row, _ = self.text_layout.locate(self.buffer.cursor)
+        self._first_row = max(min(self._first_row, row, self.text_layout.rows - height), row - height + 1, 0)
+        # Only another height needs a layout of the whole screen.
         if height != self._visible_rows:
             self._visible_rows = height
             self.refresh(layout=True)
@@ -209,18 +211,18 @@ class PromptEditor(MouseTextWidget, can_focus=True):
     @property
     def cursor_screen_offset(self) -> Offset:
         """The cursor's cell on the screen."""
-        row, column = self.rows.locate(self.buffer.cursor)
-        return self.content_region.offset + Offset(column, row - self._top)
+        row, column = self.text_layout.locate(self.buffer.cursor)
+        return self.content_region.offset + Offset(column, row - self._first_row)
 
     def _fit_height(self) -> int:
-        return max(1, min(self.rows.rows, self.screen.size.height // 3))
+        return max(1, min(self.text_layout.rows, self.screen.size.height // 3))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return as many rows as the text has, up to a third of the screen."""
         del container, viewport
-        if width != self._cells:
-            self._cells = width
-            self.rows.update(self.buffer.text, width)
+        if width != self._width:
+            self._width = width
+            self.text_layout.update(self.buffer.text, width)
         self._visible_rows = self._fit_height()
         return self._visible_rows
 
@@ -241,7 +243,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
 
     def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
-        buffer, offset = self.buffer, self.rows.offset(self._top + at.y, at.x)
+        buffer, offset = self.buffer, self.text_layout.offset(self._first_row + at.y, at.x)
         if unit != "character":
             is_line = unit == "line"
             start, offset = (
@@ -253,44 +255,44 @@ class PromptEditor(MouseTextWidget, can_focus=True):
 
     def scroll_rows(self, step: int) -> bool:
         """Scroll the text; return whether there is more of it than is shown."""
-        if self.rows.rows <= self._visible_rows:
+        if self.text_layout.rows <= self._visible_rows:
             return False
-        self._top = max(0, min(self._top + step, self.rows.rows - self._visible_rows))
+        self._first_row = max(0, min(self._first_row + step, self.text_layout.rows - self._visible_rows))
         self.refresh()
         return True
 
     def render_line(self, y: int) -> Strip:
         """Draw a row; at the end of the first, the mode."""
         base, cells = self.rich_style, self.content_size.width
-        row = self._top + y
+        row = self._first_row + y
         faint = find_faint_style(self, "editor--placeholder", base)
-        mode = "" if y else _mode_text(self)
+        mode = "" if y else _format_mode(self)
         if not self.buffer.text:
             hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
             return _draw_row(
                 _draw_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint)
             )
-        if row >= self.rows.rows:
+        if row >= self.text_layout.rows:
             return Strip.blank(cells, base)
-        offset, text = self.rows.row(row)
+        offset, text = self.text_layout.row(row)
         cursor = self.buffer.cursor - offset if self.has_focus else -1
         start, end = (position - offset for position in self.selection)
         chip = base + self.get_component_rich_style("editor--chip", partial=True)
         selection_style = self.get_component_rich_style("editor--selection", partial=True)
         segments: list[Segment] = []
-        for glyph in self.rows.glyphs(text):
+        for glyph in self.text_layout.glyphs(text):
             style = chip if is_chip(text[glyph.start : glyph.end]) else base
             if start <= glyph.start < end:
                 style += selection_style
             if glyph.start <= cursor < glyph.end:
                 style += _CURSOR
             segments.append(Segment(glyph.label, style))
-        if cursor == len(text) and self.rows.locate(self.buffer.cursor)[0] == row:
+        if cursor == len(text) and self.text_layout.locate(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR))
         return _draw_row(Segment.simplify(segments), cells, base, Segment(mode, faint))
 
 
-def _mode_text(editor: PromptEditor) -> str:
+def _format_mode(editor: PromptEditor) -> str:
     """Return the text at the end of the first row: the status, else the shell mode and vi's mode."""
     shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
     return editor.status or " ".join(filter(None, (shell, editor.vim.status if editor.vim is not None else "")))
@@ -311,19 +313,20 @@ def _draw_hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
 
 
 def get_typed_character(event: events.Key) -> str | None:
-    """Return the character that a key types; None: it types none. Joiners count, since some scripts need them."""
+    """Return the character that a key types; None: it types none."""
     char = event.character
     if char is None or any(
         event.key.startswith(f"{modifier}+") for modifier in ("alt", "ctrl", "super", "hyper", "meta")
     ):
         return None
+    # Format characters (Cf) are not printable, but joiners among them are needed by some scripts, and by emoji.
     return char if char.isprintable() or category(char) == "Cf" else None
 
 
 def set_vim_mode(editor: PromptEditor, *, is_wanted: bool) -> None:
     """Switch vi mode on or off."""
     if is_wanted != (editor.vim is not None):
-        editor.vim = Vim(editor.buffer, editor.do, lambda text: copy_text(editor, text)) if is_wanted else None
+        editor.vim = Vim(editor.buffer, editor.run_action, lambda text: copy_text(editor, text)) if is_wanted else None
 
 
 def copy_text(editor: PromptEditor, text: str) -> bool:

@@ -49,13 +49,14 @@ class PromptPreparer:
                 return PromptEntry(text, "shell")
             match = _COMMAND.match(prompt.text)
             if match is not None:
-                commands = await self._completer.commands()
+                commands = await self._completer.list_commands()
                 names = [row.name for row in commands]
                 name = match[1] if match[1] in names else _find_alias(match[1], commands)
                 if name is not None:
                     words = expand_chips(prompt.chips, match[2] or "")
                     return SlashCall(name, words.strip(), _attach_images(prompt))
-                if not os.path.lexists(f"/{match[1]}"):  # a path such as /etc begins a prompt
+                # A path such as /etc begins a prompt.
+                if not os.path.lexists(f"/{match[1]}"):
                     also = [each for row in commands for each in row.also]
                     close = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, also))
                     raise UnknownCommand(
@@ -63,6 +64,7 @@ class PromptPreparer:
                     )
             files: list[FilePartInput] = []
             agents: list[AgentPartInput] = []
+            # Looked for in the text as it was typed: what was pasted as a chip mentions nothing.
             if "@" in prompt.text:
                 files, agents = await self._completer.find_mentions(prompt.text, self._note)
             if "/" in prompt.text:
@@ -73,6 +75,7 @@ class PromptPreparer:
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
         """Return the images whose paths were typed, each with its path's range."""
+        # In a thread, since reading images may take long; notes are shown by the thread of the screen.
         notes = list[str]()
         images = await asyncio.to_thread(lambda: list(find_image_paths(text, notes.append)))
         for note in notes:
@@ -137,6 +140,7 @@ def to_stored_prompt(entry: PromptEntry) -> StoredPrompt:
             spans.append((start, start + len(span.value), char))
         else:
             text += f" {char}"
+    # From the end, so that the positions before stay valid.
     for start, end, char in sorted(spans, reverse=True):
         text = text[:start] + char + text[end:]
     return StoredPrompt(text, entry.mode, chips)

@@ -28,7 +28,7 @@ _NEXT_STEP, _AFTER_TURN = "at the next step", "after this turn"
 class QueuedPrompts(CachedWidget):
     """The prompts that wait: `server_prompts` for the running turn's next step, then `local_prompts` for its end.
 
-    Those of `local_prompts` are kept here and in a file until the app sends them, see `release`. `edit` is called with
+    Those of `local_prompts` are kept here and in a file until the app sends them, see `pop_next`. `edit` is called with
     a prompt that the user takes back into the editor.
     """
 
@@ -48,51 +48,52 @@ class QueuedPrompts(CachedWidget):
         self,
         store: PromptStore,
         edit: Callable[[PromptEntry], None],
-        spawn: Callable[[Awaitable[None]], object],
-        note: Callable[[str], None],
+        run_in_background: Callable[[Awaitable[None]], object],
+        show_note: Callable[[str], None],
     ) -> None:
         super().__init__()
         self.server_prompts: list[MessageWithParts] = []
         self.local_prompts: list[PromptEntry] = []
         self._store = store
         self._edit = edit
-        self._spawn = spawn
-        self._note = note
+        self._run_in_background = run_in_background
+        self._show_note = show_note
         self._client: Client | None = None
-        self._session = ""
+        self._session_id = ""
         self._drawn_rows: list[tuple[str, str]] = []
 
-    def open(self, client: Client, session_id: str) -> None:
+    def open_session(self, client: Client, session_id: str) -> None:
         """Show a session's queue: this process's prompts, and those left by an ended process."""
-        self._client, self._session = client, session_id
+        self._client, self._session_id = client, session_id
         self.server_prompts = []
         self.local_prompts = self._store.drafts.load_queue(session_id)
         self._show()
-        self._spawn(self.reload())
+        self._run_in_background(self.reload())
 
     async def reload(self) -> None:
         """Ask the server which prompts wait; called after a prompt, a step, and a turn."""
         if self._client is None:
             return
-        session_id = self._session
+        session_id = self._session_id
         try:
             messages = await self._client.call(SESSION_QUEUED, SessionId(session_id=session_id))
         except CodeloopError:
             messages = []
-        if session_id == self._session:
+        # The tab may show another session by now.
+        if session_id == self._session_id:
             self.server_prompts = messages
             self._show()
 
     def add(self, entry: PromptEntry) -> None:
         """Queue a prompt until the turn is over."""
-        self._set([*self.local_prompts, entry])
+        self._replace_local([*self.local_prompts, entry])
 
-    def release(self) -> PromptEntry | None:
+    def pop_next(self) -> PromptEntry | None:
         """Remove and return the prompt to send next, after a turn."""
         if not self.local_prompts:
             return None
         entry = self.local_prompts[0]
-        self._set(self.local_prompts[1:])
+        self._replace_local(self.local_prompts[1:])
         return entry
 
     def take_back(self, index: int = -1) -> bool:
@@ -104,13 +105,13 @@ class QueuedPrompts(CachedWidget):
         if position >= len(self.server_prompts):
             at = position - len(self.server_prompts)
             entry = self.local_prompts[at]
-            self._set([*self.local_prompts[:at], *self.local_prompts[at + 1 :]])
+            self._replace_local([*self.local_prompts[:at], *self.local_prompts[at + 1 :]])
             self._edit(entry)
         else:
-            self._spawn(self._withdraw(self.server_prompts[position]))
+            self._run_in_background(self._withdraw_to_editor(self.server_prompts[position]))
         return True
 
-    async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
+    async def withdraw_unread(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
         """Withdraw the prompts that waited for a stopped turn, which will not answer them.
 
         They are put into the editor, or unless `to_editor` into the queue of this process.
@@ -118,36 +119,37 @@ class QueuedPrompts(CachedWidget):
         entries: list[PromptEntry] = []
         for message in messages:
             if self._client is not None:
-                with suppress(CodeloopError):  # then the prompt stays in the conversation
-                    ids = MessageId(session_id=self._session, message_id=message.info.id)
+                # A prompt that can't be withdrawn stays in the conversation.
+                with suppress(CodeloopError):
+                    ids = MessageId(session_id=self._session_id, message_id=message.info.id)
                     await self._client.call(MESSAGE_DELETE, ids)
                     entries.append(restore_entry(message))
         if entries and to_editor:
             files = tuple(file for entry in entries for file in entry.files)
             self._edit(PromptEntry("\n\n".join(entry.text for entry in entries), files=files))
         elif entries:
-            self._set([*entries, *self.local_prompts])
+            self._replace_local([*entries, *self.local_prompts])
         await self.reload()
 
-    async def _withdraw(self, message: MessageWithParts) -> None:
+    async def _withdraw_to_editor(self, message: MessageWithParts) -> None:
         if self._client is None:
             return
         try:
-            ids = MessageId(session_id=self._session, message_id=message.info.id)
+            ids = MessageId(session_id=self._session_id, message_id=message.info.id)
             await self._client.call(MESSAGE_DELETE, ids)
         except CodeloopError as error:
-            self._note(f"The prompt can't be taken back any more: {error}")
+            self._show_note(f"The prompt can't be taken back any more: {error}")
         else:
             self._edit(restore_entry(message))
         await self.reload()
 
-    def _set(self, entries: list[PromptEntry]) -> None:
+    def _replace_local(self, entries: list[PromptEntry]) -> None:
         """Replace the prompts that wait for the end of the turn, here and in their file."""
         self.local_prompts = entries
         try:
-            self._store.drafts.save_queue(self._session, entries)
+            self._store.drafts.save_queue(self._session_id, entries)
         except OSError as error:
-            self._note(f"The waiting prompts can't be stored in {self._store.folder}: {error.strerror or error}.")
+            self._show_note(f"The waiting prompts can't be stored in {self._store.folder}: {error.strerror or error}.")
         self._show()
 
     def _list_rows(self) -> list[tuple[str, str]]:
@@ -163,7 +165,7 @@ class QueuedPrompts(CachedWidget):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of rows, at most four."""
+        """Return the number of rows, at most `_MAX_ROWS`."""
         del container, viewport, width
         return min(len(self.server_prompts) + len(self.local_prompts), _MAX_ROWS)
 

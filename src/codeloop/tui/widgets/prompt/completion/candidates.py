@@ -1,6 +1,6 @@
 """The candidates of a completion: loads them, and lists those that match what is typed, best first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -10,17 +10,18 @@ from codeloop.tui.widgets.prompt.completion.trigger import Trigger, format_menti
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
-def score(query: str, name: str) -> float | None:
+def score_match(query: str, name: str) -> float | None:
     """Return a name's score, higher is better; None: it does not contain the query's letters in order."""
     query_text, text = query.lower(), name.lower()
     if not query_text:
         return 0.0
-    short = 1.0 / (1 + len(text))
+    # Four kinds of matches: at the start, at the start of a word, anywhere, with gaps. Within one, shorter names win.
+    shortness = 1.0 / (1 + len(text))
     if text.startswith(query_text):
-        return 4.0 + short
+        return 4.0 + shortness
     start = text.find(query_text)
     if start >= 0:
-        return (3.0 if not text[start - 1].isalnum() else 2.0) + short
+        return (3.0 if not text[start - 1].isalnum() else 2.0) + shortness
     at = -1
     gaps = 0
     for letter in query_text:
@@ -29,12 +30,12 @@ def score(query: str, name: str) -> float | None:
             return None
         gaps += index - at - 1
         at = index
-    return 1.0 / (1 + gaps) + short
+    return 1.0 / (1 + gaps) + shortness
 
 
-def rank(query: str, names: Iterable[str]) -> list[str]:
+def rank_names(query: str, names: Iterable[str]) -> list[str]:
     """Return the matching names, best first; ties keep their order."""
-    matches = [(points, name) for name in names if (points := score(query, name)) is not None]
+    matches = [(points, name) for name in names if (points := score_match(query, name)) is not None]
     return [name for _, name in sorted(matches, key=lambda pair: -pair[0])]
 
 
@@ -57,14 +58,15 @@ class ArgumentValues(Struct, frozen=True):
     argument: str = ""
     values: tuple[str, ...] = ()
 
-    def rows(self, now: Trigger) -> list[CompletionRow]:
+    def list_rows(self, trigger: Trigger) -> list[CompletionRow]:
         """Return the values for the current text; until the source has answered again, those that still match."""
-        if now.query != self.command or not now.arguments.startswith(self.base):
+        if trigger.query != self.command or not trigger.arguments.startswith(self.base):
             return []
-        more = now.arguments[len(self.base) :]
-        matches = (
-            self.values if now.arguments == self.arguments else [each for each in self.values if each.startswith(more)]
-        )
+        more = trigger.arguments[len(self.base) :]
+        # For the text that the source has answered for, it may know values that do not begin with it.
+        matches: Sequence[str] = self.values
+        if trigger.arguments != self.arguments:
+            matches = [each for each in self.values if each.startswith(more)]
         return [
             CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in matches
         ]
@@ -83,66 +85,79 @@ class Candidates:
         self._symbols: list[CompletionRow] = []
         self._values = ArgumentValues()
 
-    def rows(self, now: Trigger) -> tuple[list[CompletionRow], int]:
+    def list_rows(self, trigger: Trigger) -> tuple[list[CompletionRow], int]:
         """Return the matching rows, and the index of the one under the cursor; -1: none, as for a usage to be read."""
-        if now.kind == "arguments" and (values := self._values.rows(now)):
+        if trigger.kind == "arguments" and (values := self._values.list_rows(trigger)):
             return values, -1
-        if now.kind == "arguments":
-            return [_command_row(row) for row in self.commands if row.name == now.query and row.arguments], -1
-        if now.kind == "command":
+        if trigger.kind == "arguments":
+            return [_make_command_row(row) for row in self.commands if row.name == trigger.query and row.arguments], -1
+        if trigger.kind == "command":
             commands_by_name = {row.name: row for row in self.commands}
-            return [_command_row(commands_by_name[name]) for name in rank(now.query, commands_by_name)], 0
-        return self._list_mentions(now), 0
+            return [
+                _make_command_row(commands_by_name[name]) for name in rank_names(trigger.query, commands_by_name)
+            ], 0
+        return self._list_mentions(trigger), 0
 
-    async def load(self, now: Trigger) -> None:
+    async def load(self, trigger: Trigger) -> None:
         """Reload the candidates of the trigger's kind; called when a word of that kind is begun."""
-        if now.kind == "mention":
-            self._agents = await self._completer.agents()
-            self._resources = await self._completer.resources()
+        if trigger.kind == "mention":
+            self._agents = await self._completer.list_agents()
+            self._resources = await self._completer.list_resources()
         else:
-            self.commands = await self._completer.commands()
+            self.commands = await self._completer.list_commands()
 
-    def is_completed(self, now: Trigger) -> bool:
+    def has_completable_argument(self, trigger: Trigger) -> bool:
         """Return whether the typed arguments can be completed."""
-        return now.kind == "arguments" and any(row.name == now.query and row.is_completed for row in self.commands)
+        return trigger.kind == "arguments" and any(
+            row.name == trigger.query and row.is_completed for row in self.commands
+        )
 
-    async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
-        """Load the values of the typed argument; `is_wanted`: the user asked, so a server is connected for it."""
-        completion = await self._completer.arguments(now.query, now.arguments, is_wanted=is_wanted)
-        base = now.arguments[: len(now.arguments) - len(completion.replaces)]
-        self._values = ArgumentValues(now.query, now.arguments, base, completion.argument, tuple(completion.values))
+    async def load_values(self, trigger: Trigger, *, may_start_server: bool = False) -> None:
+        """Load the values of the typed argument; `may_start_server`: a server that is not connected is started."""
+        completion = await self._completer.complete_argument(
+            trigger.query, trigger.arguments, may_start_server=may_start_server
+        )
+        base = trigger.arguments[: len(trigger.arguments) - len(completion.replaces)]
+        self._values = ArgumentValues(
+            trigger.query, trigger.arguments, base, completion.argument, tuple(completion.values)
+        )
 
     async def search(self, query: str) -> None:
         """Load the files and symbols that match a query."""
-        files = await self._completer.files(query)
-        symbols = await self._completer.symbols(query) if len(query) >= _MIN_SYMBOL_LETTERS else []
+        files = await self._completer.find_files(query)
+        symbols = await self._completer.find_symbols(query) if len(query) >= _MIN_SYMBOL_LETTERS else []
         self._files, self._symbols = files, symbols
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop the files, symbols and values of the previous word."""
         self._files, self._symbols = [], []
         self._values = ArgumentValues()
 
-    def _list_mentions(self, now: Trigger) -> list[CompletionRow]:
+    def _list_mentions(self, trigger: Trigger) -> list[CompletionRow]:
         agents_by_label = {row.label: row for row in self._agents}
-        agents = [agents_by_label[name] for name in rank(now.query, agents_by_label)]
-        names = list(dict.fromkeys([*self._list_earlier_mentions(now.query, agents_by_label), *self._files]))
-        order = {name: at - 2 * min(self._store.weight(name), _MAX_EARLIER) for at, name in enumerate(names)}
+        agents = [agents_by_label[name] for name in rank_names(trigger.query, agents_by_label)]
+        names = list(dict.fromkeys([*self._list_earlier_mentions(trigger.query, agents_by_label), *self._files]))
+        # A mention of earlier prompts moves a file up by two rows each, up to ten.
+        order = {
+            name: at - 2 * min(self._store.compute_mention_weight(name), _MAX_EARLIER) for at, name in enumerate(names)
+        }
         files = [
-            CompletionRow(format_mention(name, now.range), "folder" if name.endswith("/") else "file", name)
+            CompletionRow(format_mention(name, trigger.range), "folder" if name.endswith("/") else "file", name)
             for name in sorted(names, key=order.__getitem__)
-            if score(now.query, name) is not None
+            if score_match(trigger.query, name) is not None
         ]
-        symbols = [row for row in self._symbols if score(now.query, row.label) is not None]
+        symbols = [row for row in self._symbols if score_match(trigger.query, row.label) is not None]
         resources_by_label = {row.label: row for row in self._resources}
-        resources = [resources_by_label[name] for name in rank(now.query, resources_by_label)]
-        rows = [*agents, *files, *symbols, *resources] if now.query else [*files, *agents, *resources]
+        resources = [resources_by_label[name] for name in rank_names(trigger.query, resources_by_label)]
+        rows = [*agents, *files, *symbols, *resources] if trigger.query else [*files, *agents, *resources]
         return rows[: PROMPT_FOUND.value]
 
     def _list_earlier_mentions(self, query: str, agents: dict[str, CompletionRow]) -> list[str]:
-        mentions = [name for name in self._store.mentions() if name not in agents and score(query, name) is not None]
-        return sorted(mentions, key=self._store.weight, reverse=True)[:_MAX_EARLIER]
+        mentions = [
+            name for name in self._store.read_mentions() if name not in agents and score_match(query, name) is not None
+        ]
+        return sorted(mentions, key=self._store.compute_mention_weight, reverse=True)[:_MAX_EARLIER]
 
 
-def _command_row(row: PromptCommand) -> CompletionRow:
+def _make_command_row(row: PromptCommand) -> CompletionRow:
     return CompletionRow(f"/{row.name}", "command", f"/{row.name} {row.arguments}".rstrip(), row.text)

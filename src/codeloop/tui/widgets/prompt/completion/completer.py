@@ -54,28 +54,28 @@ class PromptCommand(Struct, frozen=True):
 class Completer(Protocol):
     """A source of completions. Its methods never raise: one that fails returns nothing."""
 
-    async def files(self, query: str) -> list[str]:
+    async def find_files(self, query: str) -> list[str]:
         """Return the paths that fit, best first; a folder's ends in `/`."""
         ...
 
-    async def symbols(self, query: str) -> list[CompletionRow]:
+    async def find_symbols(self, query: str) -> list[CompletionRow]:
         """Return the symbols that fit."""
         ...
 
-    async def agents(self) -> list[CompletionRow]:
+    async def list_agents(self) -> list[CompletionRow]:
         """Return the agents that can be mentioned."""
         ...
 
-    async def resources(self) -> list[CompletionRow]:
+    async def list_resources(self) -> list[CompletionRow]:
         """Return the known resources of MCP servers that can be mentioned."""
         ...
 
-    async def commands(self) -> list[PromptCommand]:
+    async def list_commands(self) -> list[PromptCommand]:
         """Return the commands, those of the program first."""
         ...
 
-    async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
-        """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
+    async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
+        """Complete the argument typed after a command; `may_start_server`: a server is started for it."""
         ...
 
     async def find_mentions(
@@ -96,14 +96,14 @@ class ClientCompleter:
         self._program_commands = tuple(commands)
         self._directory = directory
 
-    async def files(self, query: str) -> list[str]:
+    async def find_files(self, query: str) -> list[str]:
         """Return the paths that fit, best first."""
         with suppress(CodeloopError):
             request = FindFiles(query=query[: FILES_QUERY.value], limit=PROMPT_FOUND.value)
             return await self._client.call(FIND_FILES, request)
         return []
 
-    async def symbols(self, query: str) -> list[CompletionRow]:
+    async def find_symbols(self, query: str) -> list[CompletionRow]:
         """Return the symbols that fit, each as a mention of the lines of its file that define it."""
         with suppress(CodeloopError):
             symbols = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
@@ -111,7 +111,7 @@ class ClientCompleter:
             return [row for row in rows if row is not None]
         return []
 
-    async def agents(self) -> list[CompletionRow]:
+    async def list_agents(self) -> list[CompletionRow]:
         """Return the subagents that a prompt can mention."""
         with suppress(CodeloopError):
             agents = await self._client.call(AGENT_LIST, NoArguments())
@@ -122,7 +122,7 @@ class ClientCompleter:
             ]
         return []
 
-    async def resources(self) -> list[CompletionRow]:
+    async def list_resources(self) -> list[CompletionRow]:
         """Return the known resources of servers."""
         with suppress(CodeloopError):
             resources_by_name = await self._client.call(RESOURCE_LIST, NoArguments())
@@ -132,7 +132,7 @@ class ClientCompleter:
             ]
         return []
 
-    async def commands(self) -> list[PromptCommand]:
+    async def list_commands(self) -> list[PromptCommand]:
         """Return the program's commands, then the server's."""
         names = {row.name for row in self._program_commands}
         with suppress(CodeloopError):
@@ -144,10 +144,11 @@ class ClientCompleter:
             return [*self._program_commands, *(row for row in server_commands if row.name not in names)]
         return list(self._program_commands)
 
-    async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
-        """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
+    async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
+        """Complete the argument typed after a command; `may_start_server`: a server is started for it."""
+        # Only the arguments of MCP prompts can be completed: the server of the prompt knows their values.
         with suppress(CodeloopError):
-            request = CompleteMcpPrompt(command=command, typed=text, connect=is_wanted)
+            request = CompleteMcpPrompt(command=command, typed=text, connect=may_start_server)
             return await self._client.call(MCP_COMPLETE, request)
         return McpPromptCompletion()
 
@@ -168,6 +169,7 @@ def _symbol_row(name: str, location: object, directory: str) -> CompletionRow | 
     """Return a symbol as a mention of its lines, from its location."""
     match location:
         case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:
+            # Language servers count lines from 0, mentions from 1.
             path = unquote(uri.removeprefix("file://")).removeprefix(f"{directory.rstrip('/')}/")
             return CompletionRow(
                 format_mention(path, f"#{first + 1}-{last + 1}"), "symbol", name, f"{path}:{first + 1}"

@@ -59,6 +59,7 @@ class CompletionPopup(Widget):
         """Show rows; none closes the list."""
         if tuple(rows) == self.rows and index == self.cursor:
             return
+        # A new layout of the screen costs more than the list; it is needed only when the height changes.
         is_as_high = min(len(rows), MAX_VISIBLE_ROWS) == min(len(self.rows), MAX_VISIBLE_ROWS)
         self.rows, self.cursor = tuple(rows), min(index, len(rows) - 1)
         self._top = 0

@@ -5,9 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+# An `@` within a word (an address), after a slash or a backtick begins no mention. A path may be quoted; unquoted it
+# ends at punctuation, but for a colon within it (`docs:note://today`, the name of an MCP resource).
 _MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]*)|((?:[^\s`"',;:!?()<>\[\]{}]+:)*[^\s`"',;:!?()<>\[\]{}]*))\Z""")
 _UNQUOTED = re.compile(r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""")
+# While a range is being typed its numbers may still be missing: `#`, `#10`, `#10-`.
 _RANGE = re.compile(r"#\d*(-\d*)?\Z")
+# A second slash makes it a path, such as `/etc/hosts`.
 _COMMAND = re.compile(r"/([^\s/]*)\Z")
 _ARGUMENTS = re.compile(r"/([^\s/]+)[ \t]")
 _MAX_LOOKBACK = 400
@@ -49,5 +53,6 @@ def find_trigger(text: str, cursor: int) -> Trigger | None:
 def format_mention(path: str, lines: str = "") -> str:
     """Return a path as a mention, in quotes where the parser of mentions needs them."""
     name = path + lines
-    plain = _UNQUOTED.fullmatch(name) is not None and not name.endswith(".")
-    return f"@{name}" if plain else f'@"{name}"'
+    # Without quotes a final full stop would be read as the end of a sentence.
+    needs_quotes = _UNQUOTED.fullmatch(name) is None or name.endswith(".")
+    return f'@"{name}"' if needs_quotes else f"@{name}"

@@ -18,6 +18,7 @@ class DraftFiles:
     def __init__(self, folder: Path, contents: ChipContents) -> None:
         self._folder = folder
         self._contents = contents
+        # With a random part, since numbers of processes are used again.
         self._process_id = f"{os.getpid():x}{os.urandom(4).hex()}"
         self._lock_stack = ExitStack()
         self._has_lock = False
@@ -40,7 +41,7 @@ class DraftFiles:
         self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
 
     def load_queue(self, key: str) -> list[PromptEntry]:
-        """Return the queued prompts, including those of an ended process."""
+        """Return the queued prompts of a session, also those that a process has left behind that has ended."""
         self.adopt(f"{key}-queue")
         try:
             data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
@@ -59,6 +60,7 @@ class DraftFiles:
         paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_abandoned(path)]
         for path in sorted(paths, key=_modification_time, reverse=True):
             with suppress(OSError):
+                # Locked first: a renamed file of a process without a lock would look abandoned.
                 self._acquire_lock()
                 path.rename(own)
                 return True
@@ -68,7 +70,8 @@ class DraftFiles:
         """Release the remaining files for other processes."""
         self._lock_stack.close()
         if self._has_lock:
-            with suppress(OSError):  # a file that stays is harmless: nothing holds its lock
+            # A file that stays is harmless: nothing holds its lock.
+            with suppress(OSError):
                 (self._folder / f"{self._process_id}.alive").unlink(missing_ok=True)
         self._has_lock = False
 
@@ -94,6 +97,7 @@ class DraftFiles:
 def _is_abandoned(path: Path) -> bool:
     """Return whether the process that wrote a draft has ended."""
     alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
+    # The system releases the lock of a process however it ends, even by SIGKILL.
     try:
         with lock(alive, 0):
             alive.unlink(missing_ok=True)

@@ -27,9 +27,10 @@ from codeloop.schema.ids import now_ms
 from codeloop.tui.widgets.prompt.history.draft_files import DraftFiles
 from codeloop.tui.widgets.prompt.history.stored_prompt import ChipContents, StoredPrompt
 
+# `O_NOFOLLOW`: a link in the folder must not make us write elsewhere.
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _HALF_LIFE_MS = 7 * 86_400_000.0
-"""After which a mention counts half."""
+"""Milliseconds after which a mention counts half."""
 
 
 class PromptStore:
@@ -37,12 +38,12 @@ class PromptStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.contents = ChipContents(folder / "contents")
-        self.drafts = DraftFiles(folder / "drafts", self.contents)
+        self.chip_contents = ChipContents(folder / "contents")
+        self.drafts = DraftFiles(folder / "drafts", self.chip_contents)
         self._history: tuple[FileState, list[StoredPrompt]] = (None, [])
         self._mentions: tuple[FileState, dict[str, tuple[float, int]]] = (None, {})
 
-    def history(self) -> list[StoredPrompt]:
+    def list_history(self) -> list[StoredPrompt]:
         """Return the prompts that were sent in this project by any process, the latest last."""
         path = self.folder / "history.jsonl"
         state = read_file_state(path)
@@ -50,60 +51,65 @@ class PromptStore:
             self._history = state, _read_prompts(path)[-PROMPT_HISTORY.value :]
         return self._history[1]
 
-    def remember(self, prompt: StoredPrompt) -> None:
+    def add_to_history(self, prompt: StoredPrompt) -> None:
         """Add a prompt to the history, unless it repeats the last one. Raises OSError."""
-        before = self.history()
+        before = self.list_history()
         if not prompt.text.strip() or (before and _is_same_prompt(before[-1], prompt)):
             return
         make_private(self.folder)
         path = self.folder / "history.jsonl"
-        with self._lock():
-            _append(path, msgspec.json.encode(self.contents.pack(_add_time(prompt))))
-            if len(prompts := _read_prompts(path)) > PROMPT_HISTORY.value * 5 // 4:
+        with self._hold_lock():
+            _append(path, msgspec.json.encode(self.chip_contents.pack(_add_time(prompt))))
+            prompts = _read_prompts(path)
+            # Cut with some slack, so that not each prompt writes the whole file.
+            if len(prompts) > PROMPT_HISTORY.value * 5 // 4:
                 _write_lines(path, prompts[-PROMPT_HISTORY.value :])
 
-    def stash(self) -> list[StoredPrompt]:
+    def list_stash(self) -> list[StoredPrompt]:
         """Return the stashed prompts, the latest last."""
         return _read_prompts(self.folder / "stash.jsonl")
 
-    def push(self, prompt: StoredPrompt) -> None:
+    def push_stash(self, prompt: StoredPrompt) -> None:
         """Push a prompt onto the stash. Raises OSError."""
         make_private(self.folder)
-        with self._lock():
-            prompts = [*self.stash(), self.contents.pack(_add_time(prompt))][-PROMPT_STASH.value :]
+        with self._hold_lock():
+            prompts = [*self.list_stash(), self.chip_contents.pack(_add_time(prompt))][-PROMPT_STASH.value :]
             _write_lines(self.folder / "stash.jsonl", prompts)
 
-    def pop(self, index: int = -1) -> StoredPrompt | None:
+    def pop_stash(self, index: int = -1) -> StoredPrompt | None:
         """Pop a prompt from the stash; the latest unless an index is given. Raises OSError."""
-        if not self.stash():
+        if not self.list_stash():
             return None
-        with self._lock():
-            prompts = self.stash()
+        # Read again under the lock: another process may have taken it.
+        with self._hold_lock():
+            prompts = self.list_stash()
             if not -len(prompts) <= index < len(prompts):
                 return None
             prompt = prompts.pop(index)
             _write_lines(self.folder / "stash.jsonl", prompts)
-        return self.contents.unpack(prompt)
+        return self.chip_contents.unpack(prompt)
 
-    def mention(self, name: str) -> None:
+    def add_mention(self, name: str) -> None:
         """Count a mention of a file, an agent or a command. Raises OSError."""
         make_private(self.folder)
         path = self.folder / "mentions.json"
-        with self._lock():
-            mentions = dict(self.mentions())
-            mentions[name] = self.weight(name) + 1.0, now_ms()
+        with self._hold_lock():
+            mentions = dict(self.read_mentions())
+            mentions[name] = self.compute_mention_weight(name) + 1.0, now_ms()
             if len(mentions) > PROMPT_MENTIONS.value:
-                least = min(mentions, key=self.weight)
-                mentions.pop(least if least != name else "", None)
+                lightest = min(mentions, key=self.compute_mention_weight)
+                # Not the new one: with one mention it is often the lightest, and would never get in.
+                mentions.pop(lightest if lightest != name else "", None)
             write_atomically(path, msgspec.json.encode(mentions))
+        # Read again with the next use.
         self._mentions = (None, {})
 
-    def weight(self, name: str) -> float:
+    def compute_mention_weight(self, name: str) -> float:
         """Return how often a name was mentioned; a mention counts half after a week, a quarter after two."""
-        count, at = self.mentions().get(name, (0.0, 0))
+        count, at = self.read_mentions().get(name, (0.0, 0))
         return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE_MS) if count else 0.0
 
-    def mentions(self) -> dict[str, tuple[float, int]]:
+    def read_mentions(self) -> dict[str, tuple[float, int]]:
         """Return the weight of each mention when it was last used, and when that was (ms since the epoch)."""
         path = self.folder / "mentions.json"
         state = read_file_state(path)
@@ -115,7 +121,7 @@ class PromptStore:
         """Release the drafts for other processes."""
         self.drafts.close()
 
-    def _lock(self):
+    def _hold_lock(self):
         """Return the held lock on the folder, or after a timeout none: a process that hangs must not block typing."""
         stack = ExitStack()
         with suppress(TimeoutError):
@@ -155,8 +161,9 @@ def _append(path: Path, line: bytes) -> None:
     descriptor = os.open(path, _APPEND, 0o600)
     try:
         size = os.fstat(descriptor).st_size
-        cut_off = size > 0 and _read_last_byte(path) != b"\n"
-        write_all(descriptor, b"\n" * cut_off + line + b"\n")
+        # A process that was killed may have left half a line: only that one is lost.
+        is_cut_off = size > 0 and _read_last_byte(path) != b"\n"
+        write_all(descriptor, b"\n" * is_cut_off + line + b"\n")
     finally:
         os.close(descriptor)
 

@@ -55,6 +55,7 @@ class ChipContents:
         make_private(self._folder)
         path = self._folder / name
         if path.exists():
+            # Used again, so its age counts from now.
             os.utime(path)
         else:
             self._remove_old()

@@ -1,4 +1,4 @@
-"""Recalls earlier prompts: with the arrow keys, or by search."""
+"""Puts earlier prompts into the editor: one after the other with the arrow keys, or by search (ctrl+r)."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ _MAX_HITS = 50
 """Prompts that a search lists."""
 
 
-class HistorySearch:
+class HistoryBrowser:
     """Puts earlier prompts into the editor. Edits of them are kept, like the draft, until a prompt is sent."""
 
     def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
@@ -24,15 +24,15 @@ class HistorySearch:
         self._popup = popup
         self._store = store
         self._history: list[StoredPrompt] = []
-        self._at = 0
-        """How many prompts back the editor's is; 0: it is the draft."""
+        self._steps_back = 0
+        """How many prompts back the one in the editor is; 0: it is the draft."""
         self._edits: dict[int, StoredPrompt] = {}
         """The edited prompts that were left for another, by how many back they are."""
-        self._hits: list[StoredPrompt] = []
-        self._before: StoredPrompt | None = None
+        self._matches: list[StoredPrompt] = []
+        self._draft_before_search: StoredPrompt | None = None
         """The draft from before the search."""
 
-    def actions(self) -> dict[str, Callable[[], bool]]:
+    def list_actions(self) -> dict[str, Callable[[], bool]]:
         """Return the keys' actions, by name."""
         return {
             "history_previous": lambda: self._is_on_edge(top=True) and self._step(1),
@@ -40,28 +40,29 @@ class HistorySearch:
             "history_search": self._search,
         }
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Go back to an empty draft, after a prompt was sent."""
-        self._at = 0
+        self._steps_back = 0
         self._edits.clear()
         self.end_search()
 
     def _is_on_edge(self, *, top: bool) -> bool:
         """Return whether the cursor is in the first row, or in the last one."""
-        rows = self._editor.rows
-        row = rows.locate(self._editor.buffer.cursor)[0]
-        return row == 0 if top else row == rows.rows - 1
+        layout = self._editor.text_layout
+        row = layout.locate(self._editor.buffer.cursor)[0]
+        return row == 0 if top else row == layout.rows - 1
 
     def _step(self, step: int) -> bool:
         if self.is_searching:
             return False
-        if self._at == 0:
-            self._history = self._store.history()
-        if not 0 <= self._at + step <= len(self._history):
+        # Read when browsing begins: prompts that other processes add meanwhile must not shift the positions.
+        if self._steps_back == 0:
+            self._history = self._store.list_history()
+        if not 0 <= self._steps_back + step <= len(self._history):
             return False
-        self._edits[self._at] = self._editor.stored_prompt
-        self._at += step
-        prompt = self._edits.get(self._at) or self._store.contents.unpack(self._history[-self._at])
+        self._edits[self._steps_back] = self._editor.stored_prompt
+        self._steps_back += step
+        prompt = self._edits.get(self._steps_back) or self._store.chip_contents.unpack(self._history[-self._steps_back])
         self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         return True
 
@@ -71,8 +72,8 @@ class HistorySearch:
             if self._popup.rows:
                 self._popup.move(1)
             return True
-        self._before = self._editor.stored_prompt
-        self._history = self._store.history()
+        self._draft_before_search = self._editor.stored_prompt
+        self._history = self._store.list_history()
         self.is_searching = True
         self.update()
         return True
@@ -88,7 +89,7 @@ class HistorySearch:
                 hits[text] = prompt
                 if len(hits) == _MAX_HITS:
                     break
-        self._hits = list(hits.values())
+        self._matches = list(hits.values())
         rows = [
             CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _join_lines(text))
             for text, each in hits.items()
@@ -99,7 +100,7 @@ class HistorySearch:
 
     def accept(self, index: int) -> bool:
         """Put a hit into the prompt, or the typed text if there is none, without sending."""
-        prompt = self._store.contents.unpack(self._hits[max(index, 0)]) if self._hits else None
+        prompt = self._store.chip_contents.unpack(self._matches[max(index, 0)]) if self._matches else None
         self.end_search()
         if prompt is not None:
             self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
@@ -107,7 +108,7 @@ class HistorySearch:
 
     def cancel(self) -> bool:
         """Restore the draft."""
-        before = self._before
+        before = self._draft_before_search
         self.end_search()
         if before is not None:
             self._editor.load(before)
@@ -117,13 +118,14 @@ class HistorySearch:
         """Close the list of hits."""
         if self.is_searching:
             self.is_searching = False
-            self._hits = []
+            self._matches = []
             self._popup.show(())
             self._editor.status = ""
             self._editor.refresh()
 
 
 def _label_chips(prompt: StoredPrompt) -> dict[str, Chip]:
+    # Searching needs no contents, which would have to be read from files.
     return {char: Chip(chip.label, chip.label) for char, chip in prompt.chips.items()}
 
 
