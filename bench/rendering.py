@@ -79,7 +79,7 @@ def _message(number: int) -> Item:
 def _drawn(canvas: Canvas, items: list[Item]) -> float:
     """Return how long (ms) all of them take."""
     renderer = Renderer(canvas)
-    return _timed(lambda: [renderer.rows(item) for item in items])
+    return _timed(lambda: [renderer.render(item) for item in items])
 
 
 def _grown(canvas: Canvas) -> list[float]:
@@ -90,7 +90,7 @@ def _grown(canvas: Canvas) -> list[float]:
     taken: list[float] = []
     for end in [LIVE - 100 * DELTA, *range(LIVE - 99 * DELTA, LIVE + 1, DELTA)]:
         item = TextItem("p", TextPart(id=part.id, session_id="s", message_id="m", text=text[:end]), is_live=True)
-        taken.append(_timed(lambda item=item: renderer.rows(item)))
+        taken.append(_timed(lambda item=item: renderer.render(item)))
     return taken[1:]
 
 

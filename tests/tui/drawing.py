@@ -29,7 +29,7 @@ def renderer(width: int = 80, **given: Any) -> Renderer:
 
 def draw(item: Item, width: int = 80, **given: Any) -> list[Row]:
     """Return an item's rows; none of them may be too wide."""
-    rows = renderer(width, **given).rows(item)
+    rows = renderer(width, **given).render(item)
     check(rows, width)
     return rows
 

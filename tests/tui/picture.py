@@ -26,7 +26,7 @@ def rows_of(names: Iterable[str], width: int, theme: str, mode: str) -> tuple[li
     drawing = Renderer(place, lambda: NOW / 1000)
     rows: list[Row] = []
     for name in names:
-        rows += [*drawing.rows(ITEMS[name]), []]
+        rows += [*drawing.render(ITEMS[name]), []]
     return rows, place.styles.of("text", "", "background")
 
 

@@ -82,8 +82,8 @@ def test_a_notice_has_a_bar_in_its_colour() -> None:
 
 def test_only_what_runs_changes_with_time() -> None:
     drawing = renderer()
-    assert drawing.is_timed(running("bash", {"command": "sleep 9"}))
-    assert not drawing.is_timed(prompt(text("Hi")))
+    assert drawing.shows_time(running("bash", {"command": "sleep 9"}))
+    assert not drawing.shows_time(prompt(text("Hi")))
 
 
 def test_nothing_foreign_reaches_the_terminal_as_a_control() -> None:

@@ -1,4 +1,4 @@
-"""The canvas for which rows are drawn: its width, its colours, and the display options."""
+"""`Canvas`: the width, the colours and the display options with which rows of the conversation are drawn."""
 
 from typing import Literal
 

@@ -1,4 +1,7 @@
-"""Measures, wraps and cuts text in terminal cells, without ever breaking a grapheme."""
+"""Measures, wraps, cuts and pads text in terminal cells, without ever breaking a grapheme.
+
+A line is a text of any width, in segments of one style each; a row is a part of it that fits the screen.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,8 +15,8 @@ from codeloop.tui.render.clusters import split_clusters
 
 TAB_WIDTH = 4
 """Cells between two tab stops."""
+# In Chinese and Japanese, a row must not end with one of these.
 _OPENING_BRACKETS = "\uff08\u300c\u300e\u3010\u3008\u300a"
-"""Opening brackets of Chinese and Japanese, after which a row must not end."""
 _WORD_WITH_BLANKS = re.compile(r"\s*\S+")
 
 
@@ -22,16 +25,12 @@ def measure_row(row: Iterable[Segment]) -> int:
     return sum(cell_len(segment.text) for segment in row)
 
 
-def is_plain(text: str) -> bool:
-    """Return whether each character of a text is one cell wide, and a grapheme of its own."""
-    return text.isascii()
-
-
 def expand_tabs(text: str) -> str:
     """Return a line with each tab replaced by spaces up to the next multiple of `TAB_WIDTH` cells."""
     if "\t" not in text:
         return text
-    if is_plain(text):
+    # ASCII has one cell and one grapheme for each character, so that it needs no slow measuring; so below.
+    if text.isascii():
         return text.expandtabs(TAB_WIDTH)
     line_text, *pieces = text.split("\t")
     for piece in pieces:
@@ -52,14 +51,16 @@ def fold_line(line: Sequence[Segment], width: int) -> list[Row]:
 def _break_line(line: Sequence[Segment], width: int, *, drops_spaces: bool) -> list[Row]:
     """Break a line into rows; `drops_spaces`: the spaces at the breaks are dropped.
 
-    A break is a pair: the start and the end of a row in the text. Plain text is broken without splitting it into
-    graphemes, which is faster: the end of an answer is broken again with every delta.
+    A break is a pair: the start and the end of a row in the text.
     """
+    # This is a hot path: the end of an answer is broken again with every delta. So text that fits is not looked at
+    # further, and ASCII is broken without splitting it into graphemes.
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [list(line)]
+    # A wide character needs two cells; with fewer, the loops below would never end.
     width = max(width, 2)
-    if is_plain(text):
+    if text.isascii():
         breaks = _break_words(text, width) if drops_spaces else _break_pieces(text, width)
     elif cell_len(text) <= width:
         return [list(line)]
@@ -69,7 +70,7 @@ def _break_line(line: Sequence[Segment], width: int, *, drops_spaces: bool) -> l
 
 
 def _break_words(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the breaks of plain text at spaces, which belong to no row."""
+    """Return the breaks of an ASCII text at spaces, which belong to no row."""
     breaks: list[tuple[int, int]] = []
     start, end = 0, len(text)
     while end - start > width:
@@ -91,7 +92,7 @@ def _break_words(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def _break_pieces(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the breaks of plain text after spaces, which belong to the row before."""
+    """Return the breaks of an ASCII text after spaces, which belong to the row before."""
     breaks: list[tuple[int, int]] = []
     start = 0
     while len(text) - start > width:
@@ -107,20 +108,22 @@ def _break_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[tuple
     """Return the breaks of any text: at spaces, and next to wide characters."""
     breaks: list[tuple[int, int]] = []
     start = used = 0
-    chance = used_there = 0  # the last index at which the row may end, and the cells of the row up to there
+    # The last index at which the row may end, and the cells of the row up to there.
+    break_at = used_at_break = 0
     for begin, end, cells in split_clusters(text):
         is_space = text[begin:end] == " "
+        # A space that is dropped at the end of a row needs no room.
         if used + cells > width and not (is_space and drops_spaces):
-            if chance > start and text[start:chance].strip(" "):
-                breaks.append((start, chance))
-                start, used = chance, used - used_there
+            if break_at > start and text[start:break_at].strip(" "):
+                breaks.append((start, break_at))
+                start, used = break_at, used - used_at_break
             else:
                 breaks.append((start, begin))
                 start, used = begin, 0
-            chance = start
+            break_at = start
         used += cells
         if is_space or _is_wide(text[begin], cells):
-            chance, used_there = end, used
+            break_at, used_at_break = end, used
     if start < len(text) or not breaks:
         breaks.append((start, len(text)))
     return [_trim_break(text, first, last) for first, last in breaks] if drops_spaces else breaks
@@ -140,8 +143,10 @@ def _trim_break(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _slice_line(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[Row]:
+    """Return the rows between breaks, with the styles of the line's segments."""
     rows: list[Row] = []
-    at, offset = 0, 0  # the index of a segment, and its start in the text
+    # The index of a segment, and its start in the text. The breaks are in order, so that both only grow.
+    at, offset = 0, 0
     for start, end in breaks:
         row: Row = []
         while at < len(line):
@@ -177,7 +182,7 @@ def cut_line(line: Sequence[Segment], width: int) -> Row:
 
 def truncate_text(text: str, width: int) -> str:
     """Return as much of the beginning of a text as `width` cells hold."""
-    if is_plain(text):
+    if text.isascii():
         return text[:width]
     for start, _, cells in split_clusters(text):
         width -= cells

@@ -7,11 +7,14 @@ Cluster = tuple[int, int, int]
 
 
 def split_clusters(text: str) -> list[Cluster]:
-    """Return the graphemes of a text. Unlike Rich's, an emoji with its skin tone is one, and so is a flag."""
+    """Return the graphemes of a text.
+
+    Rich's function splits an emoji from its skin tone, and the two letters of a flag; here they are one grapheme.
+    """
     clusters: list[Cluster] = []
     for start, end, cells in split_graphemes(text)[0]:
         char = text[start]
-        if clusters and _joins(text, clusters[-1], char):
+        if clusters and _continues_cluster(text, clusters[-1], char):
             first, _, before = clusters[-1]
             clusters[-1] = (first, end, before + cells)
         else:
@@ -19,7 +22,9 @@ def split_clusters(text: str) -> list[Cluster]:
     return clusters
 
 
-def _joins(text: str, last: Cluster, char: str) -> bool:
+def _continues_cluster(text: str, last: Cluster, char: str) -> bool:
+    """Return whether a character belongs to the grapheme before it: a skin tone, or the second letter of a flag."""
+    # A skin tone behind a letter or digit is shown on its own: no emoji has such a low code point.
     if "\U0001f3fb" <= char <= "\U0001f3ff":
         return ord(text[last[0]]) > 0x2000
     return (

@@ -12,15 +12,16 @@ _GAP = 3
 
 def draw_greeting(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return a title above a list of keys with their meanings, centred in `height` rows; empty if it does not fit."""
-    hints = [(key, what) for key, what in keys if key]
+    # A command may have no key.
+    hints = [(key, meaning) for key, meaning in keys if key]
     column = max((len(key) for key, _ in hints), default=0) + _GAP
-    width = max((column + len(what) for _, what in hints), default=0)
+    width = max((column + len(meaning) for _, meaning in hints), default=0)
     top = (height - len(hints) - 2) // 2
     if width > canvas.width or top < 0:
         return []
-    segment = Segment(" " * ((canvas.width - width) // 2))
-    strong, key_style, muted_style = (
-        canvas.styles.of(*look) for look in (("primary", "bold"), ("text",), ("text_muted",))
-    )
-    rows: list[Row] = [*([] for _ in range(top)), [segment, Segment(title, strong)], []]
-    return rows + [[segment, Segment(f"{key:{column}}", key_style), Segment(what, muted_style)] for key, what in hints]
+    styles, margin = canvas.styles, Segment(" " * ((canvas.width - width) // 2))
+    title_style, key_style, muted_style = styles.of("primary", "bold"), styles.of("text"), styles.of("text_muted")
+    rows: list[Row] = [*([] for _ in range(top)), [margin, Segment(title, title_style)], []]
+    return rows + [
+        [margin, Segment(f"{key:{column}}", key_style), Segment(meaning, muted_style)] for key, meaning in hints
+    ]

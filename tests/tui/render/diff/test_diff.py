@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from codeloop.kit.diff import make_unified_diff
-from codeloop.tui.render.diff.patch import read_patches
-from codeloop.tui.render.diff.rows import DiffRows, compare_words
+from codeloop.tui.render.diff.diff_rows import DiffRows, compare_words
+from codeloop.tui.render.diff.patch import parse_patches
 from tests.tui.drawing import canvas, check, plain, styled
 
 OLD = "def f():\n    return one\n\nlast\n"
@@ -14,8 +14,8 @@ NEW = "def f():\n    return two\n    more\n\nlast\n"
 
 
 def drawn(old: str, new: str, width: int = 40, **given: Any) -> str:
-    patch = next(read_patches(make_unified_diff("/p/a.py", old, new).patch))
-    rows = list(DiffRows(patch, canvas(width, **given), width).rows())
+    patch = next(parse_patches(make_unified_diff("/p/a.py", old, new).patch))
+    rows = list(DiffRows(patch, canvas(width, **given), width).draw())
     check(rows, width)
     return plain(rows)
 
@@ -44,8 +44,8 @@ def test_hunks_are_parted_and_long_lines_go_on_below() -> None:
 
 
 def test_changed_words_stand_out_and_code_has_its_colours() -> None:
-    patch = next(read_patches(make_unified_diff("/p/a.py", OLD, NEW).patch))
-    rows = styled(DiffRows(patch, canvas(40), 40).rows()).split("\n")
+    patch = next(parse_patches(make_unified_diff("/p/a.py", OLD, NEW).patch))
+    rows = styled(DiffRows(patch, canvas(40), 40).draw()).split("\n")
     assert "{syntax_keyword on diff_removed_bg}return" in rows[1]
     assert "{syntax_variable on diff_highlight_removed}one" in rows[1]
     assert "{diff_added on diff_added_bg} + " in rows[2]
@@ -75,12 +75,12 @@ def test_words_that_differ(old: str, new: str, words: tuple[list[str], list[str]
 
 def test_a_patch_of_git_and_what_is_none() -> None:
     text = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n--- a\n+++ b\n\\ No newline\n"
-    patch = next(read_patches(text))
+    patch = next(parse_patches(text))
     assert (patch.path, patch.counts) == ("x.py", (1, 1))
     assert [line.text for line in patch.hunks[0]] == ["-- a", "++ b"]
-    assert list(read_patches("not a diff")) == []
+    assert list(parse_patches("not a diff")) == []
 
 
 def test_several_files() -> None:
     text = make_unified_diff("/p/a.py", "a\n", "b\n").patch + make_unified_diff("/p/b.py", "", "c\n").patch
-    assert [(patch.path, patch.counts) for patch in read_patches(text)] == [("/p/a.py", (1, 1)), ("/p/b.py", (1, 0))]
+    assert [(patch.path, patch.counts) for patch in parse_patches(text)] == [("/p/a.py", (1, 1)), ("/p/b.py", (1, 0))]

@@ -14,8 +14,8 @@ from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import wrap_text
-from codeloop.tui.render.markdown.document import MarkdownDocument
-from codeloop.tui.render.markdown.looks import ProseStyles
+from codeloop.tui.render.markdown.markdown_document import MarkdownDocument
+from codeloop.tui.render.markdown.prose_styles import ProseStyles
 from codeloop.tui.themes.styles import Styles
 
 _MAX_PREVIEW = 2_000
@@ -43,7 +43,7 @@ def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: i
             if is_prompt:
                 rows += [[bar, Segment(line, styles.of("text", "bold"))] for line in wrap_text(text, width - 2)]
             else:
-                rows += MarkdownDocument(prose, max(width - 2, 2), Segment("  ")).finish(text)
+                rows += MarkdownDocument(prose, max(width - 2, 2), Segment("  ")).render_complete(text)
             calls = 0
         calls += sum(isinstance(part, ToolPart) for part in message.parts)
     return rows + _count_row(calls, styles)

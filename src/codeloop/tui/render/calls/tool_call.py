@@ -22,12 +22,12 @@ from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row
 from codeloop.tui.state.items import ToolItem
 
-Status = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
-MARGIN = 2
+CallStatus = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
+CALL_MARGIN = 2
 """Cells before a call's output, and before its heading's text."""
 FOLDED_ROWS = 8
 """Rows of an output that are shown while the call is folded."""
-_MAX_NAME = 80
+_MAX_NAME_LENGTH = 80
 """Characters of a tool's name, and of a note in the heading."""
 MAX_ROWS = 2_000
 """Rows of an open output; more would slow the screen down."""
@@ -58,20 +58,20 @@ class ToolCall:
         self.metadata: JSON = {}
         self.output = ""
         self.title = ""
-        self.ms: int | None = None
+        self.elapsed_ms: int | None = None
         """The duration of the call so far, in ms; None: it has not started."""
         match item.part.state:
             case ToolStatePending():
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
-                self.ms = compute_elapsed_ms(max(time.start, item.resumed_at), now)
+                self.elapsed_ms = compute_elapsed_ms(max(time.start, item.resumed_at), now)
             case ToolStateCompleted(title=title, metadata=metadata, for_user=output, time=time):
                 self.title, self.metadata, self.output = title, metadata, output
-                self.ms = compute_elapsed_ms(time.start, time.end)
+                self.elapsed_ms = compute_elapsed_ms(time.start, time.end)
             case ToolStateError(metadata=metadata, time=time):
                 self.metadata = metadata or {}
-                self.ms = compute_elapsed_ms(time.start, time.end)
+                self.elapsed_ms = compute_elapsed_ms(time.start, time.end)
 
     @property
     def part(self) -> ToolPart:
@@ -85,7 +85,7 @@ class ToolCall:
         return state.error if isinstance(state, ToolStateError) else ""
 
     @property
-    def status(self) -> Status:
+    def status(self) -> CallStatus:
         """The displayed state of the call."""
         match self.part.state:
             case ToolStatePending():
@@ -108,18 +108,18 @@ class ToolCall:
     @property
     def room(self) -> int:
         """The width of a row of the output, in cells."""
-        return max(self.canvas.width - MARGIN, 4)
+        return max(self.canvas.width - CALL_MARGIN, 4)
 
-    def text(self, *keys: str) -> str:
+    def get_input(self, *keys: str) -> str:
         """Return the first of these inputs that the call has, as text; "": it has none of them."""
         values = (self.input.get(key) for key in keys)
         return next((str(value) for value in values if value and isinstance(value, str | int | float)), "")
 
-    def path(self, *keys: str) -> str:
+    def get_path(self, *keys: str) -> str:
         """Return the first of these inputs that the call has, as a path relative to the working directory."""
-        return self.relative_path(self.text(*keys))
+        return self.make_relative(self.get_input(*keys))
 
-    def relative_path(self, path: str) -> str:
+    def make_relative(self, path: str) -> str:
         """Return a path relative to the working directory, if it is below that."""
         directory = self.canvas.directory.rstrip("/")
         if path == directory and path:
@@ -131,17 +131,19 @@ class ToolCall:
         return self.canvas.styles.of(colour, look, on)
 
     @property
-    def toggle(self) -> Style:
+    def toggle_style(self) -> Style:
         """The style of words that open or close the call when clicked."""
         return Style(meta={"toggle": self.item.key})
 
-    def plain(self, text: str, colour: str = "text_muted") -> list[Row]:
+    def draw_text(self, text: str, colour: str = "text_muted") -> list[Row]:
         """Return the rows of a plain text, broken at the width of the output."""
         style = self.style(colour)
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], self.room)]
 
-    def fold(self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, end: bool = False, above: int = 0) -> list[Row]:
+    def fold_rows(
+        self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, end: bool = False, above: int = 0
+    ) -> list[Row]:
         """Return at most `max_rows` rows, or of an open call `MAX_ROWS`, and a note with the number of hidden ones.
 
         `end`: the last rows are kept instead of the first. `above`: how many more rows the caller left out.
@@ -151,10 +153,10 @@ class ToolCall:
         if left_out <= 1 and not above:  # the note would take as much room as the row
             return list(rows)
         words = f"… {left_out:,} more line{'' if left_out == 1 else 's'}{' above' if end else ''}"
-        note = self.note(words)
+        note = self.draw_hidden_note(words)
         return [note, *rows[-max_rows:]] if end else [*rows[:max_rows], note]
 
-    def note(self, words: str) -> Row:
+    def draw_hidden_note(self, words: str) -> Row:
         """Return the row that stands for hidden rows, with a hint how to show them."""
         look = self.style("text_muted", "italic")
         if self.is_open:
@@ -162,12 +164,15 @@ class ToolCall:
         key = self.canvas.open_key
         for how in (f"  {key} or a click shows all", f"  {key}") if key else ("  a click shows all",):
             if measure_row([Segment(words + how)]) <= self.room:
-                return [Segment(words, look + self.toggle), Segment(how, self.style("text_muted") + self.toggle)]
-        return cut_line([Segment(words, look + self.toggle)], self.room)
+                return [
+                    Segment(words, look + self.toggle_style),
+                    Segment(how, self.style("text_muted") + self.toggle_style),
+                ]
+        return cut_line([Segment(words, look + self.toggle_style)], self.room)
 
-    def list_durations(self) -> list[str]:
+    def list_duration_notes(self) -> list[str]:
         """Return a note with the duration of the call; none if that is less than half a second."""
-        return [format_duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
+        return [format_duration(self.elapsed_ms)] if self.elapsed_ms is not None and self.elapsed_ms >= 500 else []
 
     def read_objects(self, *keys: str) -> list[dict[str, Any]]:
         """Return the list of objects under the first of these keys in the metadata, else in the input.
@@ -175,20 +180,20 @@ class ToolCall:
         Items that are not objects are left out.
         """
         sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
-        return [fields for each in sequence(sources[0] if sources else None) if (fields := mapping(each))]
+        return [fields for each in as_list(sources[0] if sources else None) if (fields := as_mapping(each))]
 
 
-def mapping(value: object) -> dict[str, Any]:
+def as_mapping(value: object) -> dict[str, Any]:
     """Return a value as an object, or an empty one if it is not an object: models and servers may write anything."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def sequence(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """Return a value as a list, or an empty one if it is not a list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-_MARKS: dict[Status, tuple[str, str]] = {
+_STATUS_MARKS: dict[CallStatus, tuple[str, str]] = {
     "pending": ("○", "text_muted"),
     "running": ("●", "primary"),
     "asking": ("?", "warning"),
@@ -197,7 +202,7 @@ _MARKS: dict[Status, tuple[str, str]] = {
     "denied": ("✗", "warning"),
     "interrupted": ("■", "text_muted"),
 }
-_WORDS: dict[Status, str] = {
+_STATUS_NOTES: dict[CallStatus, str] = {
     "asking": "waits for your answer",
     "denied": "not allowed",
     "interrupted": "interrupted",
@@ -207,11 +212,11 @@ _WORDS: dict[Status, str] = {
 def draw_heading(call: ToolCall, body: CallBody) -> Row:
     """Return the heading: the mark of the call's state, the tool's name, the subject, and notes."""
     status = "failed" if body.is_failed and call.status == "done" else call.status
-    mark, colour = _MARKS[status]
-    click = Style(meta={"open": body.link}) if body.link else call.toggle
-    name = Segment(one_line(body.name or call.tool, _MAX_NAME), call.style("text_muted", "bold") + click)
-    notes = [_WORDS[status]] if status in _WORDS else []
-    notes += [one_line(note, _MAX_NAME) for note in body.notes]
+    mark, colour = _STATUS_MARKS[status]
+    click = Style(meta={"open": body.link}) if body.link else call.toggle_style
+    name = Segment(one_line(body.name or call.tool, _MAX_NAME_LENGTH), call.style("text_muted", "bold") + click)
+    notes = [_STATUS_NOTES[status]] if status in _STATUS_NOTES else []
+    notes += [one_line(note, _MAX_NAME_LENGTH) for note in body.notes]
     look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
     ending = [Segment("  " + " · ".join(notes), look)] if notes else []
     room = call.room - measure_row([name]) - 1
@@ -232,7 +237,7 @@ def _join_lines(text: str) -> str:
 def draw_notes(call: ToolCall) -> list[Row]:
     """Return the rows of the notes below a result, such as new errors after earlier edits."""
     text = call.metadata.get(TOLD_KEY)
-    return call.fold(call.plain(text, "warning")) if isinstance(text, str) else []
+    return call.fold_rows(call.draw_text(text, "warning")) if isinstance(text, str) else []
 
 
 def draw_failure(call: ToolCall) -> list[Row]:
@@ -240,6 +245,6 @@ def draw_failure(call: ToolCall) -> list[Row]:
     if not call.error or call.status == "interrupted":
         return []
     if reason := call.metadata.get("said"):  # the user's reason; the error addresses the model
-        return call.fold(call.plain(f"“{reason}”", "text"))
+        return call.fold_rows(call.draw_text(f"“{reason}”", "text"))
     colour = "error" if call.status == "failed" else "text_muted"
-    return call.fold(call.plain(call.error.strip("\n"), colour))
+    return call.fold_rows(call.draw_text(call.error.strip("\n"), colour))

@@ -9,8 +9,8 @@ from msgspec import Struct
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.cells import expand_tabs
 
-Sign = Literal[" ", "+", "-"]
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+DiffSign = Literal[" ", "+", "-"]
+_HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class DiffLine(Struct, frozen=True):
@@ -19,7 +19,7 @@ class DiffLine(Struct, frozen=True):
     Control characters of the text are escaped.
     """
 
-    sign: Sign
+    sign: DiffSign
     old: int
     new: int
     text: str
@@ -38,15 +38,15 @@ class PatchedFile(Struct, frozen=True):
         return signs.count("+"), signs.count("-")
 
 
-def read_patches(text: str) -> Iterator[PatchedFile]:
+def parse_patches(text: str) -> Iterator[PatchedFile]:
     """Yield the files of a unified diff, in order; none for a text that is not a diff."""
     path, hunks = "", list[tuple[DiffLine, ...]]()
     lines = text.split("\n")
     at = 0
     while at < len(lines):
         line = lines[at]
-        if (match := _HUNK.match(line)) is not None:
-            hunk, at = _read_hunk(lines, at + 1, [int(part or 1) for part in match.groups()])
+        if (match := _HUNK_HEADER.match(line)) is not None:
+            hunk, at = _parse_hunk(lines, at + 1, [int(part or 1) for part in match.groups()])
             hunks.append(hunk)
             continue
         if line.startswith(("Index: ", "diff --git ", "--- ")) and hunks:
@@ -62,7 +62,7 @@ def read_patches(text: str) -> Iterator[PatchedFile]:
         yield PatchedFile(path, tuple(hunks))
 
 
-def _read_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
+def _parse_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
     """Return the lines of a hunk, and the index of the line after it.
 
     `ranges`: the first line and the number of lines in the old file, then those in the new file.

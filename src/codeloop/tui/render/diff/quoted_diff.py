@@ -9,8 +9,8 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_path
-from codeloop.tui.render.diff.patch import PatchedFile, read_patches
-from codeloop.tui.render.diff.rows import DiffRows
+from codeloop.tui.render.diff.diff_rows import DiffRows
+from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
 
 MAX_ROWS = 5_000
 """Rows of a diff that are drawn."""
@@ -23,7 +23,7 @@ def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
 
     The bar marks the text as the model's, so that it can't be mistaken for one of the program.
     """
-    patches = list(read_patches(diff))
+    patches = list(parse_patches(diff))
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
@@ -41,7 +41,7 @@ def _draw_rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
             sums = f"  +{additions} -{deletions}"
             name = cut_path(one_line(patch.path, 500), max(room - len(sums), 8))
             yield [Segment(name, canvas.styles.of("text", "bold")), Segment(sums, canvas.styles.of("text_muted"))]
-        yield from DiffRows(patch, canvas, room).rows()
+        yield from DiffRows(patch, canvas, room).draw()
 
 
 def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from codeloop.tui.render.clusters import split_clusters
-from codeloop.tui.render.prompts import BAR
+from codeloop.tui.render.prompt_rows import PROMPT_BAR
 
 Position = tuple[int, int]
 """A row of the page, and a cell in it."""
@@ -108,7 +108,7 @@ class Selection:
         if self.range is None:
             return ""
         (top, left_column), (bottom, right) = self.range
-        rows = [self._get_row_text(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
+        rows = [self._get_row_text(row).replace(PROMPT_BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
         indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
         strips = [Strip([Segment(row)]) for row in rows]
         starts = [max(left_column, indent), *[indent] * (bottom - top)]

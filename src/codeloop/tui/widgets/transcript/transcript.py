@@ -179,7 +179,7 @@ class Transcript(ScrollView, can_focus=False):
         self.canvas = canvas
         self._greeting = greeting
         self._renderer = Renderer(canvas)
-        self.blocks = Blocks(self._renderer.rows)
+        self.blocks = Blocks(self._renderer.render)
         self.highlights = Highlights()
         """The matches of the search in the conversation."""
         self._scroll_bar_look = (0, 0, 0)
@@ -225,7 +225,7 @@ class Transcript(ScrollView, can_focus=False):
         self._strip_cache.restyle(canvas.styles.of("text", on="background"))
         # Row numbers mean nothing at another width, so the position is kept as a share of the page.
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
-        self.blocks.redraw(self._renderer.rows)
+        self.blocks.redraw(self._renderer.render)
         self._update_size()
         self.refresh()
         if not self.follows:
@@ -251,7 +251,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def redraw_running_calls(self) -> None:
         """Redraw time-dependent items: running calls."""
-        if self.blocks.refresh(self._renderer.is_timed):
+        if self.blocks.refresh(self._renderer.shows_time):
             self._update_size()
             self.refresh()
 

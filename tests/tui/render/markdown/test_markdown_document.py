@@ -96,15 +96,15 @@ def test_nothing_in_a_text_steers_the_terminal() -> None:
 def test_a_growing_text_never_changes_what_is_finished_and_ends_as_if_it_came_at_once(width: int) -> None:
     drawing = renderer(width)
     for end in range(0, len(SAMPLE), 7):
-        check(drawing.rows(answer(SAMPLE[:end], is_live=True)), width)
-    assert drawing.rows(answer(SAMPLE)) == renderer(width).rows(answer(SAMPLE))
+        check(drawing.render(answer(SAMPLE[:end], is_live=True)), width)
+    assert drawing.render(answer(SAMPLE)) == renderer(width).render(answer(SAMPLE))
 
 
 def test_rows_above_the_open_block_stay() -> None:
     drawing = renderer(60)
     before: list[str] = []
     for end in range(len(SAMPLE)):
-        rows = plain(drawing.rows(answer(SAMPLE[:end], is_live=True))).split("\n")
+        rows = plain(drawing.render(answer(SAMPLE[:end], is_live=True))).split("\n")
         kept = len([1 for one, other in zip(before, rows, strict=False) if one == other])
         assert len(before) - kept <= 8, SAMPLE[:end][-60:]
         assert len(rows) >= len(before) - 1, SAMPLE[:end][-60:]
@@ -118,21 +118,21 @@ MARKS = st.text(st.sampled_from(list("ab *_`~[]()!<>#-+1.|:\\\n\t漢é👍\u0301
 def test_any_text_in_any_pieces_gives_the_same_rows_that_fit(text: str, step: int, width: int) -> None:
     drawing = renderer(width)
     for end in range(0, len(text), step):
-        check(drawing.rows(answer(text[:end], is_live=True)), width)
+        check(drawing.render(answer(text[:end], is_live=True)), width)
     whole = draw(answer(text), width)
-    assert plain(drawing.rows(answer(text))) == plain(whole)
+    assert plain(drawing.render(answer(text))) == plain(whole)
 
 
 def test_a_text_that_was_replaced_is_begun_anew() -> None:
     drawing = renderer(40)
-    drawing.rows(answer("one two", is_live=True))
-    assert plain(drawing.rows(answer("other", is_live=True))) == "  other"
+    drawing.render(answer("one two", is_live=True))
+    assert plain(drawing.render(answer("other", is_live=True))) == "  other"
 
 
 def test_a_line_without_end_is_handed_on_in_parts() -> None:
     text = "word **b** " * 900
     drawing = renderer(80)
     for end in range(0, len(text), 501):
-        drawing.rows(answer(text[:end], is_live=True))
-    assert drawing.rows(answer(text)) == renderer(80).rows(answer(text))
+        drawing.render(answer(text[:end], is_live=True))
+    assert drawing.render(answer(text)) == renderer(80).render(answer(text))
     assert plain(draw(answer(text))).split() == plain(draw(answer("word b " * 900))).split()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.render.markdown.inline import (
+from codeloop.tui.render.markdown.inline_parser import (
     ADDRESS,
     CODE,
     EMPHASIS,

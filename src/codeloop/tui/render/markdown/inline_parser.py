@@ -27,8 +27,8 @@ class _Delimiter(Struct):
     at: int
     length: int
     original: int
-    opens: bool
-    closes: bool
+    can_open_emphasis: bool
+    can_close_emphasis: bool
 
 
 class _Bracket(Struct):
@@ -40,7 +40,7 @@ class _Bracket(Struct):
     is_image: bool
 
 
-_SPECIAL = re.compile(r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+")
+_SPECIAL_CHARACTER = re.compile(r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+")
 _TOKEN = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?: {2,}|\\)\n *)|(?P<soft> ?\n *)"
@@ -51,13 +51,13 @@ _TOKEN = re.compile(
     r"|(?P<bracket>!?\[)|(?P<close>\])"
     r"|(?P<bare>(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+)"
 )
-_TARGET = re.compile(
+_LINK_TARGET = re.compile(
     r"\(\s*(?:<([^<>\n]*)>|((?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 )
-_OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
-_BEFORE = "([{\"'>-*_~\u201c\u2014"
+_OPEN_LINK_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
+_BEFORE_STAR = "([{\"'>-*_~\u201c\u2014"
 """Characters other than a space that may precede a single star that begins emphasis."""
-_BREAK = re.compile(r" *\n *")
+_LINE_BREAK = re.compile(r" *\n *")
 _WRAPPED_LENGTH = 60
 """Characters of a line from which its end counts as a wrap; the end of a shorter line is taken as a line break."""
 _MAX_DELIMITERS = 400
@@ -66,12 +66,12 @@ _MAX_DELIMITERS = 400
 
 def parse_pieces(text: str, *, is_open: bool = False) -> list[Piece]:
     """Return a paragraph in pieces. `is_open`: it still grows, so open emphasis, code and links are taken as closed."""
-    if _SPECIAL.search(text) is None:
+    if _SPECIAL_CHARACTER.search(text) is None:
         return [Piece(text)]
-    return _Inline(text, is_open=is_open).result()
+    return _InlineParser(text, is_open=is_open).parse()
 
 
-class _Inline:
+class _InlineParser:
     """Parses one paragraph."""
 
     def __init__(self, text: str, *, is_open: bool) -> None:
@@ -83,20 +83,20 @@ class _Inline:
         self._unmatched_runs: set[int] = set()
         """Lengths of runs of backticks for which there is no closing run, so that it is searched for only once."""
 
-    def result(self) -> list[Piece]:
+    def parse(self) -> list[Piece]:
         text, at = self._text, 0
         while (match := _TOKEN.search(text, at)) is not None:
             if match.start() > at:
                 self._pieces.append(Piece(text[at : match.start()]))
-            at = self._take(match)
+            at = self._parse_token(match)
         if at < len(text):
             self._pieces.append(Piece(text[at:]))
-        self._emphasise(0)
+        self._pair_delimiters(0)
         if self._is_open and self._brackets:
-            self._open_link(self._brackets[-1])
-        return _merge(self._pieces)
+            self._show_open_link(self._brackets[-1])
+        return _merge_pieces(self._pieces)
 
-    def _take(self, match: re.Match[str]) -> int:
+    def _parse_token(self, match: re.Match[str]) -> int:
         """Handle a token, and return the index at which parsing continues."""
         kind, value = match.lastgroup, match.group()
         match kind:
@@ -110,24 +110,24 @@ class _Inline:
             case "entity":
                 self._pieces.append(Piece(_decode_entity(value)))
             case "ticks":
-                return self._take_code(match)
+                return self._parse_code(match)
             case "auto":
                 link = match[kind]
                 self._pieces.append(Piece(link, LINK, link if ":" in link else f"mailto:{link}"))
             case "bare":
                 return match.start() + self._add_bare_link(value)
             case "run":
-                self._take_delimiter(match)
+                self._add_delimiter(match)
             case "bracket":
                 self._brackets.append(
                     _Bracket(len(self._pieces), match.end(), len(self._delimiters), value.startswith("!"))
                 )
                 self._pieces.append(Piece(value))
             case _:
-                return self._take_bracket(match.end())
+                return self._parse_closing_bracket(match.end())
         return match.end()
 
-    def _take_code(self, match: re.Match[str]) -> int:
+    def _parse_code(self, match: re.Match[str]) -> int:
         run, start = match.group(), match.end()
         if len(run) not in self._unmatched_runs:
             for close in re.compile("`+").finditer(self._text, start):
@@ -148,39 +148,51 @@ class _Inline:
         self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
         return len(url)
 
-    def _take_delimiter(self, match: re.Match[str]) -> None:
+    def _add_delimiter(self, match: re.Match[str]) -> None:
         run, text = match.group(), self._text
         before = text[match.start() - 1] if match.start() else " "
         after = text[match.end()] if match.end() < len(text) else "a" if self._is_open else " "
         if len(self._delimiters) >= _MAX_DELIMITERS:
             self._pieces.append(Piece(run))
             return
-        can_open = not after.isspace() and (not _is_mark(after) or before.isspace() or _is_mark(before))
-        right = not before.isspace() and (not _is_mark(before) or after.isspace() or _is_mark(after))
+        is_left_flanking = not after.isspace() and (
+            not _is_punctuation(after) or before.isspace() or _is_punctuation(before)
+        )
+        is_right_flanking = not before.isspace() and (
+            not _is_punctuation(before) or after.isspace() or _is_punctuation(after)
+        )
         if run[0] == "_":
-            opens, closes = can_open and (not right or _is_mark(before)), right and (not can_open or _is_mark(after))
+            can_open_emphasis, can_close_emphasis = (
+                is_left_flanking and (not is_right_flanking or _is_punctuation(before)),
+                is_right_flanking and (not is_left_flanking or _is_punctuation(after)),
+            )
         elif run == "*":  # patterns such as src/*.py are text
-            opens, closes = can_open and (before.isspace() or before in _BEFORE), right
+            can_open_emphasis, can_close_emphasis = (
+                is_left_flanking and (before.isspace() or before in _BEFORE_STAR),
+                is_right_flanking,
+            )
         else:  # more lenient than CommonMark, which closes no emphasis next to Chinese or Japanese punctuation
-            opens, closes = not after.isspace(), not before.isspace()
-        self._delimiters.append(_Delimiter(run[0], len(self._pieces), len(run), len(run), opens, closes))
+            can_open_emphasis, can_close_emphasis = not after.isspace(), not before.isspace()
+        self._delimiters.append(
+            _Delimiter(run[0], len(self._pieces), len(run), len(run), can_open_emphasis, can_close_emphasis)
+        )
         self._pieces.append(Piece(run))
 
-    def _take_bracket(self, end: int) -> int:
+    def _parse_closing_bracket(self, end: int) -> int:
         """Handle a `]`, which may end a link."""
         if not self._brackets or len(self._brackets) > _MAX_DELIMITERS:
             self._pieces.append(Piece("]"))
             return end
         bracket = self._brackets.pop()
-        target = _TARGET.match(self._text, end)
+        target = _LINK_TARGET.match(self._text, end)
         if target is not None:
             link, stop = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target[1] or target[2] or ""), target.end()
-        elif self._is_open and (end == len(self._text) or _OPEN_TARGET.match(self._text, end)):
+        elif self._is_open and (end == len(self._text) or _OPEN_LINK_TARGET.match(self._text, end)):
             link, stop = "", len(self._text)
         else:
             self._pieces.append(Piece("]"))
             return end
-        self._emphasise(bracket.below)
+        self._pair_delimiters(bracket.below)
         del self._delimiters[bracket.below :]
         self._pieces[bracket.at].text = ""
         label = "".join(piece.text for piece in self._pieces[bracket.at :])
@@ -195,7 +207,7 @@ class _Inline:
             self._brackets.clear()  # no link within a link
         return stop
 
-    def _open_link(self, bracket: _Bracket) -> None:
+    def _show_open_link(self, bracket: _Bracket) -> None:
         """Show the text after an open bracket near the end as a link, which it probably becomes."""
         label = self._text[bracket.end :]
         before = self._text[: bracket.end - 1 - bracket.is_image][-1:]
@@ -204,13 +216,13 @@ class _Inline:
             for piece in self._pieces[bracket.at :]:
                 piece.looks |= LINK
 
-    def _emphasise(self, bottom: int) -> None:
+    def _pair_delimiters(self, bottom: int) -> None:
         """Pair the delimiters from index `bottom` on, by the rules of CommonMark, and apply their looks."""
         stack = self._delimiters
         at = bottom
         while at < len(stack):
             closer = stack[at]
-            opener_at = self._find_opener(bottom, at) if closer.closes else None
+            opener_at = self._find_opener(bottom, at) if closer.can_close_emphasis else None
             if opener_at is None:
                 at += 1
                 continue
@@ -235,12 +247,14 @@ class _Inline:
         closer = self._delimiters[at]
         for index in range(at - 1, bottom - 1, -1):
             opener = self._delimiters[index]
-            if opener.char != closer.char or not opener.opens:
+            if opener.char != closer.char or not opener.can_open_emphasis:
                 continue
             if closer.char == "~" and opener.length != closer.length:
                 continue
-            is_both = (opener.closes or closer.opens) and (opener.original + closer.original) % 3 == 0
-            if is_both and (opener.original % 3 or closer.original % 3):
+            may_not_pair = (opener.can_close_emphasis or closer.can_open_emphasis) and (
+                opener.original + closer.original
+            ) % 3 == 0
+            if may_not_pair and (opener.original % 3 or closer.original % 3):
                 continue
             return index
         return None
@@ -248,10 +262,10 @@ class _Inline:
     def _close_open_emphasis(self) -> None:
         """Apply the looks of emphasis that is not closed yet, up to the end of the text."""
         for opener in self._delimiters:
-            if opener.opens and 0 < opener.length <= 3 and opener.char != "_":
+            if opener.can_open_emphasis and 0 < opener.length <= 3 and opener.char != "_":
                 if opener.at == len(self._pieces) - 1:
                     self._pieces[opener.at].text = ""
-                elif opener.char == "~" or opener.length >= 2 or not opener.closes:
+                elif opener.char == "~" or opener.length >= 2 or not opener.can_close_emphasis:
                     self._apply_look(opener, len(self._pieces), opener.length)
 
     def _apply_look(self, opener: _Delimiter, end: int, count: int) -> None:
@@ -262,7 +276,7 @@ class _Inline:
         self._pieces[opener.at].text = opener.char * opener.length
 
 
-def _merge(pieces: list[Piece]) -> list[Piece]:
+def _merge_pieces(pieces: list[Piece]) -> list[Piece]:
     """Join neighbouring pieces with the same looks and link, and drop empty pieces."""
     result_pieces: list[Piece] = []
     for piece in pieces:
@@ -279,13 +293,13 @@ def _merge(pieces: list[Piece]) -> list[Piece]:
     return result_pieces
 
 
-def _is_mark(char: str) -> bool:
+def _is_punctuation(char: str) -> bool:
     """Return whether a character is punctuation or a symbol."""
     return not char.isalnum() and not char.isspace()
 
 
 def _trim_code(text: str) -> str:
-    text = _BREAK.sub(" ", text)
+    text = _LINE_BREAK.sub(" ", text)
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] == " " and text.strip() else text
 
 

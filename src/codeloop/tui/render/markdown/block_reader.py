@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-Kind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
+BlockKind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
 
 
 class Frame(Struct, frozen=True):
@@ -28,13 +28,13 @@ class Leaf(Struct, frozen=True):
     """A finished block, or a piece of one: `rows` continue the table before them, a `line` the code before it.
 
     `frames`: the containers around it, outermost first. `level`: of a heading; `info`: the language of a code block.
-    `is_apart`: a blank row precedes it.
+    `has_blank_before`: a blank row precedes it.
     """
 
-    kind: Kind
+    kind: BlockKind
     text: str
     frames: tuple[Frame, ...] = ()
-    is_apart: bool = False
+    has_blank_before: bool = False
     level: int = 0
     info: str = ""
 
@@ -42,16 +42,16 @@ class Leaf(Struct, frozen=True):
 class _Container(Struct):
     """A quotation (`indent` 0), or a list item: the indentation of its content, and the column of its marker.
 
-    `is_fresh`: no block in it was yielded yet.
+    `is_empty`: no block in it was yielded yet.
     """
 
     indent: int = 0
     column: int = 0
     marker: str = ""
-    is_fresh: bool = True
+    is_empty: bool = True
 
 
-class _Open(Struct):
+class _OpenBlock(Struct):
     """The open block: the lines of a paragraph or a table so far, or a code block with its fence ("": an indented one).
 
     `size`: characters of the lines; `indent`: of the fence; `blanks`: blank lines that may belong to an indented block.
@@ -62,8 +62,8 @@ class _Open(Struct):
     size: int = 0
     fence: str = ""
     indent: int = 0
-    is_apart: bool = False
-    is_begun: bool = False
+    has_blank_before: bool = False
+    is_partly_yielded: bool = False
     """Whether a part of it was yielded already."""
     blanks: int = 0
 
@@ -71,18 +71,18 @@ class _Open(Struct):
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)")
-_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*")
+_SETEXT_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _QUOTE = re.compile(r" {0,3}> ?")
-_ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
-_TASK = re.compile(r"\[([ xX])\][ \t]+")
-_DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
-_PLAIN = re.compile(r"[A-Za-z\"'(]")
+_LIST_ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
+_TASK_BOX = re.compile(r"\[([ xX])\][ \t]+")
+_TABLE_DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
+_TEXT_START = re.compile(r"[A-Za-z\"'(]")
 """Matches the start of a line that can only begin or continue a paragraph."""
 MAX_OPEN_LENGTH = 2_000
 """Characters of an open paragraph or line; longer ones are split, since open ones are parsed again with each delta."""
-MAX_DEPTH = 16
+MAX_NESTING = 16
 """The depth of nested lists and quotations; deeper ones are taken as text."""
-TABLE_ROWS = 60
+MEASURED_TABLE_ROWS = 60
 """Rows of a table that decide the widths of its columns; later rows keep these widths."""
 
 
@@ -92,51 +92,51 @@ class BlockReader:
     def __init__(self) -> None:
         self._containers: list[_Container] = []
         """The quotations and list items around the next line, outermost first."""
-        self._open: _Open | None = None
-        self._blank = False
+        self._open_block: _OpenBlock | None = None
+        self._is_after_blank = False
         """Whether the last line was blank."""
         self._is_begun = False
         """Whether a block was yielded: no blank row precedes the first block."""
-        self._numbers: dict[int, tuple[str, int]] = {}
+        self._item_numbers: dict[int, tuple[str, int]] = {}
         """The kind and the number of the last list item, by its depth."""
 
     def copy(self) -> "BlockReader":
         """Return an independent copy of the reader."""
         reader = BlockReader()
         reader._containers = [msgspec.structs.replace(each) for each in self._containers]
-        if self._open is not None:
-            reader._open = msgspec.structs.replace(self._open, lines=list(self._open.lines))
-        reader._blank, reader._is_begun = self._blank, self._is_begun
-        reader._numbers = dict(self._numbers)
+        if self._open_block is not None:
+            reader._open_block = msgspec.structs.replace(self._open_block, lines=list(self._open_block.lines))
+        reader._is_after_blank, reader._is_begun = self._is_after_blank, self._is_begun
+        reader._item_numbers = dict(self._item_numbers)
         return reader
 
     @property
-    def in_fence(self) -> str:
+    def open_fence(self) -> str:
         """The fence of the open code block; "": none is open, or an indented one."""
-        return self._open.fence if self._open is not None else ""
+        return self._open_block.fence if self._open_block is not None else ""
 
-    def continue_line(self, piece: str) -> Iterator[Leaf]:
+    def read_further_piece(self, piece: str) -> Iterator[Leaf]:
         """Parse a further piece of a long line, and yield the blocks that it finishes."""
-        if self._open is not None and self._open.kind in {"fence", "indented"}:
+        if self._open_block is not None and self._open_block.kind in {"fence", "indented"}:
             yield self._make_leaf("line", piece)
         else:
-            yield from self._add_text(piece)
+            yield from self._add_paragraph_line(piece)
 
-    def end(self) -> Iterator[Leaf]:
+    def finish(self) -> Iterator[Leaf]:
         """Yield the block that is still open, at the end of the text."""
-        yield from self._close()
+        yield from self._close_block()
 
     def read(self, line: str) -> Iterator[Leaf]:
         """Parse a line, without its line feed, or the first piece of a long line; yield the blocks that it finishes."""
         inside, content = self._match_containers(line)
         is_whole = inside == len(self._containers)
-        block = self._open
+        block = self._open_block
         if block is not None and block.kind == "fence" and not self._has_quote(inside):
             # Also if the line is not indented as the list item requires: models forget that within code.
-            yield from self._read_code(block, content)
+            yield from self._parse_code_line(block, content)
             return
         if not content.strip():
-            yield from self._blank_line(inside)
+            yield from self._parse_blank_line(inside)
             return
         if block is not None and block.kind == "indented" and is_whole and content.startswith("    "):
             for _ in range(block.blanks):
@@ -144,10 +144,16 @@ class BlockReader:
             block.blanks = 0
             yield self._make_leaf("line", content[4:])
             return
-        if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(content):
-            yield from self._add_text(content)  # a shortcut for the most frequent kind of line
+        if (
+            block is not None
+            and block.kind == "paragraph"
+            and is_whole
+            and not self._is_after_blank
+            and _TEXT_START.match(content)
+        ):
+            yield from self._add_paragraph_line(content)  # a shortcut for the most frequent kind of line
             return
-        yield from self._begin_blocks(inside, content)
+        yield from self._parse_beginning(inside, content)
 
     def _match_containers(self, line: str) -> tuple[int, str]:
         """Return how many of the open containers a line continues, and its content within them."""
@@ -163,7 +169,7 @@ class BlockReader:
             indent = len(line) - len(line.lstrip(" "))
             if indent >= container.indent:
                 line = line[container.indent :]
-            elif indent >= 2 and _ITEM.match(line):
+            elif indent >= 2 and _LIST_ITEM.match(line):
                 line = line[indent:]
             else:
                 return number, line
@@ -172,30 +178,32 @@ class BlockReader:
     def _has_quote(self, start: int) -> bool:
         return any(not container.marker for container in self._containers[start:])
 
-    def _blank_line(self, inside: int) -> Iterator[Leaf]:
-        block = self._open
+    def _parse_blank_line(self, inside: int) -> Iterator[Leaf]:
+        block = self._open_block
         if block is not None and block.kind == "indented":
             block.blanks += 1
         elif block is not None:
-            yield from self._close()
+            yield from self._close_block()
         if any(not container.marker for container in self._containers[inside:]):
-            yield from self._close()
+            yield from self._close_block()
             del self._containers[inside:]
-        self._blank = True
+        self._is_after_blank = True
 
-    def _begin_blocks(self, inside: int, content: str) -> Iterator[Leaf]:
+    def _parse_beginning(self, inside: int, content: str) -> Iterator[Leaf]:
         """Parse a line that may begin containers or a block, after the `inside` containers that it continues."""
-        is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
+        is_lazy = self._open_block is not None and self._open_block.kind == "paragraph" and not self._is_after_blank
         depth = inside
-        while depth < MAX_DEPTH:
+        while depth < MAX_NESTING:
             if (match := _QUOTE.match(content)) is not None:
-                yield from self._shrink(depth)
+                yield from self._close_containers(depth)
                 self._containers.append(_Container())
                 content, depth, is_lazy = content[match.end() :], depth + 1, False
             elif (
-                item := self._read_item(content, depth, is_within=is_lazy and depth == len(self._containers))
+                item := self._parse_item(
+                    content, depth, interrupts_paragraph=is_lazy and depth == len(self._containers)
+                )
             ) is not None:
-                yield from self._shrink(depth)
+                yield from self._close_containers(depth)
                 container, content = item
                 self._containers.append(container)
                 depth, is_lazy = depth + 1, False
@@ -203,139 +211,145 @@ class BlockReader:
                     return
             else:
                 break
-        if is_lazy and not self._interrupts(content):
-            yield from self._add_text(content)
+        if is_lazy and not self._ends_paragraph(content):
+            yield from self._add_paragraph_line(content)
             return
         if depth < len(self._containers):
-            yield from self._shrink(depth)
-            self._numbers = {level: last for level, last in self._numbers.items() if level < depth}
+            yield from self._close_containers(depth)
+            self._item_numbers = {level: last for level, last in self._item_numbers.items() if level < depth}
         elif not is_lazy:
-            self._numbers.pop(depth, None)
-        yield from self._read_block(content)
+            self._item_numbers.pop(depth, None)
+        yield from self._parse_block(content)
 
-    def _shrink(self, depth: int) -> Iterator[Leaf]:
+    def _close_containers(self, depth: int) -> Iterator[Leaf]:
         """Close the open block, and the containers from `depth` on."""
-        yield from self._close()
+        yield from self._close_block()
         del self._containers[depth:]
 
-    def _read_item(self, content: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
+    def _parse_item(self, content: str, depth: int, *, interrupts_paragraph: bool) -> tuple[_Container, str] | None:
         """Return the list item that a line begins, and its content; None: it begins none.
 
-        `is_within`: the item would interrupt a paragraph, which only some items may.
+        `interrupts_paragraph`: the item would interrupt a paragraph, which only some items may.
         """
-        match = _ITEM.match(content)
+        match = _LIST_ITEM.match(content)
         if match is None or _RULE.fullmatch(content) or (len(match[1]) > 3 and depth == 0):
             return None
         text, number = content[match.end() :], match[3]
-        if is_within and (not text.strip() or (number and number not in {"0", "1"})):
+        if interrupts_paragraph and (not text.strip() or (number and number not in {"0", "1"})):
             return None
         width = match.end() - len(match[1]) - len(match[2])
         if width > 4:
             text, width = " " * (width - 1) + text, 1
         kind = match[4] or match[2]
-        last = self._numbers.get(depth)
+        last = self._item_numbers.get(depth)
         count = int(number or 0)
         if number and last is not None and last[0] == kind and count <= 1:
             count = last[1] + 1
-        self._numbers = {level: there for level, there in self._numbers.items() if level < depth}
-        self._numbers[depth] = (kind, count)
+        self._item_numbers = {level: there for level, there in self._item_numbers.items() if level < depth}
+        self._item_numbers[depth] = (kind, count)
         marker = f"{count}{kind}" if number else "•"
-        if (task := _TASK.match(text)) is not None:
+        if (task := _TASK_BOX.match(text)) is not None:
             marker, text = f"[{task[1].lower()}]", text[task.end() :]
         indent = len(match[1]) + len(match[2]) + max(width, 1)
         return _Container(indent=indent, column=len(match[1]), marker=marker), text
 
-    def _interrupts(self, content: str) -> bool:
+    def _ends_paragraph(self, content: str) -> bool:
         """Return whether a line ends the paragraph before it."""
-        return any(pattern.fullmatch(content) for pattern in (_RULE, _SETEXT, _HEADING, _FENCE)) or (
-            content.count("|") > 0 and _DELIMITER.fullmatch(content) is not None
+        return any(pattern.fullmatch(content) for pattern in (_RULE, _SETEXT_UNDERLINE, _HEADING, _FENCE)) or (
+            content.count("|") > 0 and _TABLE_DELIMITER.fullmatch(content) is not None
         )
 
-    def _read_block(self, content: str) -> Iterator[Leaf]:
-        block = self._open
+    def _parse_block(self, content: str) -> Iterator[Leaf]:
+        block = self._open_block
         if block is not None and block.kind == "paragraph" and block.lines:
-            if (match := _SETEXT.fullmatch(content)) and not block.is_begun:
-                self._open = None
+            if (match := _SETEXT_UNDERLINE.fullmatch(content)) and not block.is_partly_yielded:
+                self._open_block = None
                 text = "\n".join(block.lines)
-                yield self._make_leaf("heading", text, level=1 if match[1][0] == "=" else 2, is_apart=block.is_apart)
+                yield self._make_leaf(
+                    "heading", text, level=1 if match[1][0] == "=" else 2, has_blank_before=block.has_blank_before
+                )
                 return
             if (
-                _DELIMITER.fullmatch(content)
+                _TABLE_DELIMITER.fullmatch(content)
                 and len(split_cells(block.lines[-1])) == len(split_cells(content))
                 and "|" in content
             ):
                 header = block.lines.pop()
-                yield from self._close()
-                self._open = _Open("table", [header, content], is_apart=block.is_apart and not block.lines)
+                yield from self._close_block()
+                self._open_block = _OpenBlock(
+                    "table", [header, content], has_blank_before=block.has_blank_before and not block.lines
+                )
                 return
         if block is not None and block.kind == "table" and "|" in content:
             yield from self._add_row(block, content)
             return
         if (match := _FENCE.fullmatch(content)) is not None:
-            yield from self._close()
+            yield from self._close_block()
             info = match[3].strip().partition(" ")[0]
             yield self._make_leaf("code", "", info=info)
-            self._open = _Open("fence", [], fence=match[2], indent=len(match[1]))
+            self._open_block = _OpenBlock("fence", [], fence=match[2], indent=len(match[1]))
         elif (match := _HEADING.fullmatch(content)) is not None:
-            yield from self._close()
+            yield from self._close_block()
             yield self._make_leaf("heading", match[2] or "", level=len(match[1]))
         elif _RULE.fullmatch(content) is not None:
-            yield from self._close()
+            yield from self._close_block()
             yield self._make_leaf("rule", "")
         elif content.startswith("    ") and block is None:
             yield self._make_leaf("code", "")
-            self._open = _Open("indented", [])
+            self._open_block = _OpenBlock("indented", [])
             yield self._make_leaf("line", content[4:])
         else:
-            yield from self._close()
-            self._open = _Open("paragraph", [], is_apart=self._blank)
-            yield from self._add_text(content)
+            yield from self._close_block()
+            self._open_block = _OpenBlock("paragraph", [], has_blank_before=self._is_after_blank)
+            yield from self._add_paragraph_line(content)
 
-    def _read_code(self, block: _Open, content: str) -> Iterator[Leaf]:
+    def _parse_code_line(self, block: _OpenBlock, content: str) -> Iterator[Leaf]:
         mark = content.strip()
         if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(content) - len(content.lstrip()) < 4:
-            self._open = None
+            self._open_block = None
             return
         indent = min(len(content) - len(content.lstrip(" ")), block.indent)
         yield self._make_leaf("line", content[indent:])
 
-    def _add_text(self, line: str) -> Iterator[Leaf]:
+    def _add_paragraph_line(self, line: str) -> Iterator[Leaf]:
         """Add a line to the open paragraph, or begin one; a paragraph that gets too long is yielded and continued."""
-        block = self._open
+        block = self._open_block
         if block is None or block.kind != "paragraph":
-            yield from self._close()
-            block = self._open = _Open("paragraph", [], is_apart=self._blank)
+            yield from self._close_block()
+            block = self._open_block = _OpenBlock("paragraph", [], has_blank_before=self._is_after_blank)
         if block.size + len(line) > MAX_OPEN_LENGTH and block.lines:
-            yield self._make_leaf("paragraph", "\n".join(block.lines), is_apart=block.is_apart)
-            block.lines, block.size, block.is_apart, block.is_begun = [], 0, False, True
+            yield self._make_leaf("paragraph", "\n".join(block.lines), has_blank_before=block.has_blank_before)
+            block.lines, block.size, block.has_blank_before, block.is_partly_yielded = [], 0, False, True
         block.lines.append(line.lstrip(" "))
         block.size += len(line) + 1
-        self._blank = False
+        self._is_after_blank = False
 
-    def _add_row(self, block: _Open, row: str) -> Iterator[Leaf]:
-        if block.is_begun:
+    def _add_row(self, block: _OpenBlock, row: str) -> Iterator[Leaf]:
+        if block.is_partly_yielded:
             yield self._make_leaf("rows", row)
             return
         block.lines.append(row)
-        if len(block.lines) > TABLE_ROWS:
-            yield self._make_leaf("table", "\n".join(block.lines), is_apart=block.is_apart)
-            block.lines, block.is_begun = [], True
+        if len(block.lines) > MEASURED_TABLE_ROWS:
+            yield self._make_leaf("table", "\n".join(block.lines), has_blank_before=block.has_blank_before)
+            block.lines, block.is_partly_yielded = [], True
 
-    def _close(self) -> Iterator[Leaf]:
-        block, self._open = self._open, None
+    def _close_block(self) -> Iterator[Leaf]:
+        block, self._open_block = self._open_block, None
         if block is not None and block.lines:
-            kind: Kind = "table" if block.kind == "table" else "paragraph"
+            kind: BlockKind = "table" if block.kind == "table" else "paragraph"
             text = "\n".join(block.lines).rstrip(" ")
-            yield self._make_leaf(kind, text, is_apart=block.is_apart)
+            yield self._make_leaf(kind, text, has_blank_before=block.has_blank_before)
 
-    def _make_leaf(self, kind: Kind, text: str, *, is_apart: bool = False, level: int = 0, info: str = "") -> Leaf:
-        frames = tuple([Frame(each.marker, bool(each.marker) and each.is_fresh) for each in self._containers])
+    def _make_leaf(
+        self, kind: BlockKind, text: str, *, has_blank_before: bool = False, level: int = 0, info: str = ""
+    ) -> Leaf:
+        frames = tuple([Frame(each.marker, bool(each.marker) and each.is_empty) for each in self._containers])
         if kind != "code":  # which has no rows of its own
             for container in self._containers:
-                container.is_fresh = False
+                container.is_empty = False
         is_new = kind not in {"rows", "line"}
-        apart = is_new and self._is_begun and (is_apart or self._blank or kind in {"heading", "rule"})
-        self._is_begun, self._blank = True, False
+        apart = is_new and self._is_begun and (has_blank_before or self._is_after_blank or kind in {"heading", "rule"})
+        self._is_begun, self._is_after_blank = True, False
         return Leaf(kind, text, frames, apart, level, info)
 
 

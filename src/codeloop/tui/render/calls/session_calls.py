@@ -9,23 +9,23 @@ from rich.style import Style
 from codeloop.client.formatting import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls, format_arguments, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.tui.render.calls.search import draw_output_if_open
-from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
+from codeloop.tui.render.calls.search_calls import draw_output_if_open
+from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, as_list, as_mapping
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_line, prefix_rows, wrap_line
 
-_BOXES = {
+_TODO_BOXES = {
     "completed": ("[x]", "text_muted", "strike"),
     "in_progress": ("[>]", "primary", "bold"),
     "cancelled": ("[-]", "text_muted", "strike"),
     "pending": ("[ ]", "text", ""),
 }
-_REPORT_ROWS = 4
+_FOLDED_REPORT_ROWS = 4
 """Rows of a subagent's report that are shown while the call is folded."""
-_MAX_CALLS = 3
+_MAX_SUBAGENT_CALLS = 3
 """Calls of a subagent, the latest, that are shown while it works."""
 # The inputs that best describe a call within another call, the best first.
-_SUBJECTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
+_SUBJECT_INPUTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
 
 
 def render_todos(call: ToolCall) -> CallBody:
@@ -33,21 +33,21 @@ def render_todos(call: ToolCall) -> CallBody:
     rows: list[Row] = []
     todo_rows = call.read_objects("todos")
     for todo in todo_rows:
-        box, colour, look = _BOXES.get(str(todo.get("status")), _BOXES["pending"])
+        box, colour, look = _TODO_BOXES.get(str(todo.get("status")), _TODO_BOXES["pending"])
         text = [Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
         rows += prefix_rows(
             wrap_line(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    ")
         )
     done_count = sum(todo.get("status") == "completed" for todo in todo_rows)
     return CallBody(
-        f"{done_count} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold(rows, 30), name="todos"
+        f"{done_count} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold_rows(rows, 30), name="todos"
     )
 
 
 def render_task(call: ToolCall) -> CallBody:
     """Render a subagent: its latest calls while it works, afterwards its report."""
     child = call.item.child
-    agent = call.text("subagent_type") or (child.agent if child else "")
+    agent = call.get_input("subagent_type") or (child.agent if child else "")
     session = call.metadata.get("sessionId")
     link = child.session_id if child else session if isinstance(session, str) else ""
     notes = [agent] if agent else []
@@ -55,41 +55,43 @@ def render_task(call: ToolCall) -> CallBody:
         notes.append(child.state)
     if child is not None and child.steps:
         notes.append(f"{child.steps} step{'' if child.steps == 1 else 's'}")
-    if call.status == "running" or (call.ms or 0) >= 500:
-        notes.append(format_duration(call.ms or 0))
+    if call.status == "running" or (call.elapsed_ms or 0) >= 500:
+        notes.append(format_duration(call.elapsed_ms or 0))
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
         rows = [
-            _call_row(call, part.tool, _describe_subject(part.state.input), _choose_mark(part))
-            for part in child.calls[-_MAX_CALLS:]
+            _draw_inner_call(call, part.tool, _describe_subject(part.state.input), _choose_mark(part))
+            for part in child.calls[-_MAX_SUBAGENT_CALLS:]
         ]
-    rows += _report_rows(call)
+    rows += _draw_report(call)
     if link:
         hint = Segment(
             "open the subagent's session", call.style("text_muted", "underline") + Style(meta={"open": link})
         )
         key = Segment(f"  {call.canvas.child_key}".rstrip(), call.style("text_muted"))
         rows.append([hint, key] if cell_len(hint.text + key.text) <= call.room else cut_line([hint], call.room))
-    return CallBody(call.text("description") or call.title, notes, rows, link=link)
+    return CallBody(call.get_input("description") or call.title, notes, rows, link=link)
 
 
 def render_task_output(call: ToolCall) -> CallBody:
     """Render the state of a background subagent."""
     state, session = call.metadata.get("state"), call.metadata.get("sessionId")
     link = session if isinstance(session, str) else ""
-    return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], _report_rows(call), link=link)
+    return CallBody(
+        call.title or call.get_input("task_id"), [str(state)] if state else [], _draw_report(call), link=link
+    )
 
 
-def _report_rows(call: ToolCall) -> list[Row]:
+def _draw_report(call: ToolCall) -> list[Row]:
     """Return the rows of a subagent's report; none in sessions stored by versions that did not store reports."""
     report = call.metadata.get("report")
     text = report.strip("\n") if isinstance(report, str) else ""
-    return call.fold(call.plain(text), _REPORT_ROWS) if text.strip() else []
+    return call.fold_rows(call.draw_text(text), _FOLDED_REPORT_ROWS) if text.strip() else []
 
 
 def render_question(call: ToolCall) -> CallBody:
     """Render the questions with the user's answers."""
-    answers = [sequence(one) for one in sequence(call.metadata.get("answers"))]
+    answers = [as_list(one) for one in as_list(call.metadata.get("answers"))]
     questions = [one for one in call.read_objects("questions") if one.get("question")]
     rows: list[Row] = []
     for number, one in enumerate(questions):
@@ -104,18 +106,18 @@ def render_question(call: ToolCall) -> CallBody:
             )
             rows += prefix_rows(answer, Segment("→ ", call.style("primary")), Segment("  "))
     count = f"{len(questions)} question{'' if len(questions) == 1 else 's'}" if questions else ""
-    return CallBody(count, rows=call.fold(rows, 20))
+    return CallBody(count, rows=call.fold_rows(rows, 20))
 
 
 def render_skill(call: ToolCall) -> CallBody:
     """Render the loading of a skill: its name; an open call shows its text."""
-    return CallBody(call.text("name"), rows=draw_output_if_open(call))
+    return CallBody(call.get_input("name"), rows=draw_output_if_open(call))
 
 
 def render_plan_exit(call: ToolCall) -> CallBody:
     """Render the question whether a plan is carried out, and the user's comments on it with the model's answers."""
     rows: list[Row] = []
-    threads = [mapping(each) for each in sequence(call.metadata.get("threads"))]
+    threads = [as_mapping(each) for each in as_list(call.metadata.get("threads"))]
     for thread in threads:
         answer, line = str(thread.get("answer") or ""), thread.get("line")
         where = f"line {line}: " if line else ""
@@ -124,14 +126,14 @@ def render_plan_exit(call: ToolCall) -> CallBody:
         rows += prefix_rows(wrap_line(text, max(call.room - 2, 4)), mark, Segment("  "))
         answer_rows = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
         rows += prefix_rows(wrap_line(answer_rows, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
-    open_count = sum(not mapping(each).get("answer") for each in threads)
+    open_count = sum(not as_mapping(each).get("answer") for each in threads)
     notes = (
         [f"{open_count} of {len(threads)} comments open" if open_count else f"{len(threads)} comments answered"]
         if threads
         else []
     )
     title = "the plan is approved" if call.status == "done" else "carry out the plan?"
-    return CallBody(title, notes, call.fold(rows, 30), name="plan")
+    return CallBody(title, notes, call.fold_rows(rows, 30), name="plan")
 
 
 def render_batch(call: ToolCall) -> CallBody:
@@ -139,23 +141,25 @@ def render_batch(call: ToolCall) -> CallBody:
     details = call.read_objects("details")
     rows: list[Row] = []
     for number, one in enumerate(call.read_objects("tool_calls", "toolCalls") or details):
-        inputs = mapping(one.get("parameters"))
+        inputs = as_mapping(one.get("parameters"))
         result = details[number] if number < len(details) else {}
         mark = "" if not result else "✓" if result.get("ok") else "✗"
         subject = str(result.get("title") or "") or _describe_subject(inputs)
-        rows.append(_call_row(call, str(one.get("tool", "")), subject, mark))
+        rows.append(_draw_inner_call(call, str(one.get("tool", "")), subject, mark))
     return CallBody(
-        call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *draw_output_if_open(call)]
+        call.title or f"{len(rows)} calls",
+        call.list_duration_notes(),
+        [*call.fold_rows(rows, 12), *draw_output_if_open(call)],
     )
 
 
 def render_invalid(call: ToolCall) -> CallBody:
     """Render a call of an unknown tool, or with invalid arguments."""
-    rows = call.fold(call.plain(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
-    return CallBody(call.text("tool"), rows=rows, is_failed=True)
+    rows = call.fold_rows(call.draw_text(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
+    return CallBody(call.get_input("tool"), rows=rows, is_failed=True)
 
 
-def _call_row(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
+def _draw_inner_call(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
     """Return the row of a call within another call."""
     before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
@@ -173,4 +177,4 @@ def _choose_mark(part: ToolPart) -> str:
 
 
 def _describe_subject(inputs: dict[str, Any]) -> str:
-    return next((str(inputs[key]) for key in _SUBJECTS if inputs.get(key)), "") or format_arguments(inputs)
+    return next((str(inputs[key]) for key in _SUBJECT_INPUTS if inputs.get(key)), "") or format_arguments(inputs)

@@ -10,12 +10,12 @@ from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import fold_line, pad_row
-from codeloop.tui.render.diff.patch import DiffLine, PatchedFile, Sign
-from codeloop.tui.render.syntax import CodeHighlighter, language_of
+from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
+from codeloop.tui.render.diff.patch import DiffLine, DiffSign, PatchedFile
 
-Spans = list[tuple[int, int]]
+WordSpans = list[tuple[int, int]]
 """Ranges of a line, in characters: start and end."""
-Pair = tuple[DiffLine | None, DiffLine | None]
+LinePair = tuple[DiffLine | None, DiffLine | None]
 """An old and a new line that are shown next to each other; None: there is no line on that side."""
 SPLIT_MIN_WIDTH = 110
 """Cells from which both sides fit next to each other."""
@@ -23,7 +23,7 @@ _NUMBERS_MIN_WIDTH = 20
 """Cells below which lines have no numbers."""
 _MAX_COMPARED_LINES = 100
 """Consecutive lines whose words are compared."""
-_SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
+_COLOURS_BY_SIGN: dict[DiffSign, str] = {"+": "added", "-": "removed", " ": "context"}
 """The names of the theme's colours for each sign."""
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 _MAX_COMPARED_LENGTH = 400
@@ -34,7 +34,7 @@ _MIN_SIMILARITY = 0.4
 """The share of two lines' characters that must be equal; with less, highlighted words would not help the reader."""
 
 
-def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
+def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
     """Return the spans of the words that differ in two lines; none if the lines have too little in common."""
     if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
         return [], []
@@ -52,12 +52,12 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
     )
 
 
-def _find_spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
+def _find_spans_outside(words: list[str], same: list[tuple[int, int]]) -> WordSpans:
     """Return the spans of the words outside the ranges `same`; spans with only blanks between them are joined."""
     offsets = [0]
     for word in words:
         offsets.append(offsets[-1] + len(word))
-    spans: Spans = []
+    spans: WordSpans = []
     last = 0
     for start, end in same:
         if start > last:
@@ -77,7 +77,7 @@ class DiffRows:
         self._canvas = canvas
         self._room = room
         self._has_backgrounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
-        language = language_of(patch.path) if self._has_backgrounds else ""
+        language = find_language(patch.path) if self._has_backgrounds else ""
         self._code = {sign: CodeHighlighter(language, canvas.styles, "", "text") for sign in ("-", "+")}
         last = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
         self._digits = len(str(last)) if room >= _NUMBERS_MIN_WIDTH else 0
@@ -88,7 +88,7 @@ class DiffRows:
         diff = self._canvas.diff
         return diff == "split" or (diff == "auto" and self._room >= SPLIT_MIN_WIDTH and all(self._patch.counts))
 
-    def rows(self) -> Iterator[Row]:
+    def draw(self) -> Iterator[Row]:
         """Yield the rows lazily, so that hidden ones are not drawn."""
         for number, hunk in enumerate(self._patch.hunks):
             if number:
@@ -98,20 +98,20 @@ class DiffRows:
 
     def _draw_unified(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
         for old_lines, new_lines in _group_runs(hunk):
-            words = _compare(old_lines, new_lines)
+            words = _compare_lines(old_lines, new_lines)
             for line in (*old_lines, *new_lines):
                 yield from self._draw_line(line, words.get(id(line), []), self._room)
 
     def _draw_split(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
         half = (self._room - 1) // 2
         for old_lines, new_lines in _group_runs(hunk):
-            words = _compare(old_lines, new_lines)
+            words = _compare_lines(old_lines, new_lines)
             for old, new in _pair_lines(old_lines, new_lines):
-                rows = self._draw_side(old, words, half, is_new=False)
+                rows = self._draw_half(old, words, half, is_new=False)
                 if new is old:
-                    right = list(self._copy_rows(rows, old))
+                    right = list(self._copy_to_right(rows, old))
                 else:
-                    right = self._draw_side(new, words, half, is_new=True)
+                    right = self._draw_half(new, words, half, is_new=True)
                 blank = [Segment(" " * half, self._canvas.styles.of("text"))]
                 for number in range(max(len(rows), len(right))):
                     yield [
@@ -120,13 +120,13 @@ class DiffRows:
                         *(right[number] if number < len(right) else []),
                     ]
 
-    def _draw_side(self, line: DiffLine | None, words: dict[int, Spans], room: int, *, is_new: bool) -> list[Row]:
+    def _draw_half(self, line: DiffLine | None, words: dict[int, WordSpans], room: int, *, is_new: bool) -> list[Row]:
         if line is None:
             return []
         number = line.new if is_new else line.old
         return list(self._draw_line(line, words.get(id(line), []), room, number))
 
-    def _copy_rows(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
+    def _copy_to_right(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
         """Yield the rows of the left side with the line's number on the right one."""
         for at, row in enumerate(rows):
             yield [Segment(self._format_number(line.new if line and not at else 0), row[0].style), *row[1:]]
@@ -134,8 +134,8 @@ class DiffRows:
     def _format_number(self, number: int) -> str:
         return str(number or "").rjust(self._digits) if self._digits else ""
 
-    def _draw_line(self, line: DiffLine, spans: Spans, room: int, number: int = 0) -> Iterator[Row]:
-        styles, side = self._canvas.styles, _SIDES[line.sign]
+    def _draw_line(self, line: DiffLine, spans: WordSpans, room: int, number: int = 0) -> Iterator[Row]:
+        styles, side = self._canvas.styles, _COLOURS_BY_SIGN[line.sign]
         background = f"diff_{side}_bg"
         edge = background if side == "context" else f"diff_{side}_line_number_bg"
         plain = styles.of("text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background)
@@ -143,14 +143,14 @@ class DiffRows:
         mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background))
         segment = Segment(self._format_number(number or line.new or line.old), gutter)
         first, others = [segment, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
-        code = self._colour_text(line.sign, line.text, plain)
+        code = self._highlight(line.sign, line.text, plain)
         if spans:
-            code = _overlay(code, spans, self._choose_emphasis(line.sign))
+            code = _overlay_style(code, spans, self._choose_emphasis(line.sign))
         inner = max(room - self._digits - 3, 4)
         for at, row in enumerate(fold_line(code, inner)):
             yield pad_row([*(others if at else first), *row], room, plain)
 
-    def _colour_text(self, sign: Sign, text: str, plain: Style) -> Row:
+    def _highlight(self, sign: DiffSign, text: str, plain: Style) -> Row:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
         code = self._code["-" if sign == "-" else "+"].highlight(text)
@@ -160,7 +160,7 @@ class DiffRows:
         background = Style(bgcolor=plain.bgcolor)
         return [Segment(piece, (style or plain) + background) for piece, style, _ in code]
 
-    def _choose_emphasis(self, sign: Sign) -> Style:
+    def _choose_emphasis(self, sign: DiffSign) -> Style:
         """Return the style added to changed words."""
         theme = self._canvas.styles.theme
         colour = theme.diff_highlight_added if sign == "+" else theme.diff_highlight_removed
@@ -189,15 +189,15 @@ def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list
         yield old_lines, new_lines
 
 
-def _compare(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, Spans]:
+def _compare_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, WordSpans]:
     """Return the differing words of paired lines, by the line's identity."""
-    spans: dict[int, Spans] = {}
+    spans: dict[int, WordSpans] = {}
     for old, new in zip(old_lines[:_MAX_COMPARED_LINES], new_lines[:_MAX_COMPARED_LINES], strict=False):
         spans[id(old)], spans[id(new)] = compare_words(old.text, new.text)
     return spans
 
 
-def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[Pair]:
+def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[LinePair]:
     if not new_lines and len(old_lines) == 1 and old_lines[0].sign == " ":
         yield old_lines[0], old_lines[0]
         return
@@ -205,7 +205,7 @@ def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterato
         yield old_lines[at] if at < len(old_lines) else None, new_lines[at] if at < len(new_lines) else None
 
 
-def _overlay(row: Row, spans: Spans, style: Style) -> Row:
+def _overlay_style(row: Row, spans: WordSpans, style: Style) -> Row:
     """Return a row in which the spans have another style on top of their own."""
     overlaid: Row = []
     index = 0

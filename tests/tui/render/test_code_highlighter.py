@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.render.syntax import CodeHighlighter, language_of
+from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
 from codeloop.tui.themes.styles import Styles
 from tests.tui.drawing import PROBE, styled
 
@@ -55,7 +55,7 @@ def test_no_text_is_lost_in_any_language(language: str) -> None:
 
 def test_a_line_that_is_not_complete_changes_nothing() -> None:
     code = CodeHighlighter("python", Styles(PROBE))
-    code.preview('x = """a')
+    code.highlight_open_line('x = """a')
     assert styled([code.highlight("def f")]).startswith("{syntax_keyword}def")
 
 
@@ -75,4 +75,4 @@ def test_a_line_that_nobody_wrote_is_not_coloured() -> None:
     ],
 )
 def test_the_language_of_a_file(path: str, language: str) -> None:
-    assert language_of(path) == language
+    assert find_language(path) == language

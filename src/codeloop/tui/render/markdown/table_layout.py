@@ -7,15 +7,15 @@ from rich.segment import Segment
 
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import measure_row, wrap_line
-from codeloop.tui.render.markdown.blocks import split_cells
-from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
-from codeloop.tui.render.markdown.looks import ProseStyles
+from codeloop.tui.render.markdown.block_reader import split_cells
+from codeloop.tui.render.markdown.inline_parser import parse_pieces, split_lines
+from codeloop.tui.render.markdown.prose_styles import ProseStyles
 
-_BREAK = re.compile(r"<br */?>")
-_MIN_COLUMN = 6
+_BREAK_TAG = re.compile(r"<br */?>")
+_MIN_COLUMN_WIDTH = 6
 """Cells of the narrowest column; if there is less room, each row becomes a list of its cells."""
 _SEPARATOR = " │ "
-Cell = list[list[Segment]]
+CellLines = list[list[Segment]]
 """A cell's lines."""
 
 
@@ -28,7 +28,7 @@ class TableLayout:
     def __init__(self, source: str, prose: ProseStyles, room: int) -> None:
         header, delimiter, *rows = source.split("\n")
         self._prose = prose
-        self._sides = [_read_alignment(cell) for cell in split_cells(delimiter)]
+        self._alignments = [_read_alignment(cell) for cell in split_cells(delimiter)]
         self._names = self._read_cells(header, look="bold")
         body = [self._read_cells(row) for row in rows]
         self._room = room
@@ -38,32 +38,35 @@ class TableLayout:
         if self._widths:
             line = prose.of("border")
             rule = "─┼─".join("─" * width for width in self._widths)
-            self.rows += [*self._side_by_side(self._names), [Segment(rule, line)]]
+            self.rows += [*self._draw_columns(self._names), [Segment(rule, line)]]
         for cells in body:
-            self.rows += self._lay_out(cells)
+            self.rows += self._draw_cells(cells)
 
-    def row(self, source: str) -> list[Row]:
+    def draw_row(self, source: str) -> list[Row]:
         """Return the drawn rows of one more row of the table."""
-        return self._lay_out(self._read_cells(source))
+        return self._draw_cells(self._read_cells(source))
 
-    def _read_cells(self, row: str, look: str = "") -> list[Cell]:
-        count = len(self._sides)
+    def _read_cells(self, row: str, look: str = "") -> list[CellLines]:
+        count = len(self._alignments)
         texts = [*split_cells(row), *([""] * count)][:count]
         return [
-            [self._prose.segments(line, look=look) for line in split_lines(parse_pieces(_BREAK.sub("  \n", text)))]
+            [
+                self._prose.make_segments(line, look=look)
+                for line in split_lines(parse_pieces(_BREAK_TAG.sub("  \n", text)))
+            ]
             for text in texts
         ]
 
-    def _fit_widths(self, rows: Sequence[list[Cell]]) -> list[int]:
+    def _fit_widths(self, rows: Sequence[list[CellLines]]) -> list[int]:
         """Return the widths of the columns; empty if there is no room for columns."""
-        count = len(self._sides)
+        count = len(self._alignments)
         natural_widths = [
             max(1, *(measure_row(line) for row in rows for line in row[column])) for column in range(count)
         ]
         room = self._room - len(_SEPARATOR) * (count - 1)
         if sum(natural_widths) <= room:
             return natural_widths
-        if room < _MIN_COLUMN * count:
+        if room < _MIN_COLUMN_WIDTH * count:
             return []
         widths = [0] * count
         order = sorted(range(count), key=lambda column: natural_widths[column])
@@ -74,10 +77,10 @@ class TableLayout:
             room -= widths[column]
         return widths
 
-    def _lay_out(self, cells: list[Cell]) -> list[Row]:
-        return self._side_by_side(cells) if self._widths else self._stack_row(cells)
+    def _draw_cells(self, cells: list[CellLines]) -> list[Row]:
+        return self._draw_columns(cells) if self._widths else self._draw_stacked(cells)
 
-    def _side_by_side(self, cells: list[Cell]) -> list[Row]:
+    def _draw_columns(self, cells: list[CellLines]) -> list[Row]:
         columns = [
             [row for line in cell for row in wrap_line(line, width)]
             for cell, width in zip(cells, self._widths, strict=True)
@@ -86,14 +89,14 @@ class TableLayout:
         rows: list[Row] = []
         for number in range(max(map(len, columns))):
             row: Row = []
-            for at, (column, width, side) in enumerate(zip(columns, self._widths, self._sides, strict=True)):
+            for at, (column, width, side) in enumerate(zip(columns, self._widths, self._alignments, strict=True)):
                 if at:
                     row.append(separator)
                 row += _align(column[number] if number < len(column) else [], width, side)
             rows.append(row)
         return rows
 
-    def _stack_row(self, cells: list[Cell]) -> list[Row]:
+    def _draw_stacked(self, cells: list[CellLines]) -> list[Row]:
         """Return a row as lines `name: value`, for tables without room for columns."""
         rows: list[Row] = []
         for name, cell in zip(self._names, cells, strict=True):

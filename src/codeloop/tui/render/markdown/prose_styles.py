@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.tui.render.markdown.inline import ADDRESS, CODE, EMPHASIS, IMAGE, LINK, STRIKE, STRONG, Piece
+from codeloop.tui.render.markdown.inline_parser import ADDRESS, CODE, EMPHASIS, IMAGE, LINK, STRIKE, STRONG, Piece
 from codeloop.tui.themes.styles import Styles
 
 
@@ -20,7 +20,7 @@ class ProseStyles:
         self._is_quiet = is_quiet
         self._cache: dict[tuple[str, int, str], Style] = {}
 
-    def segments(self, pieces: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
+    def make_segments(self, pieces: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
         """Return pieces as segments; `colour`: of plain text, instead of `base`; `look`: further attributes."""
         base, more = colour or self.base, f"{self._look} {look}".strip()
         return [

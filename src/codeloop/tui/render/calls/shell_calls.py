@@ -5,8 +5,8 @@ from rich.segment import Segment
 from codeloop.client.formatting import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import remove_model_notes
-from codeloop.tui.render.ansi import AnsiText
-from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MAX_ROWS, CallBody, ToolCall, sequence
+from codeloop.tui.render.ansi_text import AnsiText
+from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MAX_ROWS, CallBody, ToolCall, as_list
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold_line
 
@@ -15,19 +15,19 @@ def render_bash(call: ToolCall) -> CallBody:
     """Render a shell command: the end of its output, and its exit code if that is not 0."""
     output, notes = _split_output(call)
     ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
-    rows = _command_rows(call) if call.is_open else []
+    rows = _draw_command(call) if call.is_open else []
     rows += draw_output(call, output)
     for note in notes:
-        rows += call.plain(note, "warning")
+        rows += call.draw_text(note, "warning")
     if isinstance(job, str) and job:
-        return CallBody(call.text("command"), [f"in the background as {job}"], rows)
+        return CallBody(call.get_input("command"), [f"in the background as {job}"], rows)
     took = call.metadata.get("duration")
     heading_notes = [ending] if ending else []
     if call.status == "running":
-        heading_notes.append(format_duration(call.ms or 0))
+        heading_notes.append(format_duration(call.elapsed_ms or 0))
     elif isinstance(took, int) and took >= 500:  # without the wait for a permission
         heading_notes.append(format_duration(took))
-    return CallBody(call.text("command"), heading_notes, rows, is_failed=bool(ending))
+    return CallBody(call.get_input("command"), heading_notes, rows, is_failed=bool(ending))
 
 
 def render_bash_output(call: ToolCall) -> CallBody:
@@ -35,16 +35,16 @@ def render_bash_output(call: ToolCall) -> CallBody:
     output, notes = _split_output(call)
     status, ending = str(call.metadata.get("status", "")), describe_command_end(call.metadata)
     how = ending if status == "exited" and ending else status
-    subject = call.title or call.text("id")
+    subject = call.title or call.get_input("id")
     rows = draw_output(call, output)
     for note in notes:
-        rows += call.plain(note, "warning")
+        rows += call.draw_text(note, "warning")
     return CallBody(subject, [how] if how else [], rows, is_failed=bool(ending))
 
 
 def render_bash_kill(call: ToolCall) -> CallBody:
     """Render the end of a background command."""
-    return CallBody(call.title or call.text("id"), ["ended"] if call.status == "done" else [])
+    return CallBody(call.title or call.get_input("id"), ["ended"] if call.status == "done" else [])
 
 
 def draw_output(call: ToolCall, output: str) -> list[Row]:
@@ -58,7 +58,7 @@ def draw_output(call: ToolCall, output: str) -> list[Row]:
     visible_lines = lines[-(MAX_ROWS if call.is_open else FOLDED_ROWS + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
     rows = [row for line in visible_lines for row in fold_line(reader.draw_line(line), call.room)]
-    return call.fold(rows, end=True, above=before + len(lines) - len(visible_lines))
+    return call.fold_rows(rows, end=True, above=before + len(lines) - len(visible_lines))
 
 
 def _split_output(call: ToolCall) -> tuple[str, list[str]]:
@@ -66,13 +66,13 @@ def _split_output(call: ToolCall) -> tuple[str, list[str]]:
     output = call.metadata.get("output")
     if call.status != "done":
         return (remove_model_notes(output, call.metadata) if isinstance(output, str) else ""), []
-    notes = [str(note) for note in sequence(call.metadata.get("notes"))]
+    notes = [str(note) for note in as_list(call.metadata.get("notes"))]
     return "" if output == "" else call.output, notes  # the result's text for empty output is for the model
 
 
-def _command_rows(call: ToolCall) -> list[Row]:
+def _draw_command(call: ToolCall) -> list[Row]:
     """Return the rows of the command; none if it fits into the heading."""
-    command = call.text("command").strip()
+    command = call.get_input("command").strip()
     if "\n" not in command and len(command) <= call.room // 2:
         return []
     style = call.style("markdown_code")

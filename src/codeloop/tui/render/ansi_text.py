@@ -1,4 +1,4 @@
-"""Renders the output of programs: keeps its ANSI colours, and drops all other control sequences."""
+"""Draws the output of programs: keeps its ANSI colours, and drops all other control sequences."""
 
 import re
 
@@ -13,19 +13,22 @@ from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import name_colour
 
-# A control sequence; the group holds the codes of one that sets colours and attributes.
+# A control sequence; the group holds the codes of one that sets colours and attributes. The other alternatives are CSI
+# sequences, strings such as window titles, and escapes of two or three characters.
 _SEQUENCE = re.compile(
-    r"\x1b\[([0-9;:]*)m"  # colours
+    r"\x1b\[([0-9;:]*)m"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
     r"|\x1b[ -/]*[0-~]|\x1b\Z"
 )
+# How `man` prints bold and underlined letters: each is overwritten by itself or an underscore.
 _OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
+# In the theme's colours, so that they are readable on its background.
 _COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
 """The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
-_LOOKS = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+_LOOKS_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 """The codes that begin an attribute."""
-_ENDS = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
+_LOOKS_BY_END_CODE = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
 """The codes that end attributes."""
 
 
@@ -45,26 +48,27 @@ class AnsiText:
 
     def __init__(self, styles: Styles, base: str) -> None:
         self._styles = styles
-        self._base = base
+        self._base_colour = base
         self._pen = Pen()
         self._cache: dict[Pen, Style] = {}
 
     def draw_line(self, text: str) -> Row:
         """Return a line as a row, which is not yet cut or wrapped."""
+        # Most lines are without any control sequence.
         if text.isascii() and text.isprintable():
             return [Segment(text, self._find_style())] if text else []
         row: Row = []
         at = 0
         line = _apply_overwrites(text)
         for match in _SEQUENCE.finditer(line):
-            self._add(row, line[at : match.start()])
+            self._append_text(row, line[at : match.start()])
             at = match.end()
             if match[1] is not None:
                 self._pen = _apply_codes(self._pen, match[1])
-        self._add(row, line[at:])
+        self._append_text(row, line[at:])
         return row
 
-    def _add(self, row: Row, text: str) -> None:
+    def _append_text(self, row: Row, text: str) -> None:
         if text:
             row.append(Segment(escape_controls(expand_tabs(text)), self._find_style()))
 
@@ -77,7 +81,10 @@ class AnsiText:
     def _make_style(self, pen: Pen) -> Style:
         looks = " ".join(sorted(pen.looks))
         named_background = "" if pen.background.startswith(("#", "ansi_")) else pen.background
-        colour = pen.colour or ("background" if named_background and self._styles.theme.background else self._base)
+        # Plain text on a coloured background has the theme's background colour: its own might be unreadable there.
+        colour = pen.colour or (
+            "background" if named_background and self._styles.theme.background else self._base_colour
+        )
         if colour.startswith(("#", "ansi_")):
             style = self._styles.of("", looks, named_background) + Style(color=colour.removeprefix("ansi_"))
         else:
@@ -99,6 +106,7 @@ def _apply_overwrites(line: str) -> str:
 
 
 def _apply_codes(pen: Pen, codes: str) -> Pen:
+    """Return the style after a sequence with these codes, which are separated by semicolons or colons; "" is 0."""
     numbers = [int(code) if code.isdigit() else 0 for code in re.split("[;:]", codes)] if codes else [0]
     at = 0
     while at < len(numbers):
@@ -107,10 +115,10 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
         match code:
             case 0:
                 pen = Pen()
-            case _ if code in _LOOKS:
-                pen = replace(pen, looks=pen.looks | {_LOOKS[code]})
-            case _ if code in _ENDS:
-                pen = replace(pen, looks=pen.looks - _ENDS[code])
+            case _ if code in _LOOKS_BY_CODE:
+                pen = replace(pen, looks=pen.looks | {_LOOKS_BY_CODE[code]})
+            case _ if code in _LOOKS_BY_END_CODE:
+                pen = replace(pen, looks=pen.looks - _LOOKS_BY_END_CODE[code])
             case _ if 30 <= code <= 37 or 90 <= code <= 97:
                 pen = replace(pen, colour=_COLOUR_NAMES[code % 10])
             case _ if 40 <= code <= 47 or 100 <= code <= 107:

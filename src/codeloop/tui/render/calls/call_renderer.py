@@ -7,22 +7,22 @@ from rich.style import Style
 
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolStateCompleted
 from codeloop.tui.render.attachments import describe_attachment
-from codeloop.tui.render.calls.files import (
+from codeloop.tui.render.calls.file_calls import (
     render_change,
-    render_language,
+    render_language_server,
     render_read,
 )
-from codeloop.tui.render.calls.generic import (
+from codeloop.tui.render.calls.generic_calls import (
     render_data_answer,
     render_generic,
 )
-from codeloop.tui.render.calls.search import (
+from codeloop.tui.render.calls.search_calls import (
     render_files,
     render_grep,
     render_web_page,
     render_web_search,
 )
-from codeloop.tui.render.calls.session import (
+from codeloop.tui.render.calls.session_calls import (
     render_batch,
     render_invalid,
     render_plan_exit,
@@ -32,18 +32,18 @@ from codeloop.tui.render.calls.session import (
     render_task_output,
     render_todos,
 )
-from codeloop.tui.render.calls.shell import (
+from codeloop.tui.render.calls.shell_calls import (
     render_bash,
     render_bash_kill,
     render_bash_output,
 )
-from codeloop.tui.render.calls.tool_call import MARGIN, CallBody, ToolCall, draw_failure, draw_heading, draw_notes
+from codeloop.tui.render.calls.tool_call import CALL_MARGIN, CallBody, ToolCall, draw_failure, draw_heading, draw_notes
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, prefix_rows
 from codeloop.tui.render.picture_rows import PictureRow, is_picture, reserve_rows
 from codeloop.tui.state.items import ToolItem
 
-_TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
+_RENDERERS: dict[str, Callable[[ToolCall], CallBody]] = {
     "bash": render_bash,
     "bash_output": render_bash_output,
     "bash_kill": render_bash_kill,
@@ -52,7 +52,7 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "edit": render_change,
     "multiedit": render_change,
     "apply_patch": render_change,
-    "lsp": render_language,
+    "lsp": render_language_server,
     "grep": render_grep,
     "glob": render_files,
     "list": render_files,
@@ -75,23 +75,23 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
 def draw_call(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     """Return a call as rows; `now`: ms since the epoch, for how long it has been running."""
     call = ToolCall(item, canvas, now)
-    body = _TOOLS.get(call.tool, render_generic)(call)
+    body = _RENDERERS.get(call.tool, render_generic)(call)
     first = draw_heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
     rows = [*body.rows, *draw_failure(call), *draw_notes(call)]
-    return [first, *prefix_rows(rows, Segment(" " * MARGIN)), *_attachment_rows(call)]
+    return [first, *prefix_rows(rows, Segment(" " * CALL_MARGIN)), *_draw_attachments(call)]
 
 
-def _attachment_rows(call: ToolCall) -> list[Row]:
+def _draw_attachments(call: ToolCall) -> list[Row]:
     """Return the rows of a result's attachments: for each a row that describes it, and below that a picture's rows."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
-    margin, look = Segment(" " * MARGIN), call.style("text_muted")
+    margin, look = Segment(" " * CALL_MARGIN), call.style("text_muted")
     rows: list[Row] = []
     for file in files or ():
         words = Segment(describe_attachment(file), look + Style(meta={"image": file.id}))
         row = [margin, *cut_line([words], call.room)]
         rows.append(PictureRow(row) if is_picture(file) else row)
-        rows += reserve_rows(file, call.canvas.pictures, call.room + MARGIN, [margin], Style())
+        rows += reserve_rows(file, call.canvas.pictures, call.room + CALL_MARGIN, [margin], Style())
     return rows

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.render.ansi import AnsiText
+from codeloop.tui.render.ansi_text import AnsiText
 from codeloop.tui.themes.styles import Styles
 from tests.tui.drawing import PROBE, styled
 

@@ -1,4 +1,7 @@
-"""Incremental syntax highlighting with pygments' lexers: a line is lexed once, with the state after the last line."""
+"""Highlights code line by line with pygments' lexers: each line is lexed once, in the state after the line before.
+
+Pygments itself lexes whole texts, which would be too slow for a text that grows with each delta.
+"""
 
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -11,9 +14,10 @@ from codeloop.tui.themes.styles import Styles
 
 Token = tuple[Any, str]
 """A pygments token type (a tuple of names), and the text."""
+# Longer lines are generated code, and take long to lex.
 MAX_LINE_LENGTH = 500
-"""Characters of a line that is coloured; longer lines are generated code, and take long to lex."""
-_EXTENSIONS = {
+"""Characters of a line that is coloured."""
+_LANGUAGES_BY_EXTENSION = {
     "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "jsx",
     "ts": "typescript", "mts": "typescript", "tsx": "tsx", "json": "json", "jsonc": "json", "sh": "bash",
     "bash": "bash", "zsh": "bash", "c": "c", "h": "c", "cpp": "cpp", "cc": "cpp", "hpp": "cpp", "rs": "rust",
@@ -23,17 +27,17 @@ _EXTENSIONS = {
     "xml": "xml", "ini": "ini", "cfg": "ini", "diff": "diff", "patch": "diff", "vue": "html", "svelte": "html",
     "txt": "", "log": "", "lock": "", "csv": "",
 }  # fmt: skip
-_NAMES = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
-_ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
-_MAX_STACK = 50
-"""States on a lexer's stack; real code does not nest deeper."""
-_PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
-_BLOCK_COMMENTS = frozenset({
+_LANGUAGES_BY_NAME = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
+_LANGUAGE_ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
+# Real code does not nest deeper, but a lexer that misreads a text may push states without end.
+_MAX_STACK_DEPTH = 50
+_PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
+_BLOCK_COMMENT_LANGUAGES = frozenset({
     "c", "cpp", "javascript", "typescript", "jsx", "tsx", "rust", "go", "java", "kotlin", "php", "csharp", "swift",
     "css", "scss", "sql", "scala", "dart", "objective-c",
 })  # fmt: skip
 """Languages in which `/*` begins a comment that may have several lines."""
-_COLOURS = (
+_TOKEN_COLOURS = (
     ("Comment.Preproc", "syntax_keyword"),
     ("Comment", "syntax_comment"),
     ("Keyword.Type", "syntax_type"),
@@ -60,10 +64,14 @@ _COLOURS = (
 """The theme's colour of each token type: that of the first row whose name is a prefix of the type."""
 
 
-def language_of(path: str) -> str:
+def find_language(path: str) -> str:
     """Return the language of a file by its name; "": unknown, or plain text."""
     name = path.rpartition("/")[2].lower()
-    return _NAMES.get(name) or _EXTENSIONS.get(name.rpartition(".")[2], "") if "." in name else _NAMES.get(name, "")
+    return (
+        _LANGUAGES_BY_NAME.get(name) or _LANGUAGES_BY_EXTENSION.get(name.rpartition(".")[2], "")
+        if "." in name
+        else _LANGUAGES_BY_NAME.get(name, "")
+    )
 
 
 class CodeHighlighter:
@@ -74,7 +82,7 @@ class CodeHighlighter:
 
     def __init__(self, language: str, styles: Styles, background: str = "", base: str = "markdown_code_block") -> None:
         name = language.lower()
-        self._name = _ALIASES.get(name, name)
+        self._name = _LANGUAGE_ALIASES.get(name, name)
         self._stack = ["root"]
         self._in_comment = False
         self._styles = styles
@@ -83,11 +91,11 @@ class CodeHighlighter:
 
     def highlight(self, text: str) -> list[Segment]:
         """Return the next line of the text in colours."""
-        if not text or self._name in _PLAIN or len(text) > MAX_LINE_LENGTH or text.isspace():
+        if not text or self._name in _PLAIN_LANGUAGES or len(text) > MAX_LINE_LENGTH or text.isspace():
             return [Segment(text, self._base)] if text else []
-        return _merge((self._find_style(kind), value) for kind, value in self._split_tokens(text))
+        return _merge_tokens((self._find_style(kind), value) for kind, value in self._split_tokens(text))
 
-    def preview(self, text: str) -> list[Segment]:
+    def highlight_open_line(self, text: str) -> list[Segment]:
         """Return the next line in colours while it is incomplete; `highlight` is called with it once more."""
         before = list(self._stack), self._in_comment
         segments = self.highlight(text)
@@ -107,6 +115,7 @@ class CodeHighlighter:
             yield ("Comment",), text[:cut]
             text = text[cut:]
         start = text.rfind("/*") if _has_block_comments(self._name) else -1
+        # Within a string or a line comment, `/*` begins no comment.
         before = text[: max(start, 0)]
         if start == -1 or "*/" in text[start:] or "//" in before or before.count('"') % 2 or before.count("'") % 2:
             yield from _lex(self._name, self._stack, text)
@@ -118,8 +127,9 @@ class CodeHighlighter:
 
 @cache
 def _find_colour(kind: tuple[str, ...]) -> str:
+    """Return the theme's colour of a token type; "": plain text."""
     name = ".".join(kind)
-    return next((colour for start, colour in _COLOURS if name == start or name.startswith(f"{start}.")), "")
+    return next((colour for start, colour in _TOKEN_COLOURS if name == start or name.startswith(f"{start}.")), "")
 
 
 @cache
@@ -137,8 +147,9 @@ def _find_lexer(name: str) -> Any:
 
 @cache
 def _has_block_comments(name: str) -> bool:
+    """Return whether a language, by any of its names, has comments between `/*` and `*/`."""
     lexer = _find_lexer(name)
-    return lexer is not None and not _BLOCK_COMMENTS.isdisjoint(lexer.aliases)
+    return lexer is not None and not _BLOCK_COMMENT_LANGUAGES.isdisjoint(lexer.aliases)
 
 
 @cache
@@ -149,10 +160,12 @@ def _find_rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
     lexer = _find_lexer(name)
     if not isinstance(lexer, RegexLexer) or isinstance(lexer, ExtendedRegexLexer):
         return None
+    # Private, but the only way to start a lexer in the state of an earlier line.
     return getattr(lexer, "_tokens", None)
 
 
 def _lex(name: str, stack: list[str], text: str) -> Iterator[Token]:
+    """Yield the tokens of a line in a language; `stack`: the lexer's states, which are updated."""
     lexer = _find_lexer(name)
     if lexer is None or not text:
         yield (), text
@@ -161,6 +174,7 @@ def _lex(name: str, stack: list[str], text: str) -> Iterator[Token]:
     if rules is not None:
         yield from _run_rules(lexer, rules, stack, text)
         return
+    # Its state between lines is unknown, so each line is lexed as if it were the first.
     for _, kind, value in lexer.get_tokens_unprocessed(text):
         yield kind, value
 
@@ -169,11 +183,12 @@ def _run_rules(
     lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[str], text: str
 ) -> Iterator[Token]:
     """Yield the tokens of a line; `stack` holds the lexer's states before it, and afterwards those at its end."""
+    # Some rules match without consuming text: the limit of steps ends a loop of such rules.
     line = text + "\n"
     at, steps = 0, 20 * len(line) + 100
     while at < len(line) and steps:
         steps -= 1
-        for matches, action, then in rules[stack[-1]]:
+        for matches, action, transition in rules[stack[-1]]:
             match = matches(line, at)
             if match is None:
                 continue
@@ -183,35 +198,37 @@ def _run_rules(
                 for _, kind, value in action(lexer, match):
                     yield kind, value
             at = match.end()
-            _enter_state(stack, then)
+            _enter_state(stack, transition)
             break
         else:
+            # As pygments does: an unexpected line end resets the lexer, another character is an error token.
             if line[at] == "\n":
                 stack[:] = ["root"]
             else:
                 yield (), line[at]
             at += 1
-    del stack[1:-_MAX_STACK]
+    del stack[1:-_MAX_STACK_DEPTH]
 
 
-def _enter_state(stack: list[str], then: Any) -> None:
+def _enter_state(stack: list[str], transition: Any) -> None:
     """Apply a rule's transition to the stack of states: -n pops n, `#pop` pops one, `#push` repeats the top one."""
-    if isinstance(then, int):
-        del stack[max(len(stack) + then, 1) :]
+    if isinstance(transition, int):
+        del stack[max(len(stack) + transition, 1) :]
         return
-    for state in (then,) if isinstance(then, str) else then or ():
+    for state in (transition,) if isinstance(transition, str) else transition or ():
         if state == "#pop":
             del stack[max(len(stack) - 1, 1) :]
         else:
             stack.append(stack[-1] if state == "#push" else state)
 
 
-def _merge(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
+def _merge_tokens(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
     """Return tokens as segments. Tokens of equal style are joined; blank tokens are joined to the token before them."""
     segments: list[Segment] = []
     text, last = "", None
     for style, token in tokens:
         value = token.replace("\n", "")
+        # Fewer segments are faster to wrap and to draw.
         if style is last or (last is not None and value.isspace()):
             text += value
         elif value:
