@@ -9,7 +9,7 @@ from codeloop.client.permission_text import describe_request
 from codeloop.client.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
-from codeloop.workspace.sandbox.protected_files import SetAside
+from codeloop.workspace.sandbox.protected_files import MovedFile
 from tests.tool.context import TestContext, make_context
 
 
@@ -24,7 +24,7 @@ async def ask_about(ctx: TestContext, moved: Path, name: str, columns: int = 80)
     """Return the title and the rows of the question; the answer is yes."""
     path = ctx.workspace.root / name
     path.parent.mkdir(exist_ok=True, parents=True)
-    assert (await ask_to_keep([SetAside(path, moved)], ctx))[0].endswith("The user let it stay.")
+    assert (await ask_to_keep([MovedFile(path, moved)], ctx))[0].endswith("The user let it stay.")
     need = ctx.asked[0]
     request = PermissionRequest(
         id="per_1", session_id="ses_1", permission=need.permission, patterns=list(need.patterns), always=[],

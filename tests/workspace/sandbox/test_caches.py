@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import SandboxGrants
-from codeloop.workspace.sandbox.private_folders import prune_private
+from codeloop.workspace.sandbox.private_folders import prune_private_folders
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
@@ -151,11 +151,11 @@ async def test_two_policies_of_one_process_share_one_layer(caches: Attacked) -> 
 async def test_a_private_folder_is_removed_when_it_is_old_or_large_and_nobody_has_it(caches: Attacked) -> None:
     scratch, private = caches.place.scratch, caches.place.private
     await caches.run(f"head -c 2000000 /dev/zero > {caches.home}/.npm/large; mkdir -p ~/.m/n; chmod 0 ~/.m/n")
-    prune_private(scratch, age=0, size=0)
+    prune_private_folders(scratch, age=0, size=0)
     assert (private / "1").is_dir(), "a process has it"
     await caches.shells.close()
-    prune_private(scratch)
+    prune_private_folders(scratch)
     assert (private / "1").is_dir()
-    prune_private(scratch, size=1_000)
+    prune_private_folders(scratch, size=1_000)
     if caches.backend != "landlock":
         assert not (private / "1").exists()

@@ -81,7 +81,7 @@ async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attac
     await it.shells.survey(it.place, SandboxConfig(network="off"))
     outcome = await it.run(f"mkdir tools; cp {evil} tools/status; cp {evil} tools/clean; cp {evil} tools/other")
     assert [path.name for path in (it.root / "tools").iterdir()] == ["other"]
-    assert {each.path.name for each in outcome.set_aside} == {"status", "clean"}
+    assert {each.path.name for each in outcome.moved_files} == {"status", "clean"}
 
 
 async def test_a_setting_of_a_new_repository_that_runs_a_program_at_the_next_clean_up_is_set_aside(
@@ -154,4 +154,4 @@ async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
 async def test_settings_of_other_version_control_are_not_left_for_its_next_use(it: Attacked, name: str) -> None:
     outcome = await it.run(f"mkdir -p $(dirname {name}); echo '[hooks]' > {name}; echo x > {name}2")
     assert not (it.root / name).exists()
-    assert [each.path for each in outcome.set_aside] == [it.root / name]
+    assert [each.path for each in outcome.moved_files] == [it.root / name]

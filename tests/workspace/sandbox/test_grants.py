@@ -118,4 +118,4 @@ async def test_only_the_granted_file_appears_in_a_folder_of_ours(it: Attacked) -
     outcome = await it.run(command, SandboxGrants(writable=(wanted,)))
     assert wanted.read_text() == "a\n"
     assert not (it.root / ".codeloop/codeloop.json").exists()
-    assert [each.path.name for each in outcome.set_aside] == ["codeloop.json"]
+    assert [each.path.name for each in outcome.moved_files] == ["codeloop.json"]

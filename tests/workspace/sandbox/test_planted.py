@@ -194,7 +194,7 @@ async def test_what_stands_in_for_a_protected_file_that_was_moved_with_its_folde
         f"EVIL={evil}\n{BEFORE}\ncp -r .git/modules m; mv .git/modules .git/m2; mv m .git/modules;"
         " evil .git/modules/x/config;"
         " mv dist d2; mkdir -p dist/sub; echo x > dist/sub/f; echo x >> d2/sub/f",
-        SandboxGrants(kept=(it.root / "dist/sub/f",)),
+        SandboxGrants(unwritable=(it.root / "dist/sub/f",)),
     )
     use_git(it)
     git(it, it.root / ".git/modules/x", "st")

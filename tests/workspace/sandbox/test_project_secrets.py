@@ -63,31 +63,31 @@ def test_a_secret_that_appears_is_found(project: Path, make: Callable[[Path], Pa
     secrets = ProjectSecrets(project)
     if is_settled:
         time.sleep(0.15)
-    assert not secrets.find()
+    assert not secrets.find_secrets()
     path = make(project)
-    assert path in secrets.find()
+    assert path in secrets.find_secrets()
     path.unlink()
-    assert not secrets.find()
+    assert not secrets.find_secrets()
 
 
 def test_a_tests_file_that_git_has_is_none_until_it_differs(project: Path) -> None:
     fixture, other = write("tests/fixtures/.netrc")(project), write("deploy/.env")(project)
     secrets = ProjectSecrets(project)
-    assert secrets.find() == {fixture, other}, "nothing is tracked"
+    assert secrets.find_secrets() == {fixture, other}, "nothing is tracked"
     for words in (("init", "--quiet"), ("add", "tests", "deploy")):
         subprocess.run(("git", *words), cwd=project, check=True)
-    assert secrets.find() == {other}, "a tracked file elsewhere may be meant for one machine"
+    assert secrets.find_secrets() == {other}, "a tracked file elsewhere may be meant for one machine"
     fixture.write_text("machine example.com password mine")
-    assert secrets.find() == {fixture, other}
+    assert secrets.find_secrets() == {fixture, other}
     subprocess.run(("git", "update-index", "--assume-unchanged", fixture), cwd=project, check=True)
-    assert secrets.find() == {fixture, other}, "what the index says of times does not count"
+    assert secrets.find_secrets() == {fixture, other}, "what the index says of times does not count"
 
 
 def test_a_project_that_did_not_change_is_not_read_again(project: Path) -> None:
     (project / ".env").write_text("A=b")
     time.sleep(0.15)
     secrets = ProjectSecrets(project)
-    assert secrets.find() == {project / ".env"}
+    assert secrets.find_secrets() == {project / ".env"}
     read: list[str] = []
 
     def audit(event: str, arguments: tuple[object, ...]) -> None:
@@ -95,5 +95,5 @@ def test_a_project_that_did_not_change_is_not_read_again(project: Path) -> None:
             read.append(str(arguments[0]))
 
     with audited(audit):
-        assert secrets.find() == {project / ".env"}
+        assert secrets.find_secrets() == {project / ".env"}
     assert not read

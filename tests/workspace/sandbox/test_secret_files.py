@@ -15,7 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.restricted_paths import SOCKETS
+from codeloop.workspace.sandbox.restricted_paths import SOCKET_VARIABLES
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 IN_HOME = (
@@ -138,7 +138,7 @@ async def test_no_socket_of_others_is_reached(short: Attacked, served: list[str]
 
 
 async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
-    given = {name: f"/tmp/{name}" for name in SOCKETS}
+    given = {name: f"/tmp/{name}" for name in SOCKET_VARIABLES}
     context = replace(short.context, environment={**short.context.environment, **given})
     policy = short.shells.make_policy(short.place, SandboxConfig(network="off"))
     outcome = await short.shells.run(context, ShellCommand("env", 30, None, policy), lambda _: None)

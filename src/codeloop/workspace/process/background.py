@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.workspace.process.command import RunningCommand
-from codeloop.workspace.sandbox.protected_files import SetAside
+from codeloop.workspace.sandbox.protected_files import MovedFile
 
 _MOST_ENDED = 64
 
@@ -17,7 +17,7 @@ Status = Literal["running", "exited", "killed"]
 class JobOutput(Struct, frozen=True):
     """What a job printed since the last read, for a model and for a screen, and its state.
 
-    `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from; `set_aside`: what appeared
+    `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from; `moved_files`: what appeared
     meanwhile and was moved away; `warnings`: what it made and was moved away, for the user, too.
     """
 
@@ -27,7 +27,7 @@ class JobOutput(Struct, frozen=True):
     status: Status
     code: int | None
     notes: tuple[str, ...] = ()
-    set_aside: tuple[SetAside, ...] = ()
+    moved_files: tuple[MovedFile, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -63,7 +63,7 @@ class Job:
             status=self.status,
             code=self.code,
             notes=self.running.take_notes(output.text, self.code),
-            set_aside=self.running.take_stashed(),
+            moved_files=self.running.take_moved_files(),
             warnings=self.running.warnings(),
         )
 

@@ -18,7 +18,7 @@ from codeloop.workspace.sandbox.process_launcher import (
     ProcessStarter,
     finish_uncancelled,
 )
-from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
+from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 
 # `$1`: the command. On exit the shell writes its directory and its exports to a separate pipe. The programs that
 # it starts do not have that one, so none of them can write in the shell's name: it is closed while the command runs.
@@ -49,7 +49,7 @@ class RunningCommand:
         self.capture = capture
         self.find_refusals: Callable[[str, int | None], list[str]] = lambda _output, _code: []
         self._notes: list[str] = []
-        self._set_aside: list[SetAside] = []
+        self._moved_files: list[MovedFile] = []
         self._warnings: list[str] = []
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
@@ -123,9 +123,9 @@ class RunningCommand:
         directory, output, _ = bytes(self._unread).split(b"\0")
         return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(output)))
 
-    def take_stashed(self) -> tuple[SetAside, ...]:
+    def take_moved_files(self) -> tuple[MovedFile, ...]:
         """Return the planted files that were moved away while it ran, each once."""
-        stashed, self._set_aside = self._set_aside, []
+        stashed, self._moved_files = self._moved_files, []
         return tuple(stashed)
 
     def warnings(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class RunningCommand:
         """Restore protected files and check what it made, in a thread where that may be a lot."""
         protected, self._protected = self._protected, None
         if protected is not None:
-            is_little = protected.is_little()
-            self._notes += protected.restore() if is_little else await asyncio.to_thread(protected.restore)
-            self._set_aside += protected.set_aside
+            is_quick = protected.is_quick()
+            self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
+            self._moved_files += protected.moved_files
             self._warnings += protected.warnings

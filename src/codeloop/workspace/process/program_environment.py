@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from codeloop.workspace.sandbox.home_paths import BASE_FOLDERS, FOLDER_VARIABLES
+from codeloop.workspace.sandbox.home_paths import BASE_FOLDER_VARIABLES, FOLDER_VARIABLES
 
 ALLOWED = frozenset(
     (
@@ -21,7 +21,7 @@ _STARTS = ("LC_", "XDG_")
 _OF_TOOLS = frozenset(
     (
         *FOLDER_VARIABLES,
-        *BASE_FOLDERS,
+        *BASE_FOLDER_VARIABLES,
         *("GOFLAGS", "GOPROXY", "GOPRIVATE", "GOTOOLCHAIN", "GOMODCACHE", "GOCACHE", "CGO_ENABLED", "RUSTFLAGS", "CI"),
         *(
             "RUSTUP_TOOLCHAIN",

@@ -58,7 +58,7 @@ class ProgramSandboxes:
         protect_own_memory(launch.environment)
         if profile is None or not self.is_used(entry=True):
             return await self._launcher.start(launch)
-        boxes = self._boxes.setdefault(profile.own, Sandboxes(self._launcher))
+        boxes = self._boxes.setdefault(profile.data_folder, Sandboxes(self._launcher))
         try:
             async with boxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
                 environment = await boxes.make_environment(sandbox, _SESSION, launch.environment)

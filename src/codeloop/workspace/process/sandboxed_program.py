@@ -94,7 +94,7 @@ async def run_sandboxed(
     protected: ProtectedFiles | None = None
     if sandbox is not None:
         repositories = await workspace.shells.begin_repositories(sandbox.policy)
-        protected = ProtectedFiles(sandbox.policy, path, repositories, keep=sandbox.backend == "landlock")
+        protected = ProtectedFiles(sandbox.policy, path, repositories, remember_contents=sandbox.backend == "landlock")
     output, errors = bytearray(), bytearray()
     pipes = (Pipe(partial(_keep, output, most + 1)), Pipe(partial(_keep, errors, _ERRORS)))
     with ExitStack() as closing:

@@ -30,9 +30,9 @@ from codeloop.workspace.process.shell_state import (
 )
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
-from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
+from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 from codeloop.workspace.sandbox.refusals import find_proxy_mention, find_refusals, find_strayed_writes
-from codeloop.workspace.sandbox.restricted_paths import SOCKETS
+from codeloop.workspace.sandbox.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class CommandResult(Struct, frozen=True):
     `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by
     a signal (`signal`, its name). `left`: how many processes it had left running, which were ended.
     `path`: the file with the whole output when `output` lacks something. `duration`: seconds. `lines`: of the whole
-    output. `notes`: what the sandbox kept it from; `set_aside`: what appeared meanwhile and was moved away.
+    output. `notes`: what the sandbox kept it from; `moved_files`: what appeared meanwhile and was moved away.
     """
 
     output: str
@@ -98,7 +98,7 @@ class CommandResult(Struct, frozen=True):
     duration: float
     lines: int
     notes: tuple[str, ...] = ()
-    set_aside: tuple[SetAside, ...] = ()
+    moved_files: tuple[MovedFile, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -112,7 +112,7 @@ class Shells:
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
         self._refused_counts: WeakKeyDictionary[SessionProxy, dict[str, int]] = WeakKeyDictionary()
-        self._own = set(SOCKETS)
+        self._own = set(SOCKET_VARIABLES)
         self._policy_makers: dict[tuple[Path, Path], PolicyMaker] = {}
         self._repositories: dict[Path, PlantedRepositories] = {}
         self._states: dict[str, ShellState] = {}
@@ -209,7 +209,7 @@ class Shells:
             path=output.path,
             duration=time.monotonic() - began,
             notes=running.take_notes(output.text, None if timed_out else code),
-            set_aside=running.take_stashed(),
+            moved_files=running.take_moved_files(),
             warnings=running.warnings(),
         )
 
@@ -250,7 +250,9 @@ class Shells:
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             path = context.scratch.with_name("set-aside")
             repositories = await self.begin_repositories(command.policy)
-            protected = ProtectedFiles(command.policy, path, repositories, keep=sandbox.backend == "landlock")
+            protected = ProtectedFiles(
+                command.policy, path, repositories, remember_contents=sandbox.backend == "landlock"
+            )
             running = RunningCommand(command.text, capture, protected)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()

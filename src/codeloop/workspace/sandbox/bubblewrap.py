@@ -1,4 +1,7 @@
-"""A sandbox made by bubblewrap, where it may create namespaces and we may not: the policy as its options."""
+"""Translates a policy into options of bubblewrap, for machines where only bubblewrap may create namespaces.
+
+`sandboxes.py` imports it when namespaces of our own are refused (docs/decisions/0019).
+"""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -17,29 +20,29 @@ from codeloop.workspace.sandbox.launcher.mounts import (
     list_pinned_folders,
 )
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.private_folders import HOME, make_cache
+from codeloop.workspace.sandbox.private_folders import HOME_NAME, make_cache_folder
 
-_PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-"""Paths that are tried. Not by PATH: the program may be setuid, so it must not come from a project."""
+_PROGRAM_PATHS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
+"""Paths that are tried. PATH is not searched: it may lead into a project, and the program may have more rights."""
 _ISOLATION_OPTIONS = ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc", "--unshare-uts")
 
 
 def find_bubblewrap() -> str:
     """Return the program's path. Raises FileNotFoundError."""
-    for path in _PROGRAMS:
+    for path in _PROGRAM_PATHS:
         if os.access(path, os.X_OK):
             return path
     raise FileNotFoundError("bubblewrap is not installed")
 
 
 class OwnFolders(Struct, frozen=True):
-    """Our folders: the one mounted as `/tmp`, and the one with the private home and caches, if any."""
+    """Folders of ours: `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any."""
 
     temporary: Path
     private: Path | None
 
 
-def wrap_command(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list[str]:
+def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: OwnFolders) -> list[str]:
     """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap."""
     writable, protected, hidden = (
         list(map(str, paths)) for paths in (policy.writable, (*policy.protected, *policy.foreign), policy.hidden)
@@ -51,53 +54,56 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders)
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
     for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and Path(point).is_dir():
-            command += ["--bind", str(own.temporary), point]
-    emptied = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
-    emptied = [path for path in emptied if not is_below(str(Path(path).parent), emptied)]
-    for path in sorted((*emptied, *filter(None, (str(policy.home or ""),)))):
-        command += ("--tmpfs", path) if path in emptied else ("--bind", f"{own.private}/{HOME}", path)
-    replica = {} if policy.replica is None else {writable[0]: str(policy.replica)}
+            command += ["--bind", str(own_folders.temporary), point]
+    emptied_folders = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
+    emptied_folders = [path for path in emptied_folders if not is_below(str(Path(path).parent), emptied_folders)]
+    for path in sorted((*emptied_folders, *filter(None, (str(policy.home or ""),)))):
+        command += (
+            ("--tmpfs", path) if path in emptied_folders else ("--bind", f"{own_folders.private}/{HOME_NAME}", path)
+        )
+    replica_by_root = {} if policy.replica_by_root is None else {writable[0]: str(policy.replica_by_root)}
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
-        _make_point(Path(path), policy, own)
-        if path in layered:  # two sandboxes can't share a layer, so a folder replaces the cache
-            command += ("--bind", str(make_cache(own.private, path)), path)
-        elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica)):
-            command += (binds[path], replica.get(path, path), path)
+        _prepare_mount_point(Path(path), policy, own_folders)
+        if path in layered:
+            # Two sandboxes can't mount the same layer, so an empty folder replaces the cache.
+            command += ("--bind", str(make_cache_folder(own_folders.private, path)), path)
+        elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
+            command += (binds[path], replica_by_root.get(path, path), path)
     for path, target in policy.links:
-        command += _make_link(path, target, policy, own)
-    for path in emptied:
+        command += _add_link(path, target, policy, own_folders)
+    for path in emptied_folders:
         command += ("--remount-ro", path)
     for path in list_pinned_folders(writable, (*protected, *filter(os.path.lexists, hidden))):
         command += _bind_guarded("--bind", path, policy, binds)
     for path in protected:
         command += _bind_guarded("--ro-bind", path, policy, binds)
     for path in sorted(path for path in binds if is_below(path, protected)):
-        command += _bind_same(binds[path], path)
+        command += _bind_to_itself(binds[path], path)
     command += [word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)]
     return [*command, "--chdir", "/", "--", *program]
 
 
-def _make_link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> Iterable[str]:
-    """Make a link in our own folder that is mounted there; elsewhere return the option that makes it."""
-    point = _find_replacement(path, policy, own)
+def _add_link(path: Path, target: str, policy: SandboxPolicy, own_folders: OwnFolders) -> Iterable[str]:
+    """Return the option that makes a link. In a folder of ours the link is made here, and no option is returned."""
+    point = _find_own_path(path, policy, own_folders)
     if point is None:
         return ("--symlink", target, str(path))
     make_link(str(point), target)
     return ()
 
 
-def _make_point(path: Path, policy: SandboxPolicy, own: OwnFolders) -> None:
-    """Make a mount point in our own folders: bubblewrap would follow a link that a command left there."""
-    point = _find_replacement(path, policy, own)
+def _prepare_mount_point(path: Path, policy: SandboxPolicy, own_folders: OwnFolders) -> None:
+    """Make a mount point in a folder of ours, since bubblewrap would follow a link that a command left there."""
+    point = _find_own_path(path, policy, own_folders)
     if point is not None:
         os.close(open_point(str(point), is_folder=path.is_dir(), is_ours=True))
 
 
-def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | None:
-    """Return where a path lies in our own folders, which replace the home and `/tmp`."""
-    points = {policy.home: own.private / HOME} if policy.home and own.private else {}
-    points |= {Path(point): own.temporary for point in TEMPORARY_FOLDERS}
+def _find_own_path(path: Path, policy: SandboxPolicy, own_folders: OwnFolders) -> Path | None:
+    """Return the path in a folder of ours that a path of the home or `/tmp` leads to in the sandbox; None elsewhere."""
+    points = {policy.home: own_folders.private / HOME_NAME} if policy.home and own_folders.private else {}
+    points |= {Path(point): own_folders.temporary for point in TEMPORARY_FOLDERS}
     for point, folder in points.items():
         if path.is_relative_to(point) and path != point:
             return folder / path.relative_to(point)
@@ -105,14 +111,15 @@ def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Pat
 
 
 def _list_proc_options() -> Iterable[str]:
-    """Yield the options that keep /proc's settings read-only, which bubblewrap leaves writable to root."""
+    """Yield the options that make settings in /proc read-only, which bubblewrap leaves writable to root."""
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
-        yield from _bind_same("--ro-bind", path)
+        yield from _bind_to_itself("--ro-bind", path)
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_HIDDEN)):
         yield from ("--ro-bind", "/dev/null", path)
 
 
 def _list_run_options() -> Iterable[str]:
+    """Yield the options that replace /run by a folder with only RUN_ENTRIES."""
     if not Path("/run").is_dir():
         return
     yield from ("--tmpfs", "/run")
@@ -120,41 +127,42 @@ def _list_run_options() -> Iterable[str]:
         if Path(path).is_symlink():
             yield from ("--symlink", str(Path(path).readlink()), path)
         elif os.path.lexists(path):
-            yield from _bind_same("--ro-bind", path)
+            yield from _bind_to_itself("--ro-bind", path)
 
 
 def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[str]:
-    """Yield the options that cover a path, but for paths mounted below it; none in a replica, which lacks the file."""
+    """Yield the options that cover a path, except for the paths mounted below it."""
+    # A replica lacks the hidden files of the project.
     if _find_in_replica(path, policy, binds) is not None:
         return
-    # bubblewrap binds it with `nodev`, so it can't be opened: reading fails with "Permission denied".
+    # Bubblewrap binds with `nodev`, so the device can't be opened: reading fails with "Permission denied".
     yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
     for each in sorted(each for each in binds if is_below(each, (path,))):
-        yield from _bind_same(binds[each], each)
+        yield from _bind_to_itself(binds[each], each)
     if Path(path).is_dir():
         yield from ("--remount-ro", path)
 
 
 def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable[str]) -> tuple[str, ...]:
-    """Return the options that bind a path over itself; in a replica, the replica's own file, if it has one."""
+    """Return the options that bind a path to itself; in a replica, the replica's own file, if it has one."""
     source = _find_in_replica(path, policy, binds)
     if source is not None:
         return (option, source, path) if os.path.lexists(source) and os.path.realpath(source) == source else ()
-    in_replica = policy.replica is not None and is_below(path, (str(policy.writable[0]),))
-    return _bind_same("--ro-bind" if in_replica else option, path)  # what is shown in a replica is only read
+    in_replica = policy.replica_by_root is not None and is_below(path, (str(policy.writable[0]),))
+    return _bind_to_itself("--ro-bind" if in_replica else option, path)  # what is shown in a replica is only read
 
 
 def _find_in_replica(path: str, policy: SandboxPolicy, binds: Iterable[str]) -> str | None:
-    """Return where a replica has the file of a path; None: there is no replica, or it shows the project's own file."""
-    root = str(policy.writable[0]) if policy.replica is not None else ""
+    """Return the replica's path for a path; None if there is no replica, or it shows the project's own file."""
+    root = str(policy.writable[0]) if policy.replica_by_root is not None else ""
     if (
         not root
         or not is_below(path, (root,))
         or is_below(path, (each for each in binds if each.startswith(f"{root}/")))
     ):
         return None
-    return f"{policy.replica}{path.removeprefix(root)}"
+    return f"{policy.replica_by_root}{path.removeprefix(root)}"
 
 
-def _bind_same(option: str, path: str) -> tuple[str, str, str]:
+def _bind_to_itself(option: str, path: str) -> tuple[str, str, str]:
     return option, path, path

@@ -1,13 +1,16 @@
-"""What sandboxed commands see of a home directory: tools, settings without tokens, and caches. Rows, no code."""
+"""Tables of paths below the home that sandboxed commands see: tools, settings without tokens, and caches.
+
+No code: `surroundings.py` looks the paths up on the disk. Any other file in the home is invisible.
+"""
 
 import sys
 from typing import NamedTuple
 
 
 class Cache(NamedTuple):
-    """A tool's cache folder: its path below the home, the variable that names it, and other ways to move it.
+    """A tool's cache. `folder`: its usual path below the home; `variable`: the one that names another path.
 
-    `base`: a variable that names a folder, and where the cache is below that.
+    `base`: a variable that names another parent folder, and the path of the cache below that.
     """
 
     folder: str
@@ -15,13 +18,13 @@ class Cache(NamedTuple):
     base: tuple[str, str] = ("", "")
 
 
-_OF_MACOS = (
+_MACOS_CACHES = (
     Cache("Library/Caches/pip", "PIP_CACHE_DIR"),
     Cache("Library/Caches/Yarn", "YARN_CACHE_FOLDER"),
     Cache("Library/Caches/go-build", "GOCACHE"),
     Cache("Library/Caches/Homebrew"),
 )
-_PLAIN = """
+_PLAIN_CACHES = """
 .cache/node-gyp .cache/pnpm .yarn/berry .cache/puppeteer .cache/Cypress .cache/electron .cache/electron-builder
 .cache/typescript .cache/turbo .cache/prisma .cache/bazel .cache/bazelisk .cache/pdm .cache/hatch .cache/rattler
 .cache/fontconfig .cache/matplotlib .cache/torch .cache/huggingface .cache/vcpkg .cache/rebar3 .cache/gopls
@@ -67,10 +70,10 @@ CACHES = (
     Cache(".ccache", "CCACHE_DIR"),
     Cache(".cache/sccache", "SCCACHE_DIR"),
     Cache(".cache/zig", "ZIG_GLOBAL_CACHE_DIR"),
-    *map(Cache, _PLAIN.split()),
-    *(_OF_MACOS if sys.platform == "darwin" else ()),
+    *map(Cache, _PLAIN_CACHES.split()),
+    *(_MACOS_CACHES if sys.platform == "darwin" else ()),
 )
-"""Caches that are read, with writes going to a layer of the project. A missing one is made in the private home."""
+"""Caches that commands read, while their writes go to a layer of the project. A missing one is in the private home."""
 
 _TOOLS = """
 .local/bin .local/lib .local/libexec .local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx
@@ -91,7 +94,7 @@ miniconda3 anaconda3 miniforge3 mambaforge micromamba .miniconda3 .conda/envs .c
 .pub-cache/bin .platformio/penv .fonts .terminfo .local/share/cargo/bin .local/share/rustup .git-templates
 .kotlinc .spack .erlangs .kerl .kiex .swiftenv .tenv .luaver .phpbrew .config/herd-lite/bin Library/Python
 """
-TOOLS = tuple(_TOOLS.split())
+TOOL_FOLDERS = tuple(_TOOLS.split())
 """Folders below the home that are visible, with their contents."""
 
 _SETTINGS = """
@@ -105,15 +108,17 @@ _SETTINGS = """
 .config/mise/config.toml .config/pnpm/rc .Rprofile .juliarc.jl .tidyrc .shellcheckrc .yamllint .config/yamllint
 .ocamlformat .config/composer/config.json .jshintrc .stylelintrc .markdownlintrc .actrc .sqlfluff .config/starship.toml
 """
-SETTINGS = tuple(_SETTINGS.split())
+SETTINGS_FILES = tuple(_SETTINGS.split())
 """Settings files below the home that are visible unless they hold a token."""
-NPM_SETTINGS = (
+NPM_SETTINGS_FILES = (
     *(".nvm/versions/node/*/etc/npmrc", ".local/share/mise/installs/node/*/etc/npmrc", ".n/etc/npmrc"),
     *(".asdf/installs/nodejs/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc", ".nodenv/versions/*/etc/npmrc"),
     *(".local/share/fnm/node-versions/*/installation/etc/npmrc", ".fnm/node-versions/*/installation/etc/npmrc"),
 )
-"""Where each version of node keeps global npm settings; unreadable when they hold a token."""
-TOKEN = (
+"""Global npm settings of each version of Node; unreadable if they hold a token."""
+# In this order: an assignment to a name like "token"; a URL with a password or a token; a git header; a private key; an
+# HTTP authorization; Composer's form of it; an option with a secret; Bundler's keys; prefixes of services.
+TOKEN_PATTERN = (
     rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
     rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
     rb"|://[^/\s:@\"']*:[^/\s@\"'${]+@|://[^/\s:@\"'${]{20,}:?@|://[^\s\"']*/t/[\w-]{8}|extraheader\s*="
@@ -121,10 +126,10 @@ TOKEN = (
     rb"|BUNDLE_(?!BUILD__|MIRROR__|LOCAL__)[A-Z0-9_]+__[A-Z0-9_]+:"
     rb"|gh[pousr]_[A-Z0-9]{20}|github_pat_|glpat-[\w-]{16}|npm_[A-Z0-9]{30}|pypi-[\w-]{40}|\bsk-[\w-]{20}"
 )
-"""Contents that hide a settings file: a token, a password; not the name of a variable that holds one."""
+"""A token or password, which makes a settings file unreadable; the name of a variable that holds one does not match."""
 
-LINKING = {"UV_LINK_MODE": "copy", "pnpm_config_store_dir": "{home}/.local/share/pnpm/store"}
-"""For tools that hard-link files from a cache, which fails from a layer, or makes a cache in the project."""
+COPYING_VARIABLES = {"UV_LINK_MODE": "copy", "pnpm_config_store_dir": "{home}/.local/share/pnpm/store"}
+"""Variables for tools that hard-link files from a cache. From a layer that fails, or makes a cache in the project."""
 
 FOLDER_VARIABLES = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_ROOT", "MAMBA_ROOT_PREFIX", "PYENV_ROOT", "PIPX_HOME", "PIPX_BIN_DIR"),
@@ -139,28 +144,28 @@ FOLDER_VARIABLES = (
     *("R_LIBS_USER", "JULIA_BINDIR", "ERL_LIBS", "HOMEBREW_PREFIX", "NIX_PROFILES", "MANPATH", "NIX_SSL_CERT_FILE"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "PIP_CERT"),
 )
-"""Variables that name folders and files of tools, several with colons between."""
-BASE_FOLDERS = {
+"""Variables that name folders and files of tools, separated by colons."""
+BASE_FOLDER_VARIABLES = {
     "CARGO_HOME": ("bin", "env", "config.toml"),
     "GOPATH": ("bin",),
     "BUN_INSTALL": ("bin", "install/global"),
 }
-"""Variables that name a folder of which only some is the tool itself."""
+"""A variable that names a folder -> the entries of that folder which belong to the tool."""
 INSTALL_MARKERS = (
     *("pyvenv.cfg", "conda-meta", "release", "VERSION", "go.env", "lib", "lib64", "libexec", "lib/node_modules"),
     *("versions", "installs", "specifications", "autoload.php"),
 )
-"""Entries which show that the parent of a `bin` folder was installed with its programs."""
-CLONES = (
+"""Entries that show that the parent of a `bin` folder was installed together with the programs."""
+CLONED_TOOLS = (
     ("libexec", "shims version plugins pyenv.d rbenv.d nodenv.d goenv.d phpenv.d share"),
     ("asdf.sh", "shims plugins completions asdf.fish"),
     ("src/make.bash", "src pkg misc"),
     ("bin/internal/engine.version", "packages version engine"),
     ("Cellar", "Cellar Caskroom opt etc share Library Homebrew"),
 )
-"""Tools installed as clones of their repositories: a file that shows which one it is, and entries that it needs.
+"""Tools that are installed as clones of their repositories: a file that identifies the tool, and entries that it needs.
 
-The entries of INSTALL_MARKERS that it has are visible as well.
+Its entries that INSTALL_MARKERS names are visible as well.
 """
-PROGRAMS = frozenset({"bin", "sbin", "shims", "cmd", "condabin", "Scripts"})
-"""Names of folders of programs."""
+PROGRAM_FOLDER_NAMES = frozenset({"bin", "sbin", "shims", "cmd", "condabin", "Scripts"})
+"""Names of folders that hold programs."""

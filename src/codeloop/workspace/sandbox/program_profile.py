@@ -1,4 +1,4 @@
-"""Sandbox profiles of helper programs: servers, formatters, hooks, extensions."""
+"""Sandbox profiles of helper programs (MCP servers, formatters, hooks, extensions), and their policies."""
 
 import os
 from collections.abc import Iterable
@@ -11,19 +11,19 @@ from codeloop.kit.small_files import expand_user_path, make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out
+from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out_of_project
 
 _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
 """Entries that mark the top folder of a program's code."""
 
 
 class ProgramProfile(Struct, frozen=True):
-    """What one program may do: the same as a sandboxed command, except that it may only read the project.
+    """The permissions of one program: those of a sandboxed command, except that it may only read the project.
 
-    `own`: its data folder; `writable`, `readable`: further absolute paths.
+    `data_folder`: a writable folder of its own; `writable`, `readable`: further absolute paths.
     """
 
-    own: Path
+    data_folder: Path
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     network: Literal["off", "on", "hosts"] = "off"
@@ -47,43 +47,50 @@ def widen_profile(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, r
 
 
 class ProfilePolicyMaker:
-    """Makes the policies of one profile. `config`: that of commands; what it hides is hidden from programs, too.
+    """Makes the policies of one profile, and its writable folders if they are absent. Raises OSError.
 
-    A program has layers of its own over the home and caches, so that no other program and no command can put a file
-    there that it would run. Makes the writable folders that are absent; raises OSError.
+    `config`: that of commands; paths that it hides are hidden from programs, too. A program has its own layers over the
+    home and caches, so that no command and no other program can put a file there that it would run.
     """
 
     def __init__(self, profile: ProgramProfile, policy_input: PolicyInput, config: SandboxConfig) -> None:
         self._roots = tuple(Path(os.path.realpath(each)) for each in (policy_input.root, policy_input.directory))
-        own, *writable = map(
-            _make_folder, (profile.own, *(each for each in profile.writable if not self._leads_out(each)))
+        data_folder, *writable = map(
+            _make_folder, (profile.data_folder, *(each for each in profile.writable if not self._leads_out(each)))
         )
         readable = [str(each) for each in profile.readable if not self._leads_out(each)]
         settings = SandboxConfig(
             network=profile.network,
             hosts=list(profile.hosts),
-            writable=[str(each) for each in (own, *writable)],
+            writable=[str(each) for each in (data_folder, *writable)],
             readable=[*config.readable, *readable],
             hidden=config.hidden,
         )
-        self._writable = (own, *writable)
+        self._writable = (data_folder, *writable)
         free = (Path(os.path.realpath(each)) for each in readable)
-        self._free = tuple(path for path in free if not Path(os.path.realpath(policy_input.home)).is_relative_to(path))
-        self._policy_maker = PolicyMaker(replace(policy_input, scratch=own), settings)
+        self._readable_folders = tuple(
+            path for path in free if not Path(os.path.realpath(policy_input.home)).is_relative_to(path)
+        )
+        self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
 
     def _leads_out(self, path: Path) -> bool:
-        return leads_out(path, self._roots)
+        return leads_out_of_project(path, self._roots)
 
     def make_policy(self) -> SandboxPolicy:
-        """Return the policy. Looks at the disk, outside of the project only where something has changed."""
-        base, own = self._policy_maker.make_policy(SandboxGrants(readable=self._free)), self._writable[0]
+        """Return the policy. Reads the disk, outside of the project only after a change."""
+        base = self._policy_maker.make_policy(SandboxGrants(readable=self._readable_folders))
         # A folder that the profile names is readable with the keys in it; secrets of the project are not.
-        hidden = [path for path in base.hidden if is_below_any(path, self._roots) or not is_below_any(path, self._free)]
+        hidden = [
+            path
+            for path in base.hidden
+            if is_below_any(path, self._roots) or not is_below_any(path, self._readable_folders)
+        ]
         # The project's folders and its git directories elsewhere are read-only, unless the profile makes them writable.
         paths = [path for path in base.writable if is_below_any(path, self._writable)]
         return replace(
             base,
-            writable=tuple(dict.fromkeys((own, *paths))),
+            # The first writable path takes the place of the project's root.
+            writable=tuple(dict.fromkeys((self._writable[0], *paths))),
             visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in paths)))),
             hidden=tuple(hidden),
             protected=tuple(path for path in base.protected if is_below_any(path, paths)),
@@ -93,25 +100,26 @@ class ProfilePolicyMaker:
 
 
 def find_code_folders(words: Iterable[str], home: Path) -> tuple[Path, ...]:
-    """Return the code folders that a command names by absolute paths.
+    """Return the folders of code that a command's words name by absolute paths.
 
-    Below the home, those of a whole project; elsewhere, a program's own folder, or its virtual environment.
+    Below the home, the folder of a whole project; elsewhere, a program's own folder or its virtual environment.
     """
     files = [Path(word) for word in words if word.startswith("/")]
     return tuple(dict.fromkeys(_find_top(file, home) for file in files if file.exists()))
 
 
 def list_named_paths(values: Iterable[str]) -> tuple[Path, ...]:
-    """Return the files and folders that an entry's variables name by absolute paths, separated by colons."""
+    """Return the existing files and folders that values of variables name by absolute paths, separated by colons."""
     paths = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
     return tuple(path for path in dict.fromkeys(paths) if os.access(path, os.F_OK))
 
 
 def _find_top(file: Path, home: Path) -> Path:
+    """Return the outermost project folder around a file below the home; elsewhere its own folder or environment."""
     folder = file if file.is_dir() else file.parent
     tops = [each for each in (folder, *folder.parents) if any((each / name).exists() for name in _TOP_MARKERS)]
-    own = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
-    return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), own)
+    program_folder = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
+    return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), program_folder)
 
 
 def _make_folder(folder: Path) -> Path:

@@ -1,4 +1,8 @@
-"""Files that no sandboxed command may change or create: restored afterwards where the kernel can't protect them."""
+"""Restores files that no sandboxed command may change, and moves away files that it may not create.
+
+`RunningCommand` records the state before a command and restores it afterwards: the kernel can't protect a path that
+does not exist yet, and Landlock can't protect a file in a writable folder.
+"""
 
 import itertools
 import os
@@ -16,19 +20,23 @@ from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
-_MAX_BYTES = 1024 * 1024  # of a file whose content is remembered
-_MAX_FILES = 500  # below one protected path
-_PATHS_SHOWN = 3  # in a note
-_MAX_LIST_BYTES = 64 * 1024 * 1024
-_LISTS = {
+# The largest file whose content is remembered.
+_MAX_BYTES = 1024 * 1024
+# The most files that are remembered below one protected path.
+_MAX_FILES = 500
+# The most paths that a note names.
+_PATHS_SHOWN = 3
+_MAX_GIT_LIST_BYTES = 64 * 1024 * 1024
+_GIT_LIST_PATTERNS = {
     "packed-refs": rb"(?:# pack-refs with:[^\n]*\n)?(?:[0-9a-f]{%d} refs/[^\0- \x7f]+\n(?:\^[0-9a-f]{%d}\n)?)*",
     "shallow": rb"(?:[0-9a-f]{%d}\n)*",
 }
-"""File -> a pattern of its content as git writes it, with a place for the number of digits of a hash."""
+"""The name of a file -> the pattern of its content as git writes it; `%d`: the number of digits of a hash."""
+# SHA-1 and SHA-256.
 _HASH_DIGITS = (40, 64)
 
 
-class SetAside(Struct, frozen=True):
+class MovedFile(Struct, frozen=True):
     """A file or folder that appeared while a sandboxed command ran, and where it was moved to.
 
     The command may have made it, or the user meanwhile.
@@ -37,32 +45,32 @@ class SetAside(Struct, frozen=True):
     path: Path
     moved: Path
 
-    def give_back(self) -> bool:
-        """Put it back where it was; return whether it is there now."""
-        if not os.path.lexists(self.path) and _is_real(self.path):
+    def move_back(self) -> bool:
+        """Move it back. Returns whether it is at its old path now."""
+        if not os.path.lexists(self.path) and _has_no_link_above(self.path):
             with suppress(OSError):
                 shutil.move(self.moved, self.path)
         return not os.path.lexists(self.moved)
 
 
 class _GitList(NamedTuple):
-    """A list of git's: its change time, inode and size, and its content; None: there is none, or it is too large."""
+    """A file in which git lists references. `state`: change time, inode and size; `data`: None for none."""
 
     state: tuple[int, int, int] | None
     data: bytes | None
 
 
 class ProtectedFiles:
-    """The state of a policy's protected files before a command. `folder`: where new ones are moved to.
+    """The state of a policy's protected files before a command. `folder`: the target of new files that are moved away.
 
-    `keep`: remember the contents, too, since the sandbox can't keep the files from being written. `repositories`: the
-    check of repositories that was started before the command; `warnings`: its results, for the model and the user.
+    `remember_contents`: also restore contents, because the sandbox can't protect the files. `repositories`: the check
+    of repositories that was started before the command; `warnings`: its results, for the model and the user.
     """
 
     def __init__(
-        self, policy: SandboxPolicy, folder: Path, repositories: PlantedRepositories | None, *, keep: bool
+        self, policy: SandboxPolicy, folder: Path, repositories: PlantedRepositories | None, *, remember_contents: bool
     ) -> None:
-        self.set_aside: list[SetAside] = []
+        self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []
         self._repositories = repositories
         self._absent = policy.absent
@@ -70,33 +78,36 @@ class ProtectedFiles:
         self._folder = folder
         self._parents = {path: _identify_folder(path.parent) for path in policy.protected}
         self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
-        self._before = self._read_contents(policy.protected) if keep else {}
-        self._protected = policy.protected if keep else ()
-        self._lists = {path: _read_list(path) for path in policy.git_lists}
+        self._before = self._read_contents(policy.protected) if remember_contents else {}
+        self._protected = policy.protected if remember_contents else ()
+        self._git_lists = {path: _read_git_list(path) for path in policy.git_lists}
 
-    def is_little(self) -> bool:
-        """Return whether `restore` will be quick, for example since nothing has changed in the repositories."""
+    def is_quick(self) -> bool:
+        """Return whether `restore` will be quick, so that it needs no thread."""
+        # -1: the command that this check began with has ended.
         if self._repositories is not None and self._repositories.count_if_unchanged(-1):
             self._repositories = None
-        has_same_lists = all(_read_state(path) == before.state for path, before in self._lists.items())
+        has_same_lists = all(_read_state(path) == before.state for path, before in self._git_lists.items())
         return self._repositories is None and not self._protected and not self._granted and has_same_lists
 
     def restore(self) -> list[str]:
-        """Restore changed files and move away new ones; return what was done, for the model."""
+        """Restore changed files and move new ones away. Returns notes about it for the model."""
         notes: list[str] = []
         if self._repositories is not None:
             warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
-        self.set_aside += [SetAside(path, moved_to) for path in self._list_new() if (moved_to := self._move(path))]
-        notes += [note for path, before in self._lists.items() for note in self._restore_list(path, before)]
+        self.moved_files += [
+            MovedFile(path, moved_to) for path in self._list_new_paths() if (moved_to := self._move_away(path))
+        ]
+        notes += [note for path, before in self._git_lists.items() for note in self._restore_git_list(path, before)]
         if not self._protected:
             return notes
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
-        more = sorted(now.keys() - self._before.keys())
-        paths = [path for path in more if not self._move(path)]
-        paths += [path for path in changed if not _put_back(path, self._before[path])]
-        changed += more
+        new_paths = sorted(now.keys() - self._before.keys())
+        paths = [path for path in new_paths if not self._move_away(path)]
+        paths += [path for path in changed if not _restore_file(path, self._before[path])]
+        changed += new_paths
         if changed:
             paths_shown = ", ".join(map(str, changed[:_PATHS_SHOWN])) + (" ..." if len(changed) > _PATHS_SHOWN else "")
             notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
@@ -105,12 +116,10 @@ class ProtectedFiles:
             notes.append(f"{paths_shown} could not be put back: look at it before anything runs in this repository.")
         return notes
 
-    def _list_new(self) -> list[Path]:
-        """Return the paths that were absent and exist now; of a folder with granted entries, the other entries.
-
-        A protected file that a command moved, with a folder above it, is still protected. What the command put at its
-        old path is new.
-        """
+    def _list_new_paths(self) -> list[Path]:
+        """Return the paths that were absent and exist now; of a folder with granted entries, the other entries."""
+        # A protected file that a command moved with its folder is still protected, and the file that the command put
+        # at the old path counts as new.
         new = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
         paths = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
         open_ = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
@@ -118,41 +127,44 @@ class ProtectedFiles:
         rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
         return [*(path for path in paths if path not in open_), *rest]
 
-    def _restore_list(self, path: Path, before: _GitList) -> list[str]:
-        """Put a list of git's back, or move it away where there was none, if git can't read it any more."""
-        if _read_state(path) == before.state or _is_list(path.name, before.data, _read_list(path).data):
+    def _restore_git_list(self, path: Path, before: _GitList) -> list[str]:
+        """Restore a list of git, or move it away where there was none, if git can't read it any more."""
+        if _read_state(path) == before.state or _is_readable_git_list(
+            path.name, before.data, _read_git_list(path).data
+        ):
             return []
         if before.data is None:
-            is_done = self._move(path) is not None
+            is_done = self._move_away(path) is not None
         else:
-            is_done = (not path.is_dir() or self._move(path) is not None) and _put_list_back(path, before.data)
+            is_done = (not path.is_dir() or self._move_away(path) is not None) and _write_git_list(path, before.data)
         if not is_done:
             return [f"git can't read {path} any more, and it could not be put back: look at it first."]
         return [f"blocked: change of {path}, which git could not read any more; it is as it was before."]
 
     def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
-        """Return the files at or below the paths but those that may be written this time."""
+        """Return the contents of the files at or below the paths, except those that the policy makes writable."""
         contents = _read_contents(paths)
         return {path: each for path, each in contents.items() if not any(map(path.is_relative_to, self._free))}
 
-    def _move(self, path: Path) -> Path | None:
-        """Move a new file or folder away; None when that can't be done."""
+    def _move_away(self, path: Path) -> Path | None:
+        """Move a new file or folder away. Returns its new path; None when that fails."""
         name = f"{time.time_ns()}-{path.name}"
-        if not _is_real(path):
+        if not _has_no_link_above(path):
             return None
         for target in (self._folder / name, path.with_name(f"set-aside-{name}")):
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 path.rename(target)
             except OSError:
-                continue  # our folder is on another disk, for example: then beside the file
+                # Our folder may be on another disk. Then the file is renamed where it is.
+                continue
             else:
                 return target
         return None
 
 
 def _identify_folder(folder: Path) -> tuple[int, int]:
-    """Return the device and inode of a folder, zeros if it is missing."""
+    """Return the device and inode of a folder; zeros for a missing one."""
     try:
         status = folder.stat()
     except OSError:
@@ -160,13 +172,13 @@ def _identify_folder(folder: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _is_real(path: Path) -> bool:
-    """Return whether no folder above a path has become a link, through which we would change another file."""
+def _has_no_link_above(path: Path) -> bool:
+    """Return whether no folder above a path is a link, through which another file would be changed."""
     return os.path.realpath(path.parent) == str(path.parent)
 
 
 def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
-    """Return mode and bytes of each file at or below the paths, of a link where it leads."""
+    """Return the mode and content of each file at or below the paths; for a link, its target."""
     contents: dict[Path, tuple[int, bytes]] = {}
     for start in paths:
         below = (Path(top) / name for top, _, names in os.walk(start) for name in names)
@@ -183,7 +195,7 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
 
 
 def _read_state(path: Path) -> tuple[int, int, int] | None:
-    """Return a file's change time, inode and size; None: there is none."""
+    """Return a file's change time, inode and size; None for a missing one."""
     try:
         status = path.lstat()
     except OSError:
@@ -191,27 +203,28 @@ def _read_state(path: Path) -> tuple[int, int, int] | None:
     return status.st_ctime_ns, status.st_ino, status.st_size
 
 
-def _read_list(path: Path) -> _GitList:
+def _read_git_list(path: Path) -> _GitList:
     state = _read_state(path)
     with suppress(OSError):
-        if state is not None and state[2] <= _MAX_LIST_BYTES and not path.is_symlink():
-            return _GitList(state, read_bounded(path, _MAX_LIST_BYTES))
+        if state is not None and state[2] <= _MAX_GIT_LIST_BYTES and not path.is_symlink():
+            return _GitList(state, read_bounded(path, _MAX_GIT_LIST_BYTES))
     return _GitList(state, None)
 
 
-def _is_list(name: str, before: bytes | None, now: bytes | None) -> bool:
-    """Return whether git can read a list as it is now, with the hashes that it had before."""
+def _is_readable_git_list(name: str, before: bytes | None, now: bytes | None) -> bool:
+    """Return whether git can read a list's content `now`, with hashes as long as `before`."""
+    # Git itself removes no list.
     if now is None:
-        return before is None  # git itself removes none
+        return before is None
     if not now and before:
         return False
-    patterns = [re.compile(_LISTS[name].replace(b"%d", b"%d" % digits)) for digits in _HASH_DIGITS]
+    patterns = [re.compile(_GIT_LIST_PATTERNS[name].replace(b"%d", b"%d" % digits)) for digits in _HASH_DIGITS]
     readable = [pattern for pattern in patterns if not before or pattern.fullmatch(before)]
     return b"/.." not in now and (not readable or any(pattern.fullmatch(now) for pattern in readable))
 
 
-def _put_list_back(path: Path, data: bytes) -> bool:
-    """Write a list of git's as git does, while it has the list's lock."""
+def _write_git_list(path: Path, data: bytes) -> bool:
+    """Write a list as git does: into its lock file, which is then renamed. Returns whether that worked."""
     lock = path.with_name(f"{path.name}.lock")
     try:
         with lock.open("xb") as file:
@@ -222,13 +235,15 @@ def _put_list_back(path: Path, data: bytes) -> bool:
     return True
 
 
-def _put_back(path: Path, before: tuple[int, bytes]) -> bool:
+def _restore_file(path: Path, before: tuple[int, bytes]) -> bool:
+    """Restore the mode and content of a file. Returns whether that worked."""
     mode, data = before
     try:
         path.parent.mkdir(exist_ok=True)
-        if not _is_real(path):
+        if not _has_no_link_above(path):
             return False
-        path.unlink(missing_ok=True)  # never written in place: it may be a link or another name of some file now
+        # Never written in place: it may have become a link, or another name of some file.
+        path.unlink(missing_ok=True)
         if stat.S_ISLNK(mode):
             path.symlink_to(os.fsdecode(data))
         else:

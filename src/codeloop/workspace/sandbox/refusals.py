@@ -1,7 +1,7 @@
-"""Finds in a command's output what the sandbox blocked, for the model.
+"""Finds refusals of the sandbox in a command's output, and explains them to the model.
 
 A failure of the project must not be taken for a refusal: the model would ask to leave the sandbox, and fail again. So
-only the exact words that tools print for a refusal count, and only for what the policy really forbids.
+only the exact words that tools print for a refusal count, and only if the policy really forbids the access.
 """
 
 import os
@@ -17,16 +17,16 @@ from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any
 
-_REFUSAL = re.compile(
+_REFUSAL_WORDS = re.compile(
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
     r"|[Aa]ccess to the path .{1,300} is denied|AccessDeniedException|EROFS|EACCES|EPERM|EBUSY)\b"
 )
-_MISSING = re.compile(r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b")
+_MISSING_WORDS = re.compile(r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b")
 _PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
 _ARGUMENT = re.compile(r"""["']((?:~|/)[^"'\n]+)["']|(?:^|[\s=<>(:;&|])((?:~/|/)[^\s"'()<>;&|`:]+)""")
 """A path in a command line that starts at the root or the home, in quotes or without."""
 # Package managers "resolve" versions and bundlers modules: only the resolution of host names counts.
-_NETWORK = re.compile(
+_NETWORK_ERRORS = re.compile(
     r"\b(?:[Cc]ould not resolve (?:(?:host|hostname|proxy)\b|'[\w-]+(?:\.[\w-]+)+'(?! (?:from|imported)))"
     r"|[Ff]ailure in name resolution|NameResolutionError|[Nn]ame or service not known|nodename nor servname"
     r"|[Nn]etwork is unreachable|lookup \S+: no such host|No such host is known|UnknownHostException"
@@ -35,8 +35,9 @@ _NETWORK = re.compile(
 )
 _CONNECTION_REFUSED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
 _PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
-_LISTENS = "0A"  # the state TCP_LISTEN in /proc/net/tcp
-_SERVICES = (
+# The state TCP_LISTEN in /proc/net/tcp.
+_LISTENING_STATE = "0A"
+_SERVICE_ERRORS = (
     (
         r"^error: gpg failed to sign|^gpg: .*\b[Nn]o (?:default )?secret key",
         "signing with your keys, which are hidden from sandboxed commands",
@@ -54,17 +55,21 @@ _SERVICES = (
         "the service that runs containers, which sandboxed commands can't reach",
     ),
 )
-"""What a tool prints when it lacks a secret or a socket, and what it lacks."""
-_TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
+"""Pairs of a pattern that a tool prints when it lacks a secret or a socket, and a description of the missing thing."""
+_TEMPORARY_FOLDERS = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
 """Folders that private ones replace in the sandbox."""
-_TAIL_CHARS = 20_000  # of the output: tools print the reason of a failure at the end
+# Only the end of the output is searched: tools print the reason of a failure there.
+_TAIL_CHARS = 20_000
 _TAIL_LINES = 400
-_MAX_LINE_CHARS = 2_000  # longer ones (bundled code, for example) may contain anything
-_NOT_EXECUTABLE = 126
-"""The shell's exit code where a file is not a program: what the shell prints then is no refusal."""
-_NETWORK_OFF = "the network, which is off for sandboxed commands"
-_NO_DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
-_NAME_IT = "To write there, name the path in the command itself, or use `outside` with the reason."
+# Longer lines (bundled code, for example) may contain anything.
+_MAX_LINE_CHARS = 2_000
+# The shell's exit code for a file that is no program. It prints "Permission denied" then, which is no refusal.
+_NOT_EXECUTABLE_CODE = 126
+_NETWORK_OFF_TEXT = "the network, which is off for sandboxed commands"
+_NO_DIRECT_CONNECTION_TEXT = (
+    "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
+)
+_WRITE_HINT = "To write there, name the path in the command itself, or use `outside` with the reason."
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
@@ -77,38 +82,38 @@ def find_refusals(
     connections: list[str] | None = None,
     command: str = "",
 ) -> list[str]:
-    """Return a note for each thing that the sandbox refused: a path, a host, a port of this machine, a service.
+    """Return a note for each refusal: of a path, a host, a port of this machine, or a service.
 
     `code`: the exit code; the output of a command that succeeded is not searched. None: it runs, or was ended.
-    `connections`: those that the proxy refused, one line each; None where there is no proxy.
-    `command`: the command line, since programs print the paths in it in forms of their own.
+    `connections`: a line for each one that the proxy refused; None where there is no proxy.
+    `command`: the command line, which is searched for paths: programs may print these in other forms.
     """
     notes = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
-    notes += _find_unseen_arguments(command, output, policy, home) if code else []
-    notes += _find_emptied(f"{command}\n{output[-_TAIL_CHARS:]}", policy, home) if code else []
+    notes += _explain_unseen_arguments(command, output, policy, home) if code else []
+    notes += _explain_secret_files(f"{command}\n{output[-_TAIL_CHARS:]}", policy, home) if code else []
     notes = list(dict.fromkeys(notes))[: SANDBOX_BLOCKED.value]
     notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
         end = output[-_TAIL_CHARS:]
-        notes += [what for words, what in _SERVICES if re.search(words, end, re.MULTILINE)]
-        if policy.network != "on" and not connections and _NETWORK.search(end):
-            notes.append(_NETWORK_OFF if connections is None else _NO_DIRECT)
+        notes += [what for words, what in _SERVICE_ERRORS if re.search(words, end, re.MULTILINE)]
+        if policy.network != "on" and not connections and _NETWORK_ERRORS.search(end):
+            notes.append(_NETWORK_OFF_TEXT if connections is None else _NO_DIRECT_CONNECTION_TEXT)
         ports = _find_unreached_ports(end, policy)
         notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
     return [f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}." for each in notes]
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:
-    """Return a note when a file that the user would expect in the real home was written to the private one.
+    """Return a note if a command wrote a file to the private home that the user would expect in the real one.
 
-    `since`: a file modification time, in ns. Names with a dot, which tools write, are ignored.
+    `since`: a file modification time, in ns. Names with a leading dot, which tools write, are ignored.
     """
     newer_files = sorted(_find_newer_files(str(home), since, iter(range(SANDBOX_STRAYED.value))))
     stray_files = [path for path in newer_files if not _is_cache(os.path.relpath(path, home))]
     if not stray_files:
         return []
     paths_shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in stray_files[: SANDBOX_BLOCKED.value])
-    return [f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
+    return [f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_WRITE_HINT}"]
 
 
 def _is_cache(name: str) -> bool:
@@ -117,7 +122,7 @@ def _is_cache(name: str) -> bool:
 
 
 def _find_newer_files(folder: str, since: int, entries_left: Iterator[int]) -> Iterator[str]:
-    """Yield the files below a folder that are newer, and newer folders in which nothing newer is found.
+    """Yield the files below a folder that are newer than `since`, and newer folders that contain no newer file.
 
     `entries_left`: an iterator with one item for each entry that may still be read.
     """
@@ -140,19 +145,21 @@ def _find_refused_paths(
     for line in output.splitlines()[-_TAIL_LINES:]:
         if len(line) >= _MAX_LINE_CHARS:
             continue
-        if _MISSING.search(line):
+        if _MISSING_WORDS.search(line):
             for word in _PATH.findall(line):
                 yield from _explain_missing(word, policy, directory, home)
-        if code != _NOT_EXECUTABLE and _REFUSAL.search(line):
+        if code != _NOT_EXECUTABLE_CODE and _REFUSAL_WORDS.search(line):
             for word in _PATH.findall(line):
                 # git prints paths relative to the top of the work tree.
                 for folder in (directory, policy.writable[0]):
                     yield from _explain_refusal(word, policy, folder, home)
 
 
-def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
-    """Yield a note for each path of a command line that the output calls missing, though it is there outside."""
-    rows = [row for row in output.splitlines()[-_TAIL_LINES:] if len(row) < _MAX_LINE_CHARS and _MISSING.search(row)]
+def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
+    """Yield a note for each path of a command line that the output calls missing, although it exists outside."""
+    rows = [
+        row for row in output.splitlines()[-_TAIL_LINES:] if len(row) < _MAX_LINE_CHARS and _MISSING_WORDS.search(row)
+    ]
     if not rows:
         return
     for quoted, plain in _ARGUMENT.findall(command):
@@ -161,36 +168,34 @@ def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, hom
         if not any(name.search(row) for row in rows):
             continue
         path = _resolve(word, home, home)
-        # The shell leaves a pattern as it is where nothing matches, so look for a match outside of the sandbox.
+        # The shell passes on a pattern that nothing matches, so a match is looked for outside of the sandbox.
         if path is not None and plain and re.search(r"[*?\[]", path.name):
             with suppress(OSError):
                 path = next(path.parent.glob(re.sub(r"\*+", "*", path.name)), path)
         seen = (*policy.writable, *policy.visible, *policy.layered)
-        if path is None or is_below_any(path, seen) or path in _TEMPORARY or not os.path.lexists(path):
+        if path is None or is_below_any(path, seen) or path in _TEMPORARY_FOLDERS or not os.path.lexists(path):
             continue
-        if is_below_any(path, (*policy.replaced, *_TEMPORARY)):
+        if is_below_any(path, (*policy.replaced, *_TEMPORARY_FOLDERS)):
             yield _describe_unseen(path, home)
 
 
-def _find_emptied(text: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
-    """Yield the policy's reason for each secret file of the project that a command or its output names."""
+def _explain_secret_files(text: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
+    """Yield a note for each hidden file of the project that a command or its output names."""
+    # They look empty to commands, so a program fails with a message of its own that mentions no refusal.
     for path in policy.hidden:
         if not path.is_relative_to(policy.writable[0]) or path.is_dir():
             continue
         name = path.name if "." in path.name else f"{path.parent.name}/{path.name}"
         if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", text):
-            yield _say_hidden(path, home)
+            yield _describe_hidden(path, home)
 
 
-def _say_hidden(path: Path, home: Path) -> str:
+def _describe_hidden(path: Path, home: Path) -> str:
     return f"read of {_shorten(path, home)}, which is hidden from sandboxed commands: it looks empty to them"
 
 
 def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, str]) -> list[str]:
-    """Return a note when the output of a command that failed names the sandbox's proxy.
-
-    `variables`: those of the command. Only addresses of this machine are taken for that proxy.
-    """
+    """Return a note if the output of a failed command names the sandbox's proxy. `variables`: the command's."""
     address = variables.get("HTTP_PROXY", "").removeprefix("http://")
     if not code or not re.fullmatch(r"127\.0\.0\.1:\d+", address):
         return []
@@ -205,7 +210,7 @@ def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, st
 
 
 def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
-    """Return the ports of this machine that a command could not reach although a server listens there."""
+    """Return the ports of this machine that a command could not reach, although a server listens there."""
     if policy.network == "on":
         return []
     lines = (line[:_MAX_LINE_CHARS] for line in output.splitlines()[-_TAIL_LINES:])
@@ -217,24 +222,24 @@ def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
 
 
 def _list_open_ports() -> set[int]:
-    """Return the ports of this machine at which something listens; none where that can't be seen."""
+    """Return the ports of this machine on which a server listens; none where there is no /proc."""
     ports: set[int] = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             rows = [row.split() for row in Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]]
-            ports |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS}
+            ports |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING_STATE}
     return ports
 
 
 def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return the policy's reason against a path; empty when it has none, or the word is not a path."""
+    """Return a note if the policy refuses a path; none if it does not, or the word is no path."""
     path = _resolve(word, directory, home)
     if path is None:
         return []
     path_shown = _shorten(path, home)
     if is_below_any(path, policy.hidden):
         return [
-            _say_hidden(path, home)
+            _describe_hidden(path, home)
             if path.is_file()
             else f"read of {path_shown}, which is hidden from sandboxed commands"
         ]
@@ -246,15 +251,16 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         return [f"replacing {path_shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
-    if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the other backends hide
+    # Landlock refuses paths that the other backends hide.
+    if not policy.shows(path) and os.path.lexists(path):
         return [_describe_unseen(path, home)]
-    # What the user may not write either is refused by the system, outside the sandbox as well.
+    # If the user may not write the path either, it is refused outside the sandbox as well.
     may_write = os.access(path if os.path.lexists(path) else path.parent, os.W_OK)
     return [f"write to {path_shown}, outside the project"] if may_write else []
 
 
 def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return a note when a path exists but the sandbox hides it."""
+    """Return a note if a path exists but the sandbox hides it."""
     path = _resolve(word, directory, home)
     if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
         return []
@@ -266,7 +272,7 @@ def _describe_unseen(path: Path, home: Path) -> str:
 
 
 def _resolve(word: str, directory: Path, home: Path) -> Path | None:
-    """Resolve a word of a message to a path; None when it is none."""
+    """Resolve a word of a message to a path; None if it is no path."""
     if "/" not in word and not os.path.lexists(directory / word):
         return None
     try:

@@ -1,4 +1,7 @@
-"""Paths that no sandboxed command may reach, and project files that decide what runs later. Rows, no code."""
+"""Tables of paths that sandboxed commands may not read, or not write: secrets, system folders, configuration.
+
+No code: `policy.py`, `surroundings.py` and `secret_files.py` look these up.
+"""
 
 TOKEN_FILES = {
     ".npmrc": rb"_auth\w*\s*=\s*(?!\$\{)\S|_password",
@@ -9,12 +12,12 @@ TOKEN_FILES = {
     "nuget.config": rb"(?i)ClearTextPassword",
     "gradle.properties": rb"(?im)^[\w.]*(?:password|token|secret|passphrase)\s*[=:]\s*[^\s$]",
 }
-"""Files that tools need -> a pattern of a token. They are unreadable only when they match it.
+"""Files that tools need -> the pattern of a token. They are unreadable only if they match it.
 
 A reference to a variable that holds the token does not match.
 """
-TOOL_SETTINGS = ("pip.conf", ".condarc", "condarc", "rc", "pipx_metadata.json", "uv-receipt.toml", "config")
-"""Names of files that installed tools keep beside their programs; unreadable when they hold a token."""
+TOOL_SETTINGS_NAMES = ("pip.conf", ".condarc", "condarc", "rc", "pipx_metadata.json", "uv-receipt.toml", "config")
+"""Names of files that installed tools keep next to their programs; unreadable if they hold a token."""
 SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh"),
     *(
@@ -35,33 +38,33 @@ SYSTEM_SECRETS = (
     *("/var/lib/systemd/coredump", "/var/crash", "/var/run/docker.sock"),
     *("/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"),
 )
-DATA = (
+DATA_FOLDERS = (
     *("/home", "/root", "/Users", "/Volumes", "/srv", "/mnt", "/media", "/var/www", "/var/backups", "/var/mail"),
     *("/var/spool", "/export/home"),
 )
-"""Folders of users and services: only the project and tools in them are visible to commands."""
+"""Folders of users and services. Commands see only the project and tools in them."""
 _PROGRAMS = """
 bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys tmp usr var opt nix gnu snap cores private
 System Library Applications
 """
-SYSTEM = frozenset(_PROGRAMS.split())
+SYSTEM_FOLDER_NAMES = frozenset(_PROGRAMS.split())
 """Top-level folders that hold programs. Of any other that contains the project, only the project is visible."""
-SOCKETS = (
+SOCKET_VARIABLES = (
     *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST"),
     *("GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY", "SWAYSOCK", "I3SOCK", "TMUX", "STY", "NVIM"),
     *("KITTY_LISTEN_ON", "VSCODE_IPC_HOOK_CLI"),
 )
-"""Variables that point to sockets of other programs: a sandboxed command does not get them."""
+"""Variables that point to sockets of other programs, which sandboxed commands do not get."""
 
-OWN_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
+CONFIG_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
 """Names of our configuration in a project: existing files are read-only, and absent ones may not be created."""
-VCS_NAMES = (
+VCS_CONFIG_NAMES = (
     *(".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".sl/sharedpath", ".jj/repo/config.toml"),
     *(".jj/workspace-config.toml", "_darcs/prefs/defaults", ".pijul/config"),
 )
 """Files of other version control systems at the top of a project that decide which programs run: also read-only."""
-TEST_FOLDERS = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
-"""Private keys below these are made for tests."""
+# Private keys in such folders are made for tests.
+TEST_FOLDER_NAMES = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
 FOLDERS_NOT_SEARCHED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"}
 )

@@ -1,4 +1,7 @@
-"""Tests what this machine's sandbox blocks, by running real programs that attempt it."""
+"""Tests this machine's sandbox, by running real programs that attempt what it must block.
+
+Used by `codeloop debug sandbox` and `codeloop doctor`.
+"""
 
 import os
 import socket
@@ -14,20 +17,23 @@ from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 
-_CONTENT = "what no command may read"
-_SECONDS = 20.0
+_HIDDEN_TEXT = "what no command may read"
+_COMMAND_SECONDS = 20.0
 _HAS_PROC = sys.platform == "linux"
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt of a sandboxed command. `ok`: it was blocked, or for an allowed one, it worked."""
+    """One attempt of a sandboxed command, `what` in words. `ok`: it was blocked; an allowed one: it worked."""
 
     what: str
     ok: bool
 
 
 class SandboxReport(Struct, frozen=True):
-    """`backend`: what enforces the sandbox, "" for nothing; `refused`: why other backends are unavailable."""
+    """The results. `backend`: what enforces the sandbox, "" for none; `refused`: why other backends are unavailable.
+
+    The fields are printed by `codeloop debug sandbox`.
+    """
 
     mode: str
     backend: str
@@ -42,14 +48,14 @@ class SandboxReport(Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Return whether there is a sandbox and it blocked every attempt."""
+        """Whether there is a sandbox and it passed every attempt."""
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
 async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
-    """Try the sandbox in a temporary project. Returns the results, and the policy for `policy_input`.
+    """Try the sandbox in a temporary project. Returns the results, with the policy for `policy_input`.
 
-    `is_brief`: with two attempts, one that has to fail and one that has to work.
+    `is_brief`: only two attempts are made, one that has to fail and one that has to work.
     """
     shells = Shells()
     policy = shells.make_policy(policy_input, config)
@@ -57,9 +63,11 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
     attempts: list[Attempt] = []
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
-            trial = _Trial(shells, policy_input, config, Path(os.path.realpath(folder)))
+            trial = _TrialProject(shells, policy_input, config, Path(os.path.realpath(folder)))
             backend = (await shells.sandboxes.enter(trial.policy)).backend
-            attempts = await (trial.run_brief() if is_brief else trial.attempts(is_cut_off=config.network != "on"))
+            attempts = await (
+                trial.run_brief() if is_brief else trial.run_all(is_network_limited=config.network != "on")
+            )
     except SandboxRefused:
         backend = ""
     finally:
@@ -80,14 +88,14 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
     )
 
 
-class _Trial:
-    """A temporary project to try the sandbox in, next to a secret and a socket that commands may not reach."""
+class _TrialProject:
+    """A temporary project to try the sandbox in, next to a secret and a socket that commands must not reach."""
 
     def __init__(self, shells: Shells, policy_input: PolicyInput, config: SandboxConfig, folder: Path) -> None:
         root, self._hidden = folder / "project", folder / "hidden"
         for each in (root, self._hidden):
             each.mkdir()
-        (self._hidden / "secret").write_text(_CONTENT)
+        (self._hidden / "secret").write_text(_HIDDEN_TEXT)
         self._shells = shells
         self._home = policy_input.home
         self._root = root
@@ -95,48 +103,50 @@ class _Trial:
         self._context = ShellContext("debug", root, policy_input.environment, trial_input.scratch)
         self.policy = shells.make_policy(trial_input, replace(config, hidden=[*config.hidden, str(self._hidden)]))
 
-    async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
-        """Make each attempt and return its result."""
-        attempts = [await self._try_unsandboxed()]
-        attempts += await self._read_home(self._home / f".codeloop-try-{os.getpid()}")
-        attempts += await self._change_caches(f".codeloop-try-{os.getpid()}")
-        attempts += await self._reach_terminals()
+    async def run_all(self, *, is_network_limited: bool) -> list[Attempt]:
+        """Make all attempts."""
+        attempts = [await self._try_writing_outside()]
+        attempts += await self._try_reading_home(self._home / f".codeloop-try-{os.getpid()}")
+        attempts += await self._try_changing_caches(f".codeloop-try-{os.getpid()}")
+        attempts += await self._try_reading_terminals()
         output = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
-        attempts.append(Attempt("read a file that is hidden, as ~/.ssh is", _CONTENT not in output))
+        attempts.append(Attempt("read a file that is hidden, as ~/.ssh is", _HIDDEN_TEXT not in output))
         attempts.append(Attempt("end a process of this program", await self._survives_kill()))
-        attempts += [Attempt(what, ok) for what, ok in await self._reach(is_cut_off=is_cut_off)]
+        attempts += [
+            Attempt(what, ok) for what, ok in await self._try_connecting(is_network_limited=is_network_limited)
+        ]
         await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
         has_appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
         attempts.append(Attempt("leave configuration for codeloop in the project", not has_appeared))
-        return [*attempts, await self._try_inside()]
+        return [*attempts, await self._try_writing_inside()]
 
     async def run_brief(self) -> list[Attempt]:
-        """Try to write outside of the project and in it."""
-        return [await self._try_unsandboxed(), await self._try_inside()]
+        """Try to write outside of the project, and in it."""
+        return [await self._try_writing_outside(), await self._try_writing_inside()]
 
-    async def _try_unsandboxed(self) -> Attempt:
+    async def _try_writing_outside(self) -> Attempt:
         outside = self._home / f".codeloop-try-{os.getpid()}"
         await self._run(f"echo x > '{outside}'; echo x > '/proc/self/root{outside}'")
         is_kept = not outside.exists()
         outside.unlink(missing_ok=True)
         return Attempt("write a file in the home folder", is_kept)
 
-    async def _try_inside(self) -> Attempt:
+    async def _try_writing_inside(self) -> Attempt:
         output = await self._run("echo works > file; cat file")
         return Attempt("(allowed) write and read in the project", "works" in output)
 
-    async def _read_home(self, path: Path) -> list[Attempt]:
-        """Try a file in the home that no row names, where the project is not the home."""
+    async def _try_reading_home(self, path: Path) -> list[Attempt]:
+        """Try to read a file in the home that no table names, unless the project is the home."""
         if self.policy.home is None:
             return []
         try:
-            path.write_text(_CONTENT, encoding="utf-8")
+            path.write_text(_HIDDEN_TEXT, encoding="utf-8")
             output = await self._run(f"cat '{path}' '/proc/self/root{path}'")
         finally:
             path.unlink(missing_ok=True)
-        return [Attempt("read a file in the home folder that is none of a tool", _CONTENT not in output)]
+        return [Attempt("read a file in the home folder that is none of a tool", _HIDDEN_TEXT not in output)]
 
-    async def _change_caches(self, name: str) -> list[Attempt]:
+    async def _try_changing_caches(self, name: str) -> list[Attempt]:
         """Try to leave a file in each cache."""
         if not self.policy.layered:
             return []
@@ -146,25 +156,25 @@ class _Trial:
             path.unlink()
         return [Attempt("change a cache that programs outside use", not paths)]
 
-    async def _reach_terminals(self) -> list[Attempt]:
-        """Try another terminal of the user."""
+    async def _try_reading_terminals(self) -> list[Attempt]:
+        """Try to read another terminal of the user."""
         ours, theirs = os.openpty()
         try:
-            os.write(ours, f"{_CONTENT}\n".encode())
-            output = await self._run(f"timeout 1 head -c {len(_CONTENT)} < {os.ttyname(theirs)}")
-            return [Attempt("read what is typed in another terminal", _CONTENT not in output)]
+            os.write(ours, f"{_HIDDEN_TEXT}\n".encode())
+            output = await self._run(f"timeout 1 head -c {len(_HIDDEN_TEXT)} < {os.ttyname(theirs)}")
+            return [Attempt("read what is typed in another terminal", _HIDDEN_TEXT not in output)]
         finally:
             os.close(ours)
             os.close(theirs)
 
     async def _survives_kill(self) -> bool:
-        job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _SECONDS))
-        pid = (await job.read(_SECONDS)).output.strip()
+        job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _COMMAND_SECONDS))
+        pid = (await job.read(_COMMAND_SECONDS)).output.strip()
         await self._run(f"kill -9 {pid}")
         return await job.kill()
 
-    async def _reach(self, *, is_cut_off: bool) -> list[tuple[str, bool]]:
-        """Try a socket as that of docker, and a port of this machine."""
+    async def _try_connecting(self, *, is_network_limited: bool) -> list[tuple[str, bool]]:
+        """Try to connect to a socket as that of docker, and to a port of this machine."""
         descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
@@ -182,14 +192,14 @@ class _Trial:
                     (self._root / "try.py").write_text(code)
                     await self._run("python3 try.py")
                 attempts = [("connect to a socket as that of docker", not _was_reached(service))]
-                if is_cut_off:
+                if is_network_limited:
                     attempts.append(("connect to a port of this machine", not _was_reached(machine)))
                 return attempts
         finally:
             os.close(descriptor)
 
     async def _run(self, text: str) -> str:
-        command = ShellCommand(text, _SECONDS, None, self.policy)
+        command = ShellCommand(text, _COMMAND_SECONDS, None, self.policy)
         return (await self._shells.run(self._context, command, lambda _: None)).output
 
 

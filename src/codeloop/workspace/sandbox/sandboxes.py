@@ -24,15 +24,15 @@ from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
-    HOME,
-    OWN_CACHES,
+    HOME_NAME,
+    OWN_CACHES_NAME,
     PrivateFolders,
     make_cache_variables,
     make_layer_name,
     make_linking_variables,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
-from codeloop.workspace.sandbox.restricted_paths import SOCKETS
+from codeloop.workspace.sandbox.restricted_paths import SOCKET_VARIABLES
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -83,8 +83,8 @@ class Sandbox(Struct, frozen=True):
         return self.backend in {"namespaces", "bubblewrap"}
 
     @property
-    def lack(self) -> str:
-        """Why commands in it need permission as if there were no sandbox; "" where it protects."""
+    def weakness(self) -> str:
+        """The reason why its commands need permission as if there were no sandbox; "" where it protects."""
         # The start-up files of the user's shell lie in the home.
         if self.policy.holds_home:
             return "the project holds your home, with all that your own programs start from"
@@ -96,7 +96,7 @@ class Sandbox(Struct, frozen=True):
     @property
     def holds(self) -> bool:
         """Whether it protects, so that its commands need no permission."""
-        return not self.lack
+        return not self.weakness
 
 
 class Sandboxes:
@@ -228,7 +228,7 @@ class Sandboxes:
 
     def make_program_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a program in a sandbox, without variables for a proxy."""
-        variables = {name: value for name, value in environment.items() if name not in SOCKETS}
+        variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:
             return {**make_linking_variables(sandbox.policy), **variables}
         folder = self._private_folders.find_folder(sandbox.policy)
@@ -239,7 +239,7 @@ class Sandboxes:
         """Return the folder that is mounted as the home in a sandbox, or None."""
         folder = self._private_folders.find_folder(sandbox.policy)
         has_home = folder is not None and sandbox.has_private_folders and sandbox.policy.home is not None
-        return folder / HOME if has_home and folder is not None else None
+        return folder / HOME_NAME if has_home and folder is not None else None
 
     def read_file_time(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
@@ -298,10 +298,10 @@ class Sandboxes:
         raise SandboxRefused(f"No sandbox can be had on this machine ({reasons or 'none is known for this system'}).")
 
     async def _start_backend(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> ProcessStarter:
-        private = self._private_folders.take(policy)
+        private = self._private_folders.claim_folder(policy)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
             # These backends have no overlays: layered folders are read-only, and variables lead tools to `own` instead.
-            visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES
+            visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES_NAME
             policy = replace(policy, writable=(*policy.writable, own), visible=visible, layered=())
         rows = [f"kind {backend}", f"temporary {temporary}"]
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *_list_plan_rows(policy)]

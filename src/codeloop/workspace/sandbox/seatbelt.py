@@ -1,4 +1,7 @@
-"""A sandbox made by `sandbox-exec` of macOS: the policy as a profile, under which each command is started."""
+"""Translates a policy into a profile of `sandbox-exec` (macOS), and starts each command under it.
+
+`sandboxes.py` imports it on macOS only. A profile is a list of rules by path; it mounts nothing.
+"""
 
 import errno
 import os
@@ -21,7 +24,7 @@ _BASE_RULES = r"""
 (allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath "/dev/fd"))
 (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.bsd.dirhelper"))
 """
-# Two Mach services only: others start programs outside of the sandbox, hold keys, or fetch any address for a client.
+# Only these Mach services: others start programs outside of the sandbox, hold keys, or fetch any address for a client.
 _INTERNET_RULES = r"""
 (allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))
 (allow network-bind network-inbound (local ip "*:*"))
@@ -39,10 +42,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t
 
 
 def write_profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -> str:
-    """Return a policy as a profile. `temporary`: a writable folder; `ports`: of localhost, which are in reach.
-
-    Of two rules for a path the later one counts, so each path comes after its parents.
-    """
+    """Return the profile of a policy. `temporary`: a further writable folder; `ports`: reachable ports of localhost."""
+    # Of two rules for a path the later one counts. So the rules are sorted by path, which puts each path after its
+    # parents, and rules for the same path by the number: hidden counts more than protected, and so on.
     rules = [(path, 0, _REPLACED_RULE) for path in policy.replaced]
     rules += [(path, 1, _VISIBLE_RULE) for path in policy.visible]
     rules += [(path, 2, _WRITABLE_RULE) for path in (*policy.writable, *policy.granted, temporary)]
@@ -69,7 +71,10 @@ def wrap_command(program: Sequence[str], text: str) -> list[str]:
 
 
 class SeatbeltStarter(ProcessStarter):
-    """Starts each command under its own profile: the supervisor needs `ps`, which no sandbox may run."""
+    """Starts each command under its own profile.
+
+    The supervisor itself stays outside, because it needs `ps`, which no program under a profile may run.
+    """
 
     def __init__(self, launcher: ProcessLauncher, policy: SandboxPolicy, temporary: Path) -> None:
         super().__init__(launcher.mark)
@@ -80,11 +85,11 @@ class SeatbeltStarter(ProcessStarter):
 
     @property
     def is_lost(self) -> bool:
-        """Return False: it has no process of its own."""
+        """Always False: it has no process of its own."""
         return False
 
     async def check_confinement(self, rows: Sequence[str]) -> None:
-        """Have a process under the profile attempt what it may not do. Raises OSError, which says what went wrong."""
+        """Have a process under the profile attempt what it may not do. Raises OSError for the first that succeeds."""
         text = write_profile(self._policy, self._temporary)
         await (await self._launcher.make_wrapped_sandbox(lambda program: wrap_command(program, text), rows)).end()
 
@@ -97,10 +102,8 @@ class SeatbeltStarter(ProcessStarter):
         return process
 
     async def open_listener(self, port: int) -> socket.socket:
-        """Return a socket that listens on a free port, which commands may now reach.
-
-        Raises OSError for a given port: there is no network but the machine's, so commands reach that port directly.
-        """
+        """Open a socket on a free port, which commands may reach from now on. Raises OSError for any port but 0."""
+        # There is no network but the machine's, so commands reach a given port directly.
         if port:
             self.ports.add(port)
             raise OSError(errno.EADDRINUSE, f"port {port} is in reach as it is")
@@ -115,7 +118,7 @@ def _list_absent(policy: SandboxPolicy) -> Iterator[Path]:
 
 
 def _list_pinned(policy: SandboxPolicy) -> list[Path]:
-    """Return the folders that must keep their names, since there are rules for what is in them."""
+    """Return the folders that must not be renamed, because there are rules for paths in them."""
     above = {folder for path in (*policy.protected, *policy.absent, *policy.hidden) for folder in path.parents}
     return sorted(folder for folder in above if any(map(folder.is_relative_to, policy.writable)))
 

@@ -1,4 +1,7 @@
-"""Files that hold secrets, by name, place and content."""
+"""Finds files that hold secrets, by name, location and content: in a project, in the home, and in installed tools.
+
+The sandbox hides them from commands. `policy.py` and `surroundings.py` use it.
+"""
 
 import fnmatch
 import hashlib
@@ -14,19 +17,24 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
-from codeloop.workspace.sandbox.home_paths import TOKEN
-from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
-
-_KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
-_TOKENS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
-_TOOL_TOKENS = _TOKENS | dict.fromkeys(TOOL_SETTINGS, TOKEN)
-_SECRET, _SECRET_OF_TOOL, _PLAIN = (
-    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
-    for names in ((*SECRET_NAMES, *_TOKENS), (*SECRET_NAMES, *_TOOL_TOKENS), HARMLESS_NAMES)
+from codeloop.workspace.sandbox.home_paths import TOKEN_PATTERN
+from codeloop.workspace.sandbox.restricted_paths import (
+    FOLDERS_NOT_SEARCHED,
+    TEST_FOLDER_NAMES,
+    TOKEN_FILES,
+    TOOL_SETTINGS_NAMES,
 )
-_KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
-"""Contents of key files that certificates lack; the last one is the key of Rails credentials."""
-_SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
+
+_KEY_SUFFIXES, _KEY_STORE_SUFFIXES = (".pem", ".key"), (".jks", ".keystore")
+_TOKEN_PATTERNS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
+_TOOL_TOKEN_PATTERNS = _TOKEN_PATTERNS | dict.fromkeys(TOOL_SETTINGS_NAMES, TOKEN_PATTERN)
+_SECRET_NAME, _TOOL_SECRET_NAME, _HARMLESS_NAME = (
+    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
+    for names in ((*SECRET_NAMES, *_TOKEN_PATTERNS), (*SECRET_NAMES, *_TOOL_TOKEN_PATTERNS), HARMLESS_NAMES)
+)
+_KEY_PATTERN = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
+"""Contents of key files that certificates lack; the last alternative is the key of Rails credentials."""
+_TOP_SECRET_NAMES = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_BYTES = 64 * 1024
 """Bytes from the start of a file of settings that are searched for a token."""
 _FIXTURE_BYTES = 64 * 1024
@@ -34,7 +42,7 @@ _FIXTURE_BYTES = 64 * 1024
 
 
 class _Folder(NamedTuple):
-    """The secrets and folders in one folder. `states`: of the folder, and of files that are secret by their content."""
+    """The secrets and subfolders of one folder. `states`: of the folder, and of files that are secret by content."""
 
     states: tuple[PathStates, ...]
     secrets: tuple[Path, ...]
@@ -42,17 +50,17 @@ class _Folder(NamedTuple):
 
 
 class ProjectSecrets:
-    """The files of a project that hold secrets, by their names; of a large project, those near its top.
+    """The secret files of a project; of a large one, those near its top.
 
-    Only folders that changed are read again, since this is asked before each command.
+    Only changed folders are read again, since the files are looked up before each command.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
         self._folders: dict[str, _Folder] = {}
 
-    def find(self) -> frozenset[Path]:
-        """Return the secret files. Reads the whole project the first time, which may take a second."""
+    def find_secrets(self) -> frozenset[Path]:
+        """Return the secret files. The first call reads the whole project, which may take a second."""
         before, self._folders = self._folders, {}
         # Folders with secrets come first: a command that makes many folders near the top must not push them out.
         waiting = [self._root, *(folder for folder, entry in before.items() if entry.secrets)]
@@ -69,14 +77,12 @@ class ProjectSecrets:
 
 
 def _is_tracked_fixture(path: Path, root: str) -> bool:
-    """Return whether a file in a folder of tests is the one that git tracks: `.git/objects` has its content anyway.
-
-    The content is compared, not the times in the index: commands can write to the index.
-    """
+    """Return whether a file in a folder of tests has the content that git tracks: `.git/objects` shows it anyway."""
+    # The content is compared, not the times in the index, because commands can write to the index.
     if not path.is_relative_to(root):
         return False
     folder, _, name = path.relative_to(root).as_posix().rpartition("/")
-    if not TEST_FOLDERS & set(folder.split("/")):
+    if not TEST_FOLDER_NAMES & set(folder.split("/")):
         return False
     tracked = read_tracked_files(Path(root)).get(folder, {}).get(name)
     try:
@@ -90,16 +96,17 @@ def _is_tracked_fixture(path: Path, root: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _hash_blob(path: Path, *_stamp: int) -> bytes:
-    """Return the id of the blob that git makes of a file; empty where it can't be read. `_stamp`: for the cache."""
+    """Return the id of the blob that git makes of a file; b"" if it can't be read. `_stamp`: for the cache key."""
     try:
         data = read_start(path, _FIXTURE_BYTES)
     except OSError:
         return b""
-    # git hashes a header with the kind and the size before the content.
+    # Git hashes a header with the kind and the size before the content.
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
 
 
 def _read_folder(folder: str) -> _Folder:
+    """Find the secrets and subfolders of one folder."""
     states = [PathStates([folder])]
     try:
         with os.scandir(folder) as entries:
@@ -107,22 +114,22 @@ def _read_folder(folder: str) -> _Folder:
     except OSError:
         return _Folder(tuple(states), (), ())
     folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED]
-    secret_names = [name for name, is_folder in rows if not is_folder and _SECRET.fullmatch(name)]
+    secret_names = [name for name, is_folder in rows if not is_folder and _SECRET_NAME.fullmatch(name)]
     if files_by_content := [
-        f"{folder}/{name}" for name in secret_names if name.lower() in _TOKENS or name.endswith(_KEY_FILES)
+        f"{folder}/{name}" for name in secret_names if name.lower() in _TOKEN_PATTERNS or name.endswith(_KEY_SUFFIXES)
     ]:
         states.append(PathStates(files_by_content))
     secrets = [Path(folder, name) for name in secret_names if _is_secret(name, Path(folder, name))]
-    if tops := {name for name, _ in rows if name in _SECRET_TOPS}:
+    if tops := {name for name, _ in rows if name in _TOP_SECRET_NAMES}:
         inside = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in tops]
         states.append(PathStates(inside))
         secrets += [path for path in map(Path, inside) if path.exists()]
-    return _Folder(tuple(states), tuple(map(_real, secrets)), tuple(folders))
+    return _Folder(tuple(states), tuple(map(_resolve, secrets)), tuple(folders))
 
 
 def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
-    """Yield the secret files of an installed tool or of the system, in a folder and `depth` folders below it."""
-    is_secret = _SECRET_OF_TOOL.fullmatch
+    """Yield the secret files of an installed tool or of the system, in a folder and `depth` levels below it."""
+    is_secret = _TOOL_SECRET_NAME.fullmatch
     try:
         with os.scandir(folder) as entries:
             rows = [entry for entry in entries if is_secret(entry.name) or entry.is_dir(follow_symlinks=False)]
@@ -131,51 +138,56 @@ def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
     for entry in rows:
         if entry.is_dir(follow_symlinks=False):
             yield from find_shallow_secrets(entry.path, depth - 1) if depth else ()
-        elif _is_secret(entry.name, Path(entry.path), _TOOL_TOKENS):
-            yield _real(Path(entry.path))
+        elif _is_secret(entry.name, Path(entry.path), _TOOL_TOKEN_PATTERNS):
+            yield _resolve(Path(entry.path))
 
 
 def find_home_secrets(home: Path) -> Iterator[Path]:
-    """Yield the folders and files below a home that hold keys, and the secret files at its top."""
+    """Yield the folders and files of a home that hold keys, and the secret files at its top."""
     yield from (home / name for name in SECRET_FOLDERS)
-    yield from (home / name for name, token in TOKEN_FILES.items() if _holds(home / name, token, _SETTINGS_BYTES))
+    yield from (home / name for name, token in TOKEN_FILES.items() if _contains(home / name, token, _SETTINGS_BYTES))
     try:
         with os.scandir(home) as entries:
-            names = [entry.name for entry in entries if _SECRET.fullmatch(entry.name) and entry.is_file()]
+            names = [entry.name for entry in entries if _SECRET_NAME.fullmatch(entry.name) and entry.is_file()]
     except OSError:
         return
     yield from (home / name for name in names if _is_secret(name, home / name))
 
 
 def holds_token(path: Path, own: bytes | None = None) -> bool:
-    """Return whether a file of settings, or one in a folder of them, holds a token or a password.
+    """Return whether a settings file, or a file in a folder of settings, holds a token or a password.
 
-    `own`: what a token looks like in this file alone.
+    `own`: a further pattern of tokens, for this file alone.
     """
     if path.is_dir():
-        return any(_holds(each, TOKEN) for each in path.iterdir())
-    return _holds(path, TOKEN) or (own is not None and _holds(path, own))
+        return any(_contains(each, TOKEN_PATTERN) for each in path.iterdir())
+    return _contains(path, TOKEN_PATTERN) or (own is not None and _contains(path, own))
 
 
-def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKENS) -> bool:
-    """Return whether a file is secret by its name; files that tools need or tests have, by content."""
+def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKEN_PATTERNS) -> bool:
+    """Return whether a file is secret by its name, or for files that tools need, by name and content.
+
+    `tokens`: the name of such a file -> the pattern of a token in it.
+    """
     token = tokens.get(name.lower())
     if token is not None:
-        return _holds(path, token)
-    if not _SECRET.fullmatch(name) or _PLAIN.fullmatch(name):
+        return _contains(path, token)
+    if not _SECRET_NAME.fullmatch(name) or _HARMLESS_NAME.fullmatch(name):
         return False
-    if name.endswith(_STORES):
-        return not TEST_FOLDERS & set(path.parts)
-    return not name.endswith(_KEY_FILES) or (_holds(path, _KEY) and not TEST_FOLDERS & set(path.parts))
+    if name.endswith(_KEY_STORE_SUFFIXES):
+        return not TEST_FOLDER_NAMES & set(path.parts)
+    return not name.endswith(_KEY_SUFFIXES) or (
+        _contains(path, _KEY_PATTERN) and not TEST_FOLDER_NAMES & set(path.parts)
+    )
 
 
-def _holds(path: Path, token: bytes, size: int = _SETTINGS_BYTES) -> bool:
-    """Return whether a file holds a token."""
+def _contains(path: Path, token: bytes, size: int = _SETTINGS_BYTES) -> bool:
+    """Return whether the start of a file matches a pattern."""
     try:
         return re.search(token, read_start(path, size)) is not None
     except OSError:
         return False
 
 
-def _real(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     return Path(os.path.realpath(path))

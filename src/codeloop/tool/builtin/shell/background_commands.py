@@ -25,7 +25,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the new output of a background command and whether it still runs."""
     job = _find_job(params.id, ctx)
     result = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
-    notes = [*result.notes, *(await ask_to_keep(result.set_aside, ctx)), *result.warnings]
+    notes = [*result.notes, *(await ask_to_keep(result.moved_files, ctx)), *result.warnings]
     for warning in result.warnings:
         ctx.session.warn(warning)
     output, marks = append_notes(result.output or "(no new output)", [_describe_status(job, result), *notes])

@@ -115,7 +115,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         raise
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or directory}: {error}") from error
-    decisions = await ask_to_keep(outcome.set_aside, ctx)
+    decisions = await ask_to_keep(outcome.moved_files, ctx)
     warnings = [*outcome.warnings, *(move_denied_files(ctx.workspace, ctx.session, limits) if sandbox else ())]
     for warning in warnings:
         ctx.session.warn(warning)
@@ -169,8 +169,8 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
         _warn_once(ctx, _NO_SANDBOX_WARNING)
         return None
-    if sandbox.lack:
-        _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.lack))
+    if sandbox.weakness:
+        _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.weakness))
     return sandbox
 
 

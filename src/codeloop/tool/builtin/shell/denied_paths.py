@@ -23,7 +23,7 @@ def add_denied_paths(workspace: Workspace, session: CallSession, grants: Sandbox
     """Return grants extended by the paths that a session's rules deny. Reads the disk if there are such rules."""
     unwritable = tuple(_list_denied(workspace, session, "edit"))
     unreadable = tuple(path for path in _list_denied(workspace, session, "read") if os.path.lexists(path))
-    return replace(grants, kept=unwritable, unseen=unreadable) if unwritable or unreadable else grants
+    return replace(grants, unwritable=unwritable, unreadable=unreadable) if unwritable or unreadable else grants
 
 
 def move_denied_files(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
@@ -33,7 +33,7 @@ def move_denied_files(workspace: Workspace, session: CallSession, before: Sandbo
     and did not exist then can only be found afterwards. The notes are for the model and the user.
     """
     folder = workspace.scratch.with_name("set-aside")
-    earlier = set(before.kept)
+    earlier = set(before.unwritable)
     new = [path for path in _list_denied(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
     targets = {path: target for path in new if (target := move_away(path, folder)) is not None}
     return [

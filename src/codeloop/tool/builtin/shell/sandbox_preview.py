@@ -58,7 +58,7 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
     grants = line.make_grants(workspace)
     return SandboxPreview(
         backend=sandbox.backend,
-        reason=sandbox.lack and f"{sandbox.lack}, so it does not count as one",
+        reason=sandbox.weakness and f"{sandbox.weakness}, so it does not count as one",
         # Landlock can't tell hosts apart, so it allows none.
         network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
         writable=[str(path) for path in policy.writable],

@@ -12,7 +12,7 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import make_edit_needs, make_permission_name, replace_undecodable
 from codeloop.tool.tool import ToolContext
-from codeloop.workspace.sandbox.protected_files import SetAside
+from codeloop.workspace.sandbox.protected_files import MovedFile
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
@@ -21,10 +21,10 @@ _MAX_SHOWN_FILES = 20
 _SHOWN_BYTES = 100_000
 
 
-async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
+async def ask_to_keep(moved_files: Iterable[MovedFile], ctx: ToolContext) -> list[str]:
     """Ask about each file, all of which were moved away, and put back those that may stay; return a note on each."""
     notes: list[str] = []
-    for each in set_aside:
+    for each in moved_files:
         name = make_permission_name(ctx.workspace, each.path)
         contents = await asyncio.to_thread(_describe_contents, each)
         metadata: JSON = {"keep": name + _name_only_file(each), "reason": _REASON, "diff": contents}
@@ -35,7 +35,7 @@ async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[s
                 *make_edit_needs(ctx.workspace, [each.path], metadata),
             )
             # Fails if something else is at the path by now.
-            is_kept = each.give_back()
+            is_kept = each.move_back()
         except (Denied, Rejected):
             is_kept = False
         if is_kept:
@@ -48,26 +48,26 @@ async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[s
     return notes
 
 
-def _describe_contents(set_aside: SetAside) -> str:
+def _describe_contents(moved_file: MovedFile) -> str:
     """Return the diff that creates the file that was moved away, or the files of a folder."""
-    folder = set_aside.moved
+    folder = moved_file.moved
     is_folder = folder.is_dir() and not folder.is_symlink()
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     files = sorted(islice(paths, _MAX_SHOWN_FILES + 1)) if is_folder else [folder]
     patches = [
-        make_unified_diff(str(set_aside.path / path.relative_to(folder)), "", _read_or_describe(path)).patch
+        make_unified_diff(str(moved_file.path / path.relative_to(folder)), "", _read_or_describe(path)).patch
         for path in files[:_MAX_SHOWN_FILES]
     ]
     if not files:
-        patches = [make_unified_diff(str(set_aside.path), "", "(an empty folder)\n").patch]
+        patches = [make_unified_diff(str(moved_file.path), "", "(an empty folder)\n").patch]
     if len(files) > _MAX_SHOWN_FILES:
-        patches.append(make_unified_diff(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
+        patches.append(make_unified_diff(str(moved_file.path), "", "(and more files than are shown here)\n").patch)
     return "".join(patches)
 
 
-def _name_only_file(set_aside: SetAside) -> str:
+def _name_only_file(moved_file: MovedFile) -> str:
     """Return the relative path of the only file in a folder, with a leading slash; "" for a file or several files."""
-    folder = set_aside.moved
+    folder = moved_file.moved
     if not folder.is_dir() or folder.is_symlink():
         return ""
     files = list(islice((path for path in folder.rglob("*") if not path.is_dir()), 2))

@@ -31,7 +31,7 @@ def check_confinement(plan: Plan) -> None:
     if plan.kind == "sandbox-exec":
         _check_seatbelt(plan)
         return
-    # Landlock can make no exception below a writable folder. `Sandbox.lack` reports that to the caller.
+    # Landlock can make no exception below a writable folder. `Sandbox.weakness` reports that to the caller.
     unguarded = plan.writable if plan.kind == "landlock" else ()
     for path in plan.hidden:
         if any(path.startswith(f"{folder}/") for folder in unguarded):
