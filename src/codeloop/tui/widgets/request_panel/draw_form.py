@@ -1,15 +1,16 @@
-"""Draws a form, its content and its choices as rows of styled text, for the request panel."""
+"""Draws a form as rows of styled text for the request panel: the title, the content, the choices, the hints of keys."""
 
 from rich.segment import Segment
 
 from codeloop.client.formatting import Look
+from codeloop.tui.dialogs.parts.dialog import draw_keys
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import fill_background, justify_row, wrap_text
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.request_panel.form import Form, FormRow, FormText
+from codeloop.tui.widgets.request_panel.form import Form, FormChoice, FormContent
 
-_LOOKS: dict[Look | None, tuple[str, str]] = {
+_STYLES_BY_LOOK: dict[Look | None, tuple[str, str]] = {
     None: ("text", ""),
     "bold": ("text", "bold"),
     "dim": ("text_muted", ""),
@@ -20,13 +21,19 @@ _LOOKS: dict[Look | None, tuple[str, str]] = {
     "yellow": ("warning", ""),
     "cyan": ("info", ""),
 }
+"""The colour and the style of a row of the content, by its look, which the command line prints with ANSI codes."""
+# Keys, and what they do.
+_REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), ("f", "whole screen")
+_QUESTIONS_HINT = ("←→", "questions")
+_CHOOSING_HINTS = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
+_MARKING_HINTS = [("space or enter", "mark"), ("enter again", "go on")]
 _LABEL_INDENT = 4
 """Cells before a choice's label: the cursor's mark, the key, and blanks."""
 
 
-def draw_head(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:
-    """Return the rows of the title, with the number of `waiting` requests, and of the names of several questions."""
-    count = f"  1 of {waiting}" if waiting > 1 else ""
+def draw_head(form: Form, title: str, waiting_count: int, styles: Styles, width: int) -> list[Row]:
+    """Return the rows of the title, and of the names of several questions; `waiting_count`: how many requests wait."""
+    count = f"  1 of {waiting_count}" if waiting_count > 1 else ""
     lines = wrap_text(title, width - len(count))
     looks = styles.of("warning", "bold")
     rows: list[Row] = [[Segment(line, looks)] for line in lines]
@@ -40,18 +47,18 @@ def draw_head(form: Form, title: str, waiting: int, styles: Styles, width: int) 
     return rows
 
 
-def draw_content(text: FormText, canvas: Canvas) -> list[Row]:
+def draw_content(text: FormContent, canvas: Canvas) -> list[Row]:
     """Return the rows of a request's content; a change of a file is drawn as a diff."""
     diff = draw_quoted_diff(text.diff, canvas)
     rows = text.rows_without_diff if diff else text.rows
-    return [*diff, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
+    return [*diff, *([Segment(row, canvas.styles.of(*_STYLES_BY_LOOK[look]))] for look, row in rows)]
 
 
 def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
     """Return the rows of the choices, muted unless `is_ready`, and for each row the index of its choice."""
     rows: list[Row] = []
     owners: list[int] = []
-    for number, choice in enumerate(form.rows()):
+    for number, choice in enumerate(form.list_choices()):
         is_here = number == form.cursor and is_ready
         for row in _draw_choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
             rows.append(fill_background(row, styles.of("", on="background_element"), width) if is_here else row)
@@ -59,8 +66,8 @@ def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> t
     return rows, owners
 
 
-def _draw_choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
-    box = "" if choice.is_on is None else "[x] " if choice.is_on else "[ ] "
+def _draw_choice(choice: FormChoice, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
+    box = "" if choice.is_checked is None else "[x] " if choice.is_checked else "[ ] "
     room = max(width - _LABEL_INDENT - len(box), 10)
     look = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
     muted_style = styles.of("text_muted")
@@ -68,6 +75,7 @@ def _draw_choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, 
     mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
     key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
     rows: list[Row] = [[mark, key, Segment(box, look), Segment(first, look)]]
+    # The dotted line shows that a row goes on: a label could imitate further choices with blanks.
     margin = Segment(" " * (_LABEL_INDENT - 2 + len(box)) + "┆ ", muted_style)
     rows += [[margin, Segment(line, look)] for line in more]
     if choice.detail:
@@ -79,3 +87,31 @@ def _draw_choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, 
         else:
             rows += [[margin, Segment(line, muted_style)] for line in wrap_text(choice.detail, room)]
     return rows
+
+
+def draw_hints(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False) -> list[Row]:
+    """Return the rows of key hints, or in their place the label of the open text entry, or the form's notice.
+
+    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor.
+    """
+    if form.entry is not None:
+        label = f"{form.entry.label}  (enter {form.entry.enter_verb} it, esc goes back)"
+        return [[Segment(line, styles.of("primary"))] for line in wrap_text(label, width)]
+    if form.notice:
+        return [[Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)]
+    if not is_ready:
+        return [[]]
+    keys = [
+        *(_MARKING_HINTS if form.is_multiple else _CHOOSING_HINTS),
+        _QUESTIONS_HINT if form.tabs else _WHOLE_SCREEN_HINT,
+        _REJECT_HINT,
+    ]
+    position = f"{form.cursor + 1} of {len(form.list_choices())} ↕  " if cuts else ""
+    room = width - len(position)
+    # The first list that fits into one row is shown; how to reject is always said.
+    rows = next(
+        rows
+        for hints in (keys, [_CHOOSING_HINTS[0], _REJECT_HINT], [_REJECT_HINT])
+        if len(rows := draw_keys(hints, styles, room)) == 1 or len(hints) == 1
+    )
+    return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows

@@ -1,4 +1,7 @@
-"""The types of the request panel's forms: a form holds the content and the state of one request, without widgets."""
+"""What the forms of the request panel have in common: their protocol, and the records that they show and return.
+
+A form holds the content and the state of one request, without widgets: `permission_form.py`, `question_form.py`.
+"""
 
 from typing import Protocol
 
@@ -8,13 +11,16 @@ from codeloop.client.formatting import Look
 from codeloop.schema.permission import Reply
 
 
-class FormRow(Struct, frozen=True):
-    """One choice: its key, its label, and a description below. `is_on`: a checked box."""
+class FormChoice(Struct, frozen=True):
+    """One choice: its key, its label, and a description below.
+
+    `is_checked`: whether its box is checked; None: it has no box.
+    """
 
     key: str
     text: str
     detail: str = ""
-    is_on: bool | None = None
+    is_checked: bool | None = None
 
 
 class FormEntry(Struct, frozen=True):
@@ -26,7 +32,7 @@ class FormEntry(Struct, frozen=True):
     enter_verb: str = "sends"
 
 
-class FormText(Struct, frozen=True):
+class FormContent(Struct, frozen=True):
     """The content of a request. `title`: the requested action, or who asks; `rows`: the details, each with its look.
 
     `diff`: the change of a file as a patch; where that is drawn, `rows_without_diff` are shown instead of `rows`.
@@ -55,7 +61,7 @@ class FormAnswer(Struct, frozen=True):
 
 
 class RepeatedChoice:
-    """Detects that a choice is made twice in a row, which risky choices require."""
+    """Detects that a choice is made twice in a row, which risky choices require: a single key may be a mistake."""
 
     def __init__(self) -> None:
         self._previous_choice = ""
@@ -98,11 +104,11 @@ class Form(Protocol):
         """Whether several of the choices can be taken."""
         ...
 
-    def text(self, width: int) -> FormText:
+    def get_content(self, width: int) -> FormContent:
         """Return the request's content, in rows of at most `width` cells."""
         ...
 
-    def rows(self) -> list[FormRow]:
+    def list_choices(self) -> list[FormChoice]:
         """Return the choices."""
         ...
 

@@ -14,9 +14,9 @@ from codeloop.schema.wire import replace
 from codeloop.tui.widgets.request_panel.form import (
     CURSOR_STEPS_BY_KEY,
     FormAnswer,
+    FormChoice,
+    FormContent,
     FormEntry,
-    FormRow,
-    FormText,
     RepeatedChoice,
 )
 
@@ -49,28 +49,29 @@ class PermissionForm:
         self._reason = ""
         """The unfinished reason that the user left to go back to the choices."""
 
-    def text(self, width: int) -> FormText:
+    def get_content(self, width: int) -> FormContent:
         """Return the requested action, with the whole command or diff."""
         request = self._request
         words = describe_request(request, self._requester, width, UNLIMITED_ROWS)
         diff = request.metadata.get("diff")
         if not isinstance(diff, str) or not diff:
-            return FormText(words.title, list(words.rows))
+            return FormContent(words.title, list(words.rows))
+        # The panel chooses: where the diff is drawn, the rows need not repeat it.
         without_diff = replace(
             request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
         )
         rows_without_diff = describe_request(without_diff, self._requester, width, UNLIMITED_ROWS).rows
-        return FormText(words.title, list(words.rows), diff, tuple(rows_without_diff))
+        return FormContent(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
-    def rows(self) -> list[FormRow]:
+    def list_choices(self) -> list[FormChoice]:
         """Return the choices."""
         stopped = "subagent" if self._requester.subagent else "turn"
         always = describe_always(self._request)
         form_rows = {
-            "once": FormRow("y", "Allow once"),
-            "always": FormRow("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
-            "reject": FormRow("n", f"Reject, and stop the {stopped}"),
-            "reason": FormRow("r", "Reject, and say what to do instead"),
+            "once": FormChoice("y", "Allow once"),
+            "always": FormChoice("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
+            "reject": FormChoice("n", f"Reject, and stop the {stopped}"),
+            "reason": FormChoice("r", "Reject, and say what to do instead"),
         }
         return [form_rows[name] for name in self._choices]
 
@@ -80,6 +81,7 @@ class PermissionForm:
 
     @property
     def _can_edit(self) -> bool:
+        # A pattern with line ends or controls can't be shown in a line of input as it is.
         return bool(self._offered_patterns) and all(
             one_line(each, len(each)) == each for each in self._offered_patterns
         )
@@ -162,6 +164,7 @@ class PermissionForm:
 
     def _ask_pattern(self) -> None:
         patterns, count = tuple(self._request.always), len(self._typed_patterns or [])
+        # After one was left out, the rest can't be matched with what was offered: begin again with that.
         patterns = patterns if len(patterns) == len(self._offered_patterns) else self._offered_patterns
         which = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
         self.entry = FormEntry(
@@ -179,9 +182,10 @@ class PermissionForm:
     def _is_broad(self) -> bool:
         """Whether the offered "always" allows everything of a kind, or all that a program can do."""
         always = tuple(self._request.always)
-        one_word = self._request.permission in {"bash", "sandbox"}
+        # Of a command, the first word is the program; patterns of other permissions have no such part.
+        is_command = self._request.permission in {"bash", "sandbox"}
         return always == self._offered_patterns and any(
-            pattern == "*" or (one_word and _FIRST_WORD_ONLY.search(pattern) is not None) for pattern in always
+            pattern == "*" or (is_command and _FIRST_WORD_ONLY.search(pattern) is not None) for pattern in always
         )
 
     @property

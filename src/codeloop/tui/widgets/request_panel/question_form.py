@@ -11,9 +11,9 @@ from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.widgets.request_panel.form import (
     CURSOR_STEPS_BY_KEY,
     FormAnswer,
+    FormChoice,
+    FormContent,
     FormEntry,
-    FormRow,
-    FormText,
     RepeatedChoice,
 )
 
@@ -67,26 +67,27 @@ class QuestionForm:
         """The question that is shown; None: the tab that sends the answers is."""
         return self._request.questions[self.tab] if self.tab < len(self._request.questions) else None
 
-    def text(self, width: int) -> FormText:
+    def get_content(self, width: int) -> FormContent:
         """Return the question, or in the last tab all answers."""
         rows: list[tuple[Look | None, str]] = []
         who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
-            return FormText(who, _apply_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
+            return FormContent(who, _apply_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
         for number, question in enumerate(self._request.questions):
             rows += _apply_look(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._answer_to(number)) or "(no answer)"
             rows += _apply_look("bold", quote_text(f"  → {answer}", width, 3))
-        return FormText(f"{who}. These are your answers", rows)
+        return FormContent(f"{who}. These are your answers", rows)
 
-    def rows(self) -> list[FormRow]:
+    def list_choices(self) -> list[FormChoice]:
         """Return the options of the question that is shown."""
         question = self._question
         if question is None:
-            return [FormRow("1", SEND_LABEL)]
+            return [FormChoice("1", SEND_LABEL)]
         labels, several = self._selections[self.tab], bool(question.multiple)
         rows = [
-            FormRow(
+            FormChoice(
+                # A key is one digit; further options are reached with the cursor.
                 str(number) if number < 10 else "",
                 one_line(option.label, _MAX_LABEL),
                 one_line(option.description, _MAX_LABEL),
@@ -97,14 +98,14 @@ class QuestionForm:
         if question.custom is not False:
             own = self._own_words[self.tab]
             text = f"{OWN_WORDS_LABEL}: {one_line(own, _MAX_LABEL)}" if own else OWN_WORDS_LABEL
-            rows.append(FormRow(_OWN_KEY, text, "", bool(own) if several or own else None))
+            rows.append(FormChoice(_OWN_KEY, text, "", bool(own) if several or own else None))
         if several:
-            rows.append(FormRow("", "Go on" if self.tabs else SEND_LABEL))
+            rows.append(FormChoice("", "Go on" if self.tabs else SEND_LABEL))
         return rows
 
     def press(self, key: str) -> bool:
         """Handle a key; return whether it has a meaning here. Escape only refuses when it is pressed twice."""
-        rows = self.rows()
+        rows = self.list_choices()
         self._repeated_choice.begin()
         self.notice = ""
         tabs = len(self.tabs)
@@ -135,7 +136,7 @@ class QuestionForm:
             return
         if row < len(question.options):
             self._take_choice(question, question.options[row].label)
-        elif self.rows()[row].key == _OWN_KEY:
+        elif self.list_choices()[row].key == _OWN_KEY:
             self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab) or self._own_words[self.tab])
         else:
             self._show_next_question()
@@ -154,6 +155,7 @@ class QuestionForm:
         self._partial_answers.pop(self.tab, None)
         question = self._question
         self._own_words[self.tab] = text.strip()
+        # Of several that can be chosen, the words are one more; else they replace the chosen option.
         if question is not None and not question.multiple and text.strip():
             self._selections[self.tab] = []
             self._show_next_question()
@@ -163,12 +165,12 @@ class QuestionForm:
         self.entry = None
         self._partial_answers[self.tab] = text
 
-    def _is_marked(self, row: FormRow) -> bool:
+    def _is_marked(self, row: FormChoice) -> bool:
         """Return whether Enter would undo the choice just made among several: then it continues instead."""
-        return bool(row.is_on and self.is_multiple)
+        return bool(row.is_checked and self.is_multiple)
 
     def _find_row(self, key: str) -> int | None:
-        return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
+        return next((at for at, row in enumerate(self.list_choices()) if row.key == key), None)
 
     def _take_choice(self, question: QuestionInfo, label: str) -> None:
         labels = self._selections[self.tab]
@@ -191,6 +193,7 @@ class QuestionForm:
         if not self.tabs:
             self._send()
             return
+        # From here on, and then from the first question: an earlier one may have been skipped.
         later = [*range(self.tab + 1, len(self._selections)), *range(self.tab)]
         self._show_question(next((number for number in later if not self._answer_to(number)), len(self._selections)))
 

@@ -17,16 +17,15 @@ from textual.widgets import Input
 from codeloop.client.requester import Requester
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.dialogs.parts.dialog import Colours, draw_keys
+from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
-from codeloop.tui.render.cells import wrap_text
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
-from codeloop.tui.widgets.request_panel.draw_form import draw_choices, draw_content, draw_head
+from codeloop.tui.widgets.request_panel.draw_form import draw_choices, draw_content, draw_head, draw_hints
 from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
@@ -45,9 +44,9 @@ class FullRequestScreen(ReadingScreen):
 
     def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
         def draw_request(width: int) -> list[Row]:
-            return draw_content(form.text(width), Canvas(width, colours(), diff=diff))
+            return draw_content(form.get_content(width), Canvas(width, colours(), diff=diff))
 
-        super().__init__(form.text(_TITLE_WIDTH).title, draw_request, colours)
+        super().__init__(form.get_content(_TITLE_WIDTH).title, draw_request, colours)
 
 
 WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
@@ -60,16 +59,12 @@ SMALL_SCREEN_ROWS = 20
 MIN_ROWS = 3
 """Rows of the content, and of the choices, that are shown even on the smallest screen."""
 _POLL_SECONDS = 0.02
-"""Between two checks whether the choices are drawn."""
+"""Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
 _CUT_NOTES = (
     # The longest that fits is shown; {} are the rows shown and all rows.
     "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
     "   {} of {:,} rows: pgdn scrolls",
 )
-_REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), ("f", "whole screen")
-_QUESTIONS_HINT = ("←→", "questions")
-_CHOOSING_HINTS = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
-_MARKING_HINTS = [("space or enter", "mark"), ("enter again", "go on")]
 _COMMAND_PREFIXES = ("/", "!")
 """A command can be run although a question is shown."""
 _SCROLL_SHARES = {
@@ -83,6 +78,7 @@ _SCROLL_SHARES = {
 """The keys that scroll the content, and by which part of the visible rows; 0: by one row."""
 
 
+# The namespace names the handlers of these messages as if the classes were defined within `RequestPanel`.
 class Answered(Message, namespace="request_panel"):
     """The user answered; `send_answer` delivers it."""
 
@@ -153,12 +149,13 @@ class RequestPanel(Widget, can_focus=True):
         """Whether keys count as an answer."""
         return monotonic() >= self._early_keys.ready_at
 
-    def show(self, request: Request, requester: Requester, waiting: int = 1, *, has_draft: bool = False) -> None:
-        """Show a request; showing the same request again only updates `waiting`, the number of requests with this one.
+    def show(self, request: Request, requester: Requester, waiting_count: int = 1, *, has_draft: bool = False) -> None:
+        """Show a request; for the request that is shown already, only update `waiting_count`.
 
-        `requester`: the tool and the subagent that ask. `has_draft`: the prompt holds text.
+        `requester`: the tool and the subagent that ask. `waiting_count`: how many requests wait, including this one.
+        `has_draft`: the prompt holds text.
         """
-        self._waiting_count = waiting
+        self._waiting_count = waiting_count
         if self.request is None or self.request.id != request.id:
             self.request = request
             is_permission = isinstance(request, PermissionRequest)
@@ -173,6 +170,7 @@ class RequestPanel(Widget, can_focus=True):
     def withdraw(self, request_id: str) -> None:
         """Hide the panel if it shows this request; typed text goes to the prompt."""
         if self.request is not None and self.request.id == request_id:
+            # An answer in the user's own words is not lost; a reason to reject would mean nothing in the prompt.
             text = self._entry.value if self._form is not None and self._form.entry is not None else ""
             if text and isinstance(self._form, QuestionForm):
                 self.post_message(self.EarlyInput(events.Paste(text)))
@@ -182,6 +180,7 @@ class RequestPanel(Widget, can_focus=True):
 
     def hide(self) -> None:
         """Close the request, without an answer."""
+        # Nobody should go on reading what was answered elsewhere.
         if isinstance(screen := get_app(self).screen, FullRequestScreen):
             screen.dismiss(None)
         self.request = self._form = self._shown_entry = None
@@ -194,18 +193,20 @@ class RequestPanel(Widget, can_focus=True):
         width = self.content_size.width
         if form is None or width < 1:
             return
-        text, canvas = form.text(width), Canvas(width, styles, diff=self.diff_view)
+        text, canvas = form.get_content(width), Canvas(width, styles, diff=self.diff_view)
         head = draw_head(form, text.title, self._waiting_count, styles, width)
         choices, self._choice_of_row = draw_choices(form, styles, width, is_ready=self.is_ready)
-        keys = _hint_rows(form, styles, width, is_ready=self.is_ready)
+        keys = draw_hints(form, styles, width, is_ready=self.is_ready)
         about = draw_content(text, canvas)
         other_rows = RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
         free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
+        # The choices come first: the content can be scrolled, and gets at least MIN_ROWS where there are that many.
         foot_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
         if foot_height < len(choices):
-            keys = _hint_rows(form, styles, width, is_ready=self.is_ready, cuts=True)
+            keys = draw_hints(form, styles, width, is_ready=self.is_ready, cuts=True)
         height = min(len(about), max(free_rows - foot_height, 1))
-        if height < len(about):  # a request must not be answered because its end, below blanks, was not noticed
+        # A request must not be answered because its end, below blanks, was not noticed.
+        if height < len(about):
             height = max(height - 1, 1)
             notes = [each.format(height, len(about)) for each in _CUT_NOTES]
             note = next((each for each in notes if len(each) <= width), notes[-1][:width])
@@ -227,13 +228,15 @@ class RequestPanel(Widget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Answer, choose or scroll; a key that came too early goes to the prompt."""
         form = self._form
-        if form is None:  # just answered: later keys are for the prompt
+        # Just answered, and the focus has not moved yet: later keys are for the prompt.
+        if form is None:
             event.stop()
             self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
             return
         is_free = form.entry is None and event.time >= self._early_keys.ready_at
         self._is_command = self._is_command or (is_free and event.character in _COMMAND_PREFIXES)
-        if self._is_command:  # until the prompt has the focus
+        # All keys up to when the prompt has the focus belong to the command.
+        if self._is_command:
             event.stop()
             event.prevent_default()
             self.post_message(self.EarlyInput(events.Key(event.key, event.character), is_command=True))
@@ -242,6 +245,7 @@ class RequestPanel(Widget, can_focus=True):
         elif self._early_keys.is_early(event.time):
             event.stop()
             event.prevent_default()
+            # The pause begins again with each early key, but not before the question is drawn.
             if self._early_keys.ready_at < float("inf"):
                 self._start_pause()
             self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
@@ -351,36 +355,10 @@ class RequestPanel(Widget, can_focus=True):
                 self.focus()
             return
         entry.placeholder = form.entry.placeholder
+        # Only for another entry: with each redraw the typed text would be replaced by the initial one.
         if self._shown_entry != form.entry:
             self._shown_entry = form.entry
             entry.value = form.entry.text
             entry.cursor_position = len(form.entry.text)
             entry.display = True
             entry.focus()
-
-
-def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False) -> list[Row]:
-    """Return the rows of key hints, or in their place the label of the open text entry, or the form's notice.
-
-    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor.
-    """
-    if form.entry is not None:
-        label = f"{form.entry.label}  (enter {form.entry.enter_verb} it, esc goes back)"
-        return [[Segment(line, styles.of("primary"))] for line in wrap_text(label, width)]
-    if form.notice:
-        return [[Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)]
-    if not is_ready:
-        return [[]]
-    keys = [
-        *(_MARKING_HINTS if form.is_multiple else _CHOOSING_HINTS),
-        _QUESTIONS_HINT if form.tabs else _WHOLE_SCREEN_HINT,
-        _REJECT_HINT,
-    ]
-    position = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
-    room = width - len(position)
-    rows = next(
-        rows
-        for hints in (keys, [_CHOOSING_HINTS[0], _REJECT_HINT], [_REJECT_HINT])
-        if len(rows := draw_keys(hints, styles, room)) == 1 or len(hints) == 1
-    )
-    return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows
