@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench import subject
+from bench import subjects
+from bench.bench_run import BenchRun
 from bench.budgets import BUDGETS, Budget, Unit
-from bench.figures import Bench
-from bench.suite import measure
+from bench.suite import run_measurements
 
-FORMATS: dict[Unit, str] = {
+FIGURE_FORMATS: dict[Unit, str] = {
     "ms": "{:,.1f} ms",
     "MB": "{:,.1f} MB",
     "times": "{:.2f} x",
@@ -25,8 +25,8 @@ FORMATS: dict[Unit, str] = {
 }
 
 
-def arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; ends the program with code 2 when it is wrong."""
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line; a wrong one ends the program with code 2."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="a row of the table; may be repeated"
@@ -39,7 +39,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--against-version", metavar="COMMAND", help="how it says its version")
     options = parser.parse_args(argv)
     names = [budget.name for budget in BUDGETS]
-    if unknown := [name for name in options.only if not any(wanted(budget, [name]) for budget in BUDGETS)]:
+    if unknown := [name for name in options.only if not any(is_wanted(budget, [name]) for budget in BUDGETS)]:
         parser.error(f"there is no row {unknown[0]!r}; the rows are: {', '.join(names)}")
     if options.against_env and options.against is None:
         parser.error("--against-env goes with --against")
@@ -48,13 +48,13 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def wanted(budget: Budget, only: Sequence[str]) -> bool:
-    """Say whether a row is asked for: by its name, or with the row that it adds to (`answer` brings `answer-cpu`)."""
+def is_wanted(budget: Budget, only: Sequence[str]) -> bool:
+    """Return whether a row is selected: by its name or by the beginning of it (`answer` selects `answer-cpu`, too)."""
     return not only or any(budget.name == name or budget.name.startswith(f"{name}-") for name in only)
 
 
-def verdict(budget: Budget, value: float | None) -> str:
-    """Say in a word or two whether `value` is within its budget."""
+def make_verdict(budget: Budget, value: float | None) -> str:
+    """Return the last column of a row: whether `value` is within its budget."""
     if value is None:
         return "not measured"
     if budget.unit == "share":
@@ -64,24 +64,27 @@ def verdict(budget: Budget, value: float | None) -> str:
     return "ok" if value <= budget.at_most else f"OVER by {value / budget.at_most - 1:.0%}"
 
 
-def shown(unit: Unit, value: float | None) -> str:
-    """Return a figure with its unit, "-" for none."""
-    return "-" if value is None else FORMATS[unit].format(value)
+def format_figure(unit: Unit, value: float | None) -> str:
+    """Return a figure with its unit; "-" if it was not measured."""
+    return "-" if value is None else FIGURE_FORMATS[unit].format(value)
 
 
-def table(budgets: Sequence[Budget], subjects: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
-    """Return the aligned table; the verdict is on the first subject."""
+def make_table(budgets: Sequence[Budget], subjects: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
+    """Return the table as aligned text; the verdict is that of the first subject."""
     rows = [("#", "name", "what", "budget", *subjects, "verdict")]
     for budget in budgets:
         found = [values.get((name, budget.name)) for name in subjects]
-        allowed = "all" if budget.unit == "share" else shown(budget.unit, budget.at_most)
-        figures = [shown(budget.unit, value) for value in found]
-        rows.append((str(budget.number or ""), budget.name, budget.what, allowed, *figures, verdict(budget, found[0])))
+        allowed = "all" if budget.unit == "share" else format_figure(budget.unit, budget.at_most)
+        figures = [format_figure(budget.unit, value) for value in found]
+        rows.append(
+            (str(budget.number or ""), budget.name, budget.what, allowed, *figures, make_verdict(budget, found[0]))
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    left = {1, 2, len(widths) - 1}
+    # Words are aligned to the left, figures to the right.
+    left_columns = {1, 2, len(widths) - 1}
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if column in left else cell.rjust(width)
+            cell.ljust(width) if column in left_columns else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
@@ -89,27 +92,27 @@ def table(budgets: Sequence[Budget], subjects: Sequence[str], values: Mapping[tu
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure and print. Gives 0, or 1 when something that was to be measured did not run."""
-    options = arguments(argv)
-    subjects = [subject.codeloop()]
+    """Measure and print the table. Return the exit code: 1 when a measurement failed, 2 for a wrong command line."""
+    options = parse_arguments(argv)
+    agents = [subjects.make_codeloop()]
     if options.against is not None:
         try:
-            subjects.append(
-                subject.another(options.against, options.against_env, options.against_name, options.against_version)
+            agents.append(
+                subjects.make_other(options.against, options.against_env, options.against_name, options.against_version)
             )
         except ValueError as error:
             print(error, file=sys.stderr)
             return 2
-    budgets = [budget for budget in BUDGETS if wanted(budget, options.only)]
+    budgets = [budget for budget in BUDGETS if is_wanted(budget, options.only)]
     with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        bench = Bench([subject.place(one, folder) for one in subjects], options.runs, folder)
-        failures = measure(bench, frozenset(budget.name for budget in budgets))
+        bench = BenchRun([subjects.install_subject(agent, folder) for agent in agents], options.runs, folder)
+        failures = run_measurements(bench, frozenset(budget.name for budget in budgets))
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}; medians of {options.runs} runs in turn, whole processes")
-    print(table(budgets, [one.name for one in subjects], bench.values))
+    print(make_table(budgets, [agent.name for agent in agents], bench.values))
     if options.json:
-        figures = {one.name: {b.name: bench.values.get((one.name, b.name)) for b in budgets} for one in subjects}
+        figures = {agent.name: {b.name: bench.values.get((agent.name, b.name)) for b in budgets} for agent in agents}
         allowed = {budget.name: {"unit": budget.unit, "at_most": budget.at_most} for budget in budgets}
         report = {"machine": machine, "runs": options.runs, "budgets": allowed, "measured": figures}
         options.json.write_text(json.dumps(report, indent=2) + "\n")

@@ -1,4 +1,7 @@
-"""A fleet's throughput against xargs: the same jobs, as many at once. `python -m bench.fleet --jobs 20 --at-once 2`."""
+"""Measures the throughput of a fleet against xargs, with the same jobs and as many at once.
+
+By itself: `python -m bench.fleet --jobs 20 --at-once 2`.
+"""
 
 import argparse
 import json
@@ -10,25 +13,23 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.figures import Bench
+from bench.bench_run import BenchRun
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
 
-PROGRAM = [sys.executable, "-P", "-m", "codeloop"]
+CODELOOP_COMMAND = [sys.executable, "-P", "-m", "codeloop"]
+JOB_COUNT, CONCURRENT_JOBS = 12, 2
 
 
-JOBS, AT_ONCE = 12, 2
-
-
-def fleet(bench: Bench) -> None:
+def measure_fleet(bench: BenchRun) -> None:
     """Measure twelve jobs of one answer each, two at once, against xargs."""
-    plain, ours = measure(JOBS, AT_ONCE)
-    bench.put(bench.places[0], "fleet-xargs", ours / plain)
-    bench.put(bench.places[0], "fleet-job", ours / JOBS * 1000)
+    xargs_seconds, fleet_seconds = time_both(JOB_COUNT, CONCURRENT_JOBS)
+    bench.put_own("fleet-xargs", fleet_seconds / xargs_seconds)
+    bench.put_own("fleet-job", fleet_seconds / JOB_COUNT * 1000)
 
 
-def measure(jobs: int, at_once: int) -> tuple[float, float]:
-    """Do as many jobs with xargs and with a fleet; return how many seconds each took."""
+def time_both(jobs: int, at_once: int) -> tuple[float, float]:
+    """Do `jobs` jobs with xargs and with a fleet; return the seconds of each."""
     with tempfile.TemporaryDirectory() as name, serving([Answer(text="Done.")]) as server:
         desk = Desk(Path(name))
         desk.use(server)
@@ -37,8 +38,9 @@ def measure(jobs: int, at_once: int) -> tuple[float, float]:
         desk.git("add", ".")
         desk.git("commit", "-qm", "start")
         environment = {**os.environ, **desk.options()["env"]}
+        # A fleet gives each job a clone of its repository, so xargs has to do the same.
         clone = f"git clone -q {shlex.quote(str(desk.work))} {name}/clone{{}}"
-        line = f"{clone} && {shlex.join(PROGRAM)} run --dir {name}/clone{{}} hi"
+        line = f"{clone} && {shlex.join(CODELOOP_COMMAND)} run --dir {name}/clone{{}} hi"
         began = time.monotonic()
         subprocess.run(
             ["xargs", "-P", str(at_once), "-I{}", "sh", "-c", line],
@@ -49,14 +51,14 @@ def measure(jobs: int, at_once: int) -> tuple[float, float]:
             stderr=subprocess.DEVNULL,
             check=True,
         )
-        plain = time.monotonic() - began
+        xargs_seconds = time.monotonic() - began
         table = Path(name) / "jobs.json"
         rows = [{"id": f"j{at}", "repository": str(desk.work), "prompt": "hi"} for at in range(jobs)]
         table.write_text(json.dumps(rows))
         began = time.monotonic()
-        command = [*PROGRAM, "fleet", "run", str(table), "--at-once", str(at_once)]
+        command = [*CODELOOP_COMMAND, "fleet", "run", str(table), "--at-once", str(at_once)]
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        return plain, time.monotonic() - began
+        return xargs_seconds, time.monotonic() - began
 
 
 def main() -> None:
@@ -65,8 +67,8 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=20)
     options.add_argument("--at-once", type=int, default=2)
     given = options.parse_args()
-    plain, ours = measure(given.jobs, given.at_once)
-    print(f"xargs {given.jobs / plain:.2f} jobs/s, fleet {given.jobs / ours:.2f} jobs/s")
+    xargs_seconds, fleet_seconds = time_both(given.jobs, given.at_once)
+    print(f"xargs {given.jobs / xargs_seconds:.2f} jobs/s, fleet {given.jobs / fleet_seconds:.2f} jobs/s")
 
 
 if __name__ == "__main__":

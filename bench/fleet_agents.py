@@ -1,9 +1,9 @@
-"""A thousand agents of a fleet on this machine: what each one holds, how soon all stop, what random kills change.
+"""Measures a thousand agents of a fleet: memory and CPU of each one, the time to stop all, the effect of random kills.
 
 `python -m bench.fleet_agents --jobs 1000`. Each job adds a line to a file of its clone. Half of the free memory decides
-how many agents there are at once: they wait for their model, are measured and stopped. Then the table is worked on,
-eight jobs at once, while agents and coordinators are killed at random, until it is done. Ends with 1 when a figure is
-missed.
+how many agents run at once: they wait for their model, are measured and stopped. Then the table is worked on,
+eight jobs at once, while agents and coordinators are killed at random, until it is done. Ends with 1 when a
+figure is missed.
 """
 
 import argparse
@@ -16,28 +16,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from bench.measure import read_cpu
+from bench.process_stats import list_process_trees, read_cpu, read_proportional_memory
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
 from tests.support.wire import Received
 
-PROGRAM = [sys.executable, "-P", "-m", "codeloop"]
-AGENT_MEMORY, COORDINATOR_MEMORY, STOP = 35.0, 100.0, 5.0  # MB, MB, seconds
-COORDINATORS_KILLED = 3
-WORKING = 8
+CODELOOP_COMMAND = [sys.executable, "-P", "-m", "codeloop"]
+MAX_AGENT_MB, MAX_COORDINATOR_MB, MAX_STOP_SECONDS = 35.0, 100.0, 5.0
+COORDINATOR_KILLS = 3
+CONCURRENT_JOBS = 8
 """Jobs at once while processes are killed: each of them needs a core, for some of its second."""
-SETTLING = 15.0  # seconds after the last request: by then a follower of events polls less often
-IDLE = 20.0  # seconds
-HOUR = 3_600.0
+# So long after the last request, a follower of events polls less often.
+SETTLE_SECONDS = 15.0
+IDLE_SECONDS = 20.0
+HOUR_SECONDS = 3_600.0
 
 
-class Model:
-    """Answers as a model that adds a line; while `is_holding`, it lets agents wait, and counts them."""
+class HoldingModel:
+    """A model that answers with a call that adds a line. While `is_holding`, it only counts the requests."""
 
     def __init__(self) -> None:
         self.is_holding = True
@@ -48,40 +49,38 @@ class Model:
         """Answer a request."""
         if self.is_holding:
             self.waiting += 1
-            return Answer(text="Late.", hang=HOUR)
+            return Answer(text="Late.", hang=HOUR_SECONDS)
         return self._answer(received)
 
 
-def read_memory(pid: int) -> float:
-    """Return the memory of a process in MB, its share of what it shares with others (PSS); 0.0: it has ended."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    return 0.0
-
-
-def list_children(pid: int) -> list[list[int]]:
-    """Return the programs that a process has started, each with all of its own, first itself."""
-    children: defaultdict[int, list[int]] = defaultdict(list)
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            children[int((folder / "stat").read_text().rpartition(")")[2].split()[1])].append(int(folder.name))
-
-    def tree(root: int) -> list[int]:
-        return [root, *(each for child in children[root] for each in tree(child))]
-
-    return [tree(child) for child in children[pid]]
-
-
-def free_memory() -> float:
-    """Return the memory that programs can still have, MB."""
+def read_free_memory() -> float:
+    """Return the memory that programs can still get, MB."""
     rows = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
     return int(rows["MemAvailable"].split()[0]) * 1024 / 1e6
 
 
+class WaitingFigures(NamedTuple):
+    """Figures of agents that wait for their model."""
+
+    agent_memory: float
+    """The median, MB."""
+    agent_cpu: float
+    """The mean, milliseconds in a second."""
+    coordinator_memory: float
+    """MB."""
+    stop_seconds: float
+
+
+class KillFigures(NamedTuple):
+    """How many processes were killed, and the peak memory of a coordinator, MB."""
+
+    agents: int
+    coordinators: int
+    coordinator_memory: float
+
+
 class Fleet:
-    """A table of jobs in a desk, and the coordinator that works on it."""
+    """A table of jobs, and the coordinators that work on it."""
 
     def __init__(self, desk: Desk, jobs: int, at_once: int) -> None:
         self.desk, self.jobs, self.at_once = desk, jobs, at_once
@@ -92,7 +91,7 @@ class Fleet:
     def start(self, at_once: int) -> subprocess.Popen[str]:
         """Start a coordinator."""
         return subprocess.Popen(
-            [*PROGRAM, "fleet", "run", str(self._table), "--at-once", str(at_once)],
+            [*CODELOOP_COMMAND, "fleet", "run", str(self._table), "--at-once", str(at_once)],
             **self.desk.options(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -101,12 +100,12 @@ class Fleet:
         )
 
     def call(self, *arguments: str) -> str:
-        """Return the output of another `codeloop fleet`."""
-        command = [*PROGRAM, "fleet", *arguments]
+        """Run another command of `codeloop fleet` and return its output."""
+        command = [*CODELOOP_COMMAND, "fleet", *arguments]
         return subprocess.run(command, **self.desk.options(), capture_output=True, text=True, check=True).stdout
 
     def count_wrong(self) -> int:
-        """Return how many jobs have not exactly one line and one commit more than the repository."""
+        """Return the number of jobs that have not added exactly one line and one commit."""
         folder = self.desk.home / "data" / "fleet" / "jobs" / "jobs"
         wrong = abs(len(list(folder.iterdir())) - self.jobs)
         for at in range(self.jobs):
@@ -116,64 +115,61 @@ class Fleet:
         return wrong
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float) -> None:
-    """Raise TimeoutError when something is not so after a while."""
+def wait_until(is_true: Callable[[], bool], seconds: float) -> None:
+    """Wait for a condition. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
-    while not is_so():
+    while not is_true():
         if time.monotonic() > deadline:
             raise TimeoutError
         time.sleep(0.2)
 
 
-def measure_waiting(fleet: Fleet, model: Model) -> tuple[float, float, float, float]:
-    """Let agents wait.
-
-    Returns the MB of one (median), its processor time in a second (ms, mean), the MB of the coordinator, and the
-    seconds that a stop takes.
-    """
+def measure_waiting_agents(fleet: Fleet, model: HoldingModel) -> WaitingFigures:
+    """Start as many agents as fit, and stop them all while they wait for their model."""
     coordinator = fleet.start(fleet.at_once)
     try:
-        wait_until(lambda: model.waiting >= fleet.at_once, HOUR)
-        time.sleep(SETTLING)
-        agents = list_children(coordinator.pid)
+        wait_until(lambda: model.waiting >= fleet.at_once, HOUR_SECONDS)
+        time.sleep(SETTLE_SECONDS)
+        agents = list_process_trees(coordinator.pid)
         pids = [pid for agent in agents for pid in agent]
         before = sum(map(read_cpu, pids))
-        time.sleep(IDLE)
-        cpu = (sum(map(read_cpu, pids)) - before) / len(agents) / IDLE * 1_000
-        each = statistics.median(sum(map(read_memory, agent)) for agent in agents)
-        own = read_memory(coordinator.pid)
+        time.sleep(IDLE_SECONDS)
+        cpu = (sum(map(read_cpu, pids)) - before) / len(agents) / IDLE_SECONDS * 1_000
+        agent_memory = statistics.median(sum(map(read_proportional_memory, agent)) for agent in agents)
+        coordinator_memory = read_proportional_memory(coordinator.pid)
         began = time.monotonic()
         fleet.call("stop", "jobs")
-        coordinator.wait(HOUR)
+        coordinator.wait(HOUR_SECONDS)
         seconds = time.monotonic() - began
-        left = [pid for pid in pids if read_memory(pid)]
+        left = [pid for pid in pids if read_proportional_memory(pid)]
         if left:
             raise OSError(f"{len(left)} processes have outlived the stop")
     finally:
         coordinator.kill()
         coordinator.wait()
-    return each, cpu, own, seconds
+    return WaitingFigures(agent_memory, cpu, coordinator_memory, seconds)
 
 
-def work_through_kills(fleet: Fleet, draw: random.Random) -> tuple[int, int, float]:
-    """Do the table while processes are killed; return agents killed, coordinators killed, the last ones' most MB."""
-    killed, coordinators, most = 0, 0, 0.0
+def finish_despite_kills(fleet: Fleet, draw: random.Random) -> KillFigures:
+    """Do all jobs while agents and coordinators are killed at random."""
+    agents_killed, coordinators_killed, peak = 0, 0, 0.0
     while True:
-        coordinator = fleet.start(min(fleet.at_once, WORKING))
+        coordinator = fleet.start(min(fleet.at_once, CONCURRENT_JOBS))
         until = time.monotonic() + draw.uniform(5, 30 + fleet.jobs / 20)
         while coordinator.poll() is None:
             time.sleep(draw.uniform(0.2, 2))
-            most = max(most, read_memory(coordinator.pid))
-            agents = list_children(coordinator.pid)
-            if agents and killed < 1 + fleet.jobs // 20:
+            peak = max(peak, read_proportional_memory(coordinator.pid))
+            agents = list_process_trees(coordinator.pid)
+            if agents and agents_killed < 1 + fleet.jobs // 20:
+                # The agent may have ended by itself.
                 with suppress(ProcessLookupError):
                     os.killpg(draw.choice(agents)[0], signal.SIGKILL)
-                    killed += 1
-            if coordinators < COORDINATORS_KILLED and time.monotonic() > until:
+                    agents_killed += 1
+            if coordinators_killed < COORDINATOR_KILLS and time.monotonic() > until:
                 coordinator.kill()
-                coordinators += 1
+                coordinators_killed += 1
         if coordinator.wait() == 0:
-            return killed, coordinators, most
+            return KillFigures(agents_killed, coordinators_killed, peak)
         fleet.call("retry", "jobs")
 
 
@@ -184,8 +180,8 @@ def main() -> int:
     options.add_argument("--at-once", type=int, help="default: what half of the free memory holds")
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
-    at_once = given.at_once or min(given.jobs, int(free_memory() / 2 / AGENT_MEMORY))
-    model = Model()
+    at_once = given.at_once or min(given.jobs, int(read_free_memory() / 2 / MAX_AGENT_MB))
+    model = HoldingModel()
     with tempfile.TemporaryDirectory() as name, serving(model, validate=False, record=False) as server:
         desk = Desk(Path(name))
         desk.use(server)
@@ -195,18 +191,26 @@ def main() -> int:
         desk.git("commit", "-qm", "start")
         fleet = Fleet(desk, given.jobs, at_once)
         print(f"{given.jobs} jobs, {at_once} agents at once", flush=True)
-        each, cpu, own, seconds = measure_waiting(fleet, model)
-        print(f"an agent that waits: {each:.1f} MB, {cpu:.1f} ms of CPU in a second; the coordinator: {own:.1f} MB")
-        print(f"all stopped after {seconds:.1f} s")
+        waiting = measure_waiting_agents(fleet, model)
+        agent = f"{waiting.agent_memory:.1f} MB, {waiting.agent_cpu:.1f} ms of CPU in a second"
+        print(f"an agent that waits: {agent}; the coordinator: {waiting.coordinator_memory:.1f} MB")
+        print(f"all stopped after {waiting.stop_seconds:.1f} s")
         model.is_holding = False
         began = time.monotonic()
-        killed, coordinators, most = work_through_kills(fleet, random.Random(given.seed))
+        kills = finish_despite_kills(fleet, random.Random(given.seed))
         wrong = fleet.count_wrong()
         minutes = (time.monotonic() - began) / 60
-        print(f"{killed} agents and {coordinators} coordinators killed; {wrong} jobs wrong; {minutes:.1f} minutes")
-        print(f"the coordinator at most: {most:.1f} MB")
-    own = max(own, most)
-    return int(each > AGENT_MEMORY or own > COORDINATOR_MEMORY or seconds > STOP or wrong > 0)
+        print(f"{kills.agents} agents and {kills.coordinators} coordinators killed", end="; ")
+        print(f"{wrong} jobs wrong; {minutes:.1f} minutes")
+        print(f"the coordinator at most: {kills.coordinator_memory:.1f} MB")
+    coordinator_memory = max(waiting.coordinator_memory, kills.coordinator_memory)
+    is_missed = (
+        waiting.agent_memory > MAX_AGENT_MB
+        or coordinator_memory > MAX_COORDINATOR_MB
+        or waiting.stop_seconds > MAX_STOP_SECONDS
+        or wrong > 0
+    )
+    return int(is_missed)
 
 
 if __name__ == "__main__":

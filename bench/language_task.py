@@ -1,4 +1,4 @@
-"""The same task with language servers and without: the requests that it takes, and their bytes."""
+"""Measures the requests of one task, with language servers and without: their number and their bytes."""
 
 import json
 import os
@@ -7,14 +7,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bench.figures import Bench
-from bench.measure import run
-from bench.server import Scenario, Server
-from bench.subject import CONFIG, place
-from bench.trajectories import MODULES, make_project
+from bench.bench_run import BenchRun
+from bench.process_runner import run_command
+from bench.scenario_server import Scenario, ScenarioServer
+from bench.subjects import CODELOOP_CONFIG, install_subject
+from bench.trajectories import MODULE_COUNT, make_project
 
-_TY = {"lsp": {name: {"disabled": True} for name in ("basedpyright", "pyright", "pylsp", "ruff")}}
-_CHECK = """from shop import part_2
+_ONLY_TY = {"lsp": {name: {"disabled": True} for name in ("basedpyright", "pyright", "pylsp", "ruff")}}
+_CHECK_PROGRAM = """from shop import part_2
 from shop.invoice import Invoice
 
 for number in range(80):
@@ -22,42 +22,39 @@ for number in range(80):
 """
 
 
-def language_task(bench: Bench) -> None:
-    """Measure the task twice: with ty, and with every server switched off. Without ty on the PATH, it is left out."""
+def measure_language_task(bench: BenchRun) -> None:
+    """Measure the task twice: with ty, and without any server. Nothing is measured where ty is not installed."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     if shutil.which("ty", path=path) is None:
         return
-    for measured in bench.places:
-        if measured.subject.name != "codeloop":
-            continue
-        for name, config in (("servers", _TY), ("no-servers", {"lsp": False})):
-            environ = {**measured.subject.environ, "PATH": path}
-            environ["CODELOOP_CONFIG_CONTENT"] = json.dumps({**json.loads(CONFIG), **config})
-            here = place(replace(measured.subject, environ=environ), bench.folder / f"task-{name}")
-            make_shop(here.project)
-            with Server(Scenario("trajectory", name=name), keep_bodies=True) as server:
-                run(here.fill(here.subject.argv, server.url))
-                seen = server.requests()
-            done = (here.project / "shop" / "part_2.py").read_text()
-            if "paper.amount_due() + 2" not in done or "import up" not in done:
-                raise OSError(f"the task was not done with {name}")
-            bench.put(measured, f"task-{name}", sum(len(request.body) for request in seen))
-            bench.put(measured, f"task-{name}-requests", len(seen))
+    for name, config in (("servers", _ONLY_TY), ("no-servers", {"lsp": False})):
+        environ = {**bench.codeloop.subject.environ, "PATH": path}
+        environ["CODELOOP_CONFIG_CONTENT"] = json.dumps({**json.loads(CODELOOP_CONFIG), **config})
+        here = install_subject(replace(bench.codeloop.subject, environ=environ), bench.folder / f"task-{name}")
+        make_shop(here.project)
+        with ScenarioServer(Scenario("trajectory", name=name), keep_bodies=True) as server:
+            run_command(here.fill(here.subject.argv, server.url))
+            seen = server.read_requests()
+        done = (here.project / "shop" / "part_2.py").read_text()
+        if "paper.amount_due() + 2" not in done or "import up" not in done:
+            raise OSError(f"the task was not done with {name}")
+        bench.put_own(f"task-{name}", sum(len(request.body) for request in seen))
+        bench.put_own(f"task-{name}-requests", len(seen))
 
 
 def make_shop(folder: Path) -> None:
-    """Write a project in which half of the modules use the method that is renamed, and half another one of its name."""
+    """Write a project in which half of the modules use the method to rename, and half another method of that name."""
     make_project(folder)
     shop = folder / "shop"
     for name in ("invoice", "order"):
         text = f"class {name.title()}:\n    def __init__(self, base: int) -> None:\n        self.base = base\n\n"
         (shop / f"{name}.py").write_text(f"{text}    def total(self) -> int:\n        return self.base * 3\n")
     (shop / "rounding.py").write_text("def up(amount: int) -> int:\n    return -(-amount // 10) * 10\n")
-    for number in range(MODULES):
+    for number in range(MODULE_COUNT):
         kind = "order" if number % 2 else "invoice"
         module = shop / f"part_{number}.py"
         text = module.read_text().replace("\nRATE", f"\nfrom shop.{kind} import {kind.title()}\n\nRATE", 1)
         module.write_text(
             f"{text}def bill_{number}(paper: {kind.title()}) -> int:\n    return paper.total() + {number}\n"
         )
-    (folder / "check.py").write_text(_CHECK)
+    (folder / "check.py").write_text(_CHECK_PROGRAM)

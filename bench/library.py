@@ -1,20 +1,20 @@
-"""The library: what `import codeloop` takes, and a session with one call of a function, in a process of its own."""
+"""Measures the library: `import codeloop`, and a session with one call of a function, each in a process of its own."""
 
 import sys
 from pathlib import Path
 
-from bench.figures import Bench
-from bench.measure import Command
-from bench.subject import Place
+from bench.bench_run import BenchRun
+from bench.process_runner import Command
+from bench.subjects import Installation
 
-TURNS = 30
-IMPORTS = {
+TURN_COUNT = 30
+IMPORT_PROGRAMS = {
     "empty": "pass",
     "import": "import codeloop",
     "asyncio": "import asyncio",
     "names": "import asyncio, codeloop; codeloop.open, codeloop.AgentSession, codeloop.Answer, codeloop.TurnFailed",
 }
-PROGRAM = """
+SESSION_PROGRAM = """
 import asyncio, statistics, sys, time
 import codeloop
 
@@ -39,25 +39,25 @@ async def main(script, result):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-ANSWERS = '{"calls": [{"name": "weather", "arguments": {"town": "Oslo"}}]}\n{"text": "It is cold in Oslo."}\n'
+TURN_ANSWERS = '{"calls": [{"name": "weather", "arguments": {"town": "Oslo"}}]}\n{"text": "It is cold in Oslo."}\n'
 
 
-def library(bench: Bench) -> None:
-    """Measure the imports against bare ones, and the median of some sessions."""
-    for place in bench.places:
-        if place.subject.name != "codeloop":
-            continue
-        found = bench.medians({name: place.fill((sys.executable, "-c", code)) for name, code in IMPORTS.items()})
-        bench.put(place, "library-import", found["import"].wall - found["empty"].wall)
-        bench.put(place, "library-names", found["names"].wall - found["asyncio"].wall)
-        result = bench.folder / "library.txt"
-        bench.medians({"turn": _turns(place, bench.folder, result)})
-        bench.put(place, "library-turn", float(result.read_text()))
+def measure_library(bench: BenchRun) -> None:
+    """Measure the imports over an empty process and over `import asyncio`, and the median of some sessions."""
+    codeloop = bench.codeloop
+    commands = {name: codeloop.fill((sys.executable, "-c", code)) for name, code in IMPORT_PROGRAMS.items()}
+    medians = bench.measure_medians(commands)
+    bench.put_own("library-import", medians["import"].wall - medians["empty"].wall)
+    # codeloop's names need asyncio, which a program that uses the library imports anyway.
+    bench.put_own("library-names", medians["names"].wall - medians["asyncio"].wall)
+    result = bench.folder / "library.txt"
+    bench.measure_medians({"turn": _make_session_command(codeloop, bench.folder, result)})
+    bench.put_own("library-turn", float(result.read_text()))
 
 
-def _turns(place: Place, folder: Path, result: Path) -> Command:
-    """Return the program that holds the sessions, and writes what one of them takes."""
+def _make_session_command(installation: Installation, folder: Path, result: Path) -> Command:
+    """Return the command that has the sessions, and writes the median time of one (ms) into a file."""
     program, script = folder / "library.py", folder / "library.jsonl"
-    program.write_text(PROGRAM.replace("TURNS", str(TURNS)))
-    script.write_text(ANSWERS * TURNS)
-    return place.fill((sys.executable, str(program), str(script), str(result)))
+    program.write_text(SESSION_PROGRAM.replace("TURNS", str(TURN_COUNT)))
+    script.write_text(TURN_ANSWERS * TURN_COUNT)
+    return installation.fill((sys.executable, str(program), str(script), str(result)))

@@ -1,4 +1,4 @@
-"""What MCP servers cost: configured and remembered ones, a call, and the first call, which starts the server."""
+"""Measures MCP servers: runs with known ones, calls, and the first call, which starts the server."""
 
 import asyncio
 import json
@@ -11,23 +11,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import script
-from bench.figures import Bench
-from bench.measure import Command, Failed, run
-from bench.subject import CODELOOP, Place
+from bench.bench_run import BenchRun
+from bench.process_runner import Command, MeasurementFailed, run_command
+from bench.replay_script import write_replay_script
+from bench.subjects import CODELOOP, Installation
 from codeloop.config.paths import Paths, find_paths
 from codeloop.extend.mcp.cache.definition import parse_definition, parse_definitions
 from codeloop.extend.mcp.cache.listing import Listings
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
 from codeloop.workspace.workspace import Workspace
 
-SERVERS, CALLS = 10, 300
-GREETING = {
+SERVER_COUNT, CALL_COUNT = 10, 300
+INITIALIZE_PARAMS = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
     "clientInfo": {"name": "bench", "version": "1"},
 }
-PROGRAM = """
+SERVER_PROGRAM = """
 import json, sys
 
 def answer(method):
@@ -48,77 +48,75 @@ for line in sys.stdin:
         said = {"result": answer(asked["method"])} if known else {"error": {"code": -32601, "message": "no"}}
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
 """
-"""A server of ten tools and the standard library: what it takes is little, and the same for everybody."""
-COMMAND = [sys.executable, "-c", PROGRAM]
-ENTRIES: dict[str, Any] = {
-    f"s{number}": {"type": "local", "command": COMMAND, "environment": {"NUMBER": str(number)}}
-    for number in range(SERVERS)
+"""A server with ten tools. It needs only the standard library, so that its own time is short."""
+SERVER_COMMAND = [sys.executable, "-c", SERVER_PROGRAM]
+SERVER_CONFIGS: dict[str, Any] = {
+    f"s{number}": {"type": "local", "command": SERVER_COMMAND, "environment": {"NUMBER": str(number)}}
+    for number in range(SERVER_COUNT)
 }
 
 
-def mcp_servers(bench: Bench) -> None:
-    """Measure runs with ten remembered servers over one without, the first call of a run, and calls in a row."""
-    for place in bench.places:
-        if place.subject.name == "codeloop":
-            _runs(bench, place)
-            bench.put(place, "mcp-call", statistics.median(_overheads(bench)))
+def measure_mcp_servers(bench: BenchRun) -> None:
+    """Measure runs with ten known servers over one without, the first call of a run, and calls in a row."""
+    _measure_runs(bench, bench.codeloop)
+    bench.put_own("mcp-call", statistics.median(_measure_overheads(bench)))
 
 
-def _runs(bench: Bench, place: Place) -> None:
-    answer = script.write(bench.folder / "mcp-answer.jsonl")
-    call = script.write(bench.folder / "mcp-call.jsonl", [("s0_echo0", {"text": "x"})])
-    plain = place.fill(place.subject.scripted, script=answer)
-    home = place.home / "with-servers"
+def _measure_runs(bench: BenchRun, installation: Installation) -> None:
+    answer = write_replay_script(bench.folder / "mcp-answer.jsonl")
+    call = write_replay_script(bench.folder / "mcp-call.jsonl", [("s0_echo0", {"text": "x"})])
+    plain = installation.fill(installation.subject.scripted, script=answer)
+    home = installation.home / "with-servers"
     config = home / "config" / "codeloop.json"
     config.parent.mkdir(parents=True)
-    config.write_text(json.dumps({"mcp": ENTRIES}))
+    config.write_text(json.dumps({"mcp": SERVER_CONFIGS}))
     environ = {**plain.environ, "CODELOOP_HOME": str(home)}
-    run(Command((CODELOOP, "mcp", "debug", "s0"), place.project, environ))
-    _remember(Listings(find_paths(environ).state / "mcp"))
+    run_command(Command((CODELOOP, "mcp", "debug", "s0"), installation.project, environ))
+    _copy_listing(Listings(find_paths(environ).state / "mcp"))
     known = Command(plain.argv, plain.cwd, environ)
-    called = Command(place.fill(place.subject.scripted, script=call).argv, plain.cwd, environ)
-    found = bench.medians({"plain": plain, "known": known, "called": called})
-    bench.put(place, "mcp-ten", found["known"].wall - found["plain"].wall)
-    bench.put(place, "mcp-ten-cpu", found["known"].cpu - found["plain"].cpu)
-    bench.put(place, "mcp-ten-memory", found["known"].memory - found["plain"].memory)
-    own = statistics.median(_started() for _ in range(max(bench.rounds, 3)))
-    bench.put(place, "mcp-first", found["called"].wall - found["known"].wall - own)
+    called = Command(installation.fill(installation.subject.scripted, script=call).argv, plain.cwd, environ)
+    medians = bench.measure_medians({"plain": plain, "known": known, "called": called})
+    bench.put_own("mcp-ten", medians["known"].wall - medians["plain"].wall)
+    bench.put_own("mcp-ten-cpu", medians["known"].cpu - medians["plain"].cpu)
+    bench.put_own("mcp-ten-memory", medians["known"].memory - medians["plain"].memory)
+    server_start = statistics.median(_time_server_start() for _ in range(max(bench.rounds, 3)))
+    bench.put_own("mcp-first", medians["called"].wall - medians["known"].wall - server_start)
 
 
-def _remember(listings: Listings) -> None:
-    """Let all servers be known as the first is."""
-    digests = [parse_definition(name, entry).digest for name, entry in ENTRIES.items()]
+def _copy_listing(listings: Listings) -> None:
+    """Store the tools of the first server as those of all servers, without starting them."""
+    digests = [parse_definition(name, entry).digest for name, entry in SERVER_CONFIGS.items()]
     listing = listings.get(digests[0])
     if listing is None:
-        raise Failed("codeloop mcp debug left no listing behind")
+        raise MeasurementFailed("codeloop mcp debug left no listing behind")
     for digest in digests:
         listings.put(digest, listing)
 
 
-def _started() -> float:
-    """Return how long the server itself takes from its start until it has greeted and listed (ms)."""
+def _time_server_start() -> float:
+    """Return the time of a server from its start until it has listed its tools, ms."""
     start = time.perf_counter()
-    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with subprocess.Popen(SERVER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        for number, (method, params) in enumerate((("initialize", GREETING), ("tools/list", {}))):
+        for number, (method, params) in enumerate((("initialize", INITIALIZE_PARAMS), ("tools/list", {}))):
             asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
             server.stdin.write(json.dumps(asked).encode() + b"\n")
             server.stdin.flush()
             server.stdout.readline()
-        took = (time.perf_counter() - start) * 1000
+        milliseconds = (time.perf_counter() - start) * 1000
         server.stdin.close()
-    return took
+    return milliseconds
 
 
-def _overheads(bench: Bench) -> list[float]:
-    """Return what each call takes over the same with the package's own client (ms), in one process, in turn."""
+def _measure_overheads(bench: BenchRun) -> list[float]:
+    """Return the time of each call over the same call by the client of the package `mcp`, ms."""
     folder = bench.folder / "mcp-call"
     folder.mkdir()
-    return asyncio.run(_calls(find_paths({"CODELOOP_HOME": str(folder / "home"), "HOME": str(folder)}), folder))
+    return asyncio.run(_time_calls(find_paths({"CODELOOP_HOME": str(folder / "home"), "HOME": str(folder)}), folder))
 
 
-async def _calls(paths: Paths, project: Path) -> list[float]:
+async def _time_calls(paths: Paths, project: Path) -> list[float]:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -127,20 +125,21 @@ async def _calls(paths: Paths, project: Path) -> list[float]:
 
     workspace = Workspace(project, project, paths.state / "scratch", dict(os.environ))
     served = McpProject(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
-    table = McpTable(parse_definitions(ENTRIES, {}), served, frozenset(), McpServers)
+    table = McpTable(parse_definitions(SERVER_CONFIGS, {}), served, frozenset(), McpServers)
     server = table.running.by_name["s0"]
-    parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
-    taken: list[float] = []
+    parameters = StdioServerParameters(command=SERVER_COMMAND[0], args=SERVER_COMMAND[1:])
+    times: list[float] = []
     try:
         await server.connect()
         async with Client(stdio_client(parameters), mode="legacy", cache=None) as bare:
-            for number in range(CALLS):
+            for number in range(CALL_COUNT):
                 start = time.perf_counter()
                 await bare.call_tool("echo0", {"text": "x"})
                 between = time.perf_counter()
                 await server.request(partial(send_call, "echo0", {"text": "x"}), None)
-                if number >= CALLS // 10:
-                    taken.append((time.perf_counter() - between - (between - start)) * 1000)
+                # The first tenth warms up both clients.
+                if number >= CALL_COUNT // 10:
+                    times.append((time.perf_counter() - between - (between - start)) * 1000)
     finally:
         await table.close()
-    return taken
+    return times

@@ -1,4 +1,4 @@
-"""Lines over an axis as a small PNG."""
+"""Draws lines over an axis as a small PNG, for `bench.sessions`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 WIDTH, HEIGHT = 760, 380
 LEFT, RIGHT, TOP, BOTTOM = 56, 20, 40, 48
 GREY, BLACK = "#d8d8d8", "#202020"
-TICKS = 5
+TICK_COUNT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,31 +19,33 @@ class Line:
     points: Sequence[tuple[float, float]]
 
 
-def plot(title: str, axis: str, lines: Sequence[Line], path: Path) -> None:
+def draw_plot(title: str, axis: str, lines: Sequence[Line], path: Path) -> None:
     """Draw all lines on one scale from 0 and write the picture. Raises OSError."""
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (WIDTH, HEIGHT), "white")
     draw = ImageDraw.Draw(image)
+    # At least 1, since coordinates are divided by it.
     right = max((x for line in lines for x, _ in line.points), default=1) or 1
-    top = _round_up(max((y for line in lines for _, y in line.points), default=1))
+    top = _round_up_axis(max((y for line in lines for _, y in line.points), default=1))
 
-    def at(x: float, y: float) -> tuple[float, float]:
+    def scale(x: float, y: float) -> tuple[float, float]:
         return (LEFT + (WIDTH - LEFT - RIGHT) * x / right, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / top)
 
-    for tick in range(TICKS + 1):
-        x, y = right * tick / TICKS, top * tick / TICKS
-        draw.line([at(0, y), at(right, y)], fill=GREY)
-        draw.text((LEFT - 8, at(0, y)[1]), f"{y:g}", fill=BLACK, anchor="rm")
-        draw.text((at(x, 0)[0], HEIGHT - BOTTOM + 8), f"{x:,.0f}", fill=BLACK, anchor="mt")
+    for tick in range(TICK_COUNT + 1):
+        x, y = right * tick / TICK_COUNT, top * tick / TICK_COUNT
+        draw.line([scale(0, y), scale(right, y)], fill=GREY)
+        draw.text((LEFT - 8, scale(0, y)[1]), f"{y:g}", fill=BLACK, anchor="rm")
+        draw.text((scale(x, 0)[0], HEIGHT - BOTTOM + 8), f"{x:,.0f}", fill=BLACK, anchor="mt")
     draw.text((WIDTH / 2, 14), title, fill=BLACK, anchor="mt")
     draw.text((WIDTH / 2, HEIGHT - 14), axis, fill=BLACK, anchor="mm")
     for number, line in enumerate(lines):
-        draw.line([at(x, y) for x, y in line.points], fill=line.color, width=2)
+        draw.line([scale(x, y) for x, y in line.points], fill=line.color, width=2)
         draw.text((LEFT + 12 + number * 160, TOP - 8), line.name, fill=line.color, anchor="lm")
     image.quantize(32).save(path, optimize=True)
 
 
-def _round_up(value: float) -> float:
+def _round_up_axis(value: float) -> float:
+    """Return the next multiple of half a power of ten, so that the axis ends at a round number."""
     step = 10 ** (len(str(int(value))) - 1) / 2
     return (int(value / step) + 1) * step

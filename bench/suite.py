@@ -1,177 +1,145 @@
-"""The measurements, one function a row of the design's table, each over all subjects in turn."""
+"""The measurements, each over all subjects in turn, and the table of the budgets that each of them measures."""
 
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
 from bench import (
+    acp,
+    adapters,
+    concurrent_sessions,
     economy,
-    editors,
+    extensions,
     fleet,
+    formatting,
+    language_servers,
     language_task,
-    languages,
-    large,
     library,
-    many,
-    page,
-    requests,
+    long_session,
+    mcp_servers,
+    permission,
+    project_facts,
+    recorded_requests,
+    rendering,
+    replay_script,
     sandboxes,
-    script,
-    serving,
+    server_process,
     snapshots,
-    subject,
+    streams,
+    subjects,
+    terminal_ui,
     tools,
-    watching,
+    tree_watch,
+    web_page,
     worktrees,
 )
-from bench.figures import Bench
-from bench.measure import Failed, imported, run
-from bench.screen import screen
-from bench.server import Scenario, Server
+from bench.bench_run import BenchRun
+from bench.process_runner import MeasurementFailed, count_imports, run_command
+from bench.scenario_server import Scenario, ScenarioServer
 
-STEPS = 50
-DELTAS = 20_000
-# The session of step 1,000 has that many and a few more.
-LONG = requests.LATE_STEPS.stop + 4
-LONG_DEADLINE = 3600.0
+STEP_COUNT = 50
+DELTA_COUNT = 20_000
+# The steps around step 1,000 are compared, so the session has a few more.
+LATE_STEP_COUNT = recorded_requests.LATE_STEPS.stop + 4
+LATE_STEP_DEADLINE_SECONDS = 3600.0
 
 ANSWER = Scenario("answer")
 ONE_STEP = Scenario("steps", 1)
-MANY_STEPS = Scenario("steps", STEPS)
-MANY_DELTAS = Scenario("deltas", DELTAS)
-DRIPPING = Scenario("drip", DELTAS)
-LONG_SESSION = Scenario("steps", LONG)
+MANY_STEPS = Scenario("steps", STEP_COUNT)
+MANY_DELTAS = Scenario("deltas", DELTA_COUNT)
+DRIPPED_DELTAS = Scenario("drip", DELTA_COUNT)
+THOUSAND_STEPS = Scenario("steps", LATE_STEP_COUNT)
 
 
-def version(bench: Bench) -> None:
-    """Measure how long a subject takes to say its version."""
-    found = bench.medians({place.subject.name: place.fill(place.subject.version) for place in bench.places})
-    for place in bench.places:
-        bench.put(place, "version", found[place.subject.name].wall)
+def measure_version(bench: BenchRun) -> None:
+    """Measure how long a subject takes to print its version."""
+    commands = {each.subject.name: each.fill(each.subject.version) for each in bench.installations}
+    medians = bench.measure_medians(commands)
+    for installation in bench.installations:
+        bench.put(installation, "version", medians[installation.subject.name].wall)
 
 
-def scripted_answer(bench: Bench) -> None:
+def measure_scripted_answer(bench: BenchRun) -> None:
     """Measure one text answer of a model that is a file."""
-    path = script.write(bench.folder / "answer.jsonl")
-    places = [place for place in bench.places if place.subject.scripted]
-    commands = {place.subject.name: place.fill(place.subject.scripted, script=path) for place in places}
-    blank = {f"{place.subject.name} blank": place.fill((sys.executable, "-c", "pass")) for place in places}
-    found = bench.medians({**commands, **blank})
-    for place in places:
-        name = place.subject.name
-        bench.put_all(place, "answer", found[name])
-        bench.put(place, "answer-python", found[name].cpu / found[f"{name} blank"].cpu)
-        bench.put(place, "answer-modules", imported(commands[name]))
+    path = replay_script.write_replay_script(bench.folder / "answer.jsonl")
+    commands = {each.subject.name: each.fill(each.subject.scripted, script=path) for each in bench.scriptable}
+    blank = {f"{each.subject.name} blank": each.fill((sys.executable, "-c", "pass")) for each in bench.scriptable}
+    medians = bench.measure_medians({**commands, **blank})
+    for installation in bench.scriptable:
+        name = installation.subject.name
+        bench.put_sample(installation, "answer", medians[name])
+        bench.put(installation, "answer-python", medians[name].cpu / medians[f"{name} blank"].cpu)
+        bench.put(installation, "answer-modules", count_imports(commands[name]))
 
 
-def over_http(bench: Bench) -> None:
+def measure_http(bench: BenchRun) -> None:
     """Measure one answer, steps and deltas against the model server, all of them in turn."""
-    scenarios = (ANSWER, ONE_STEP, MANY_STEPS, MANY_DELTAS, DRIPPING)
+    scenarios = (ANSWER, ONE_STEP, MANY_STEPS, MANY_DELTAS, DRIPPED_DELTAS)
     with ExitStack() as stack:
-        urls = {scenario: stack.enter_context(Server(scenario)).url for scenario in scenarios}
-        found = bench.medians(
+        urls = {scenario: stack.enter_context(ScenarioServer(scenario)).url for scenario in scenarios}
+        medians = bench.measure_medians(
             {
-                f"{place.subject.name} {scenario}": place.fill(place.subject.argv, url)
-                for place in bench.places
+                f"{each.subject.name} {scenario}": each.fill(each.subject.argv, url)
+                for each in bench.installations
                 for scenario, url in urls.items()
             }
         )
-    for place in bench.places:
-        answer, one, many, deltas, drip = (found[f"{place.subject.name} {scenario}"] for scenario in scenarios)
-        bench.put_all(place, "http", answer)
-        bench.put(place, "step", (many.wall - one.wall) / (STEPS - 1))
-        bench.put(place, "step-cpu", (many.cpu - one.cpu) / (STEPS - 1))
-        bench.put(place, "deltas", deltas.wall - answer.wall)
-        bench.put(place, "deltas-cpu", deltas.cpu - answer.cpu)
-        bench.put(place, "deltas-memory", deltas.memory)
-        bench.put(place, "drip", drip.wall - answer.wall)
-        bench.put(place, "drip-cpu", drip.cpu - answer.cpu)
+    for installation in bench.installations:
+        # A difference of two runs leaves out the start, which is measured by itself.
+        answer, one, many, deltas, drip = (medians[f"{installation.subject.name} {scenario}"] for scenario in scenarios)
+        bench.put_sample(installation, "http", answer)
+        bench.put(installation, "step", (many.wall - one.wall) / (STEP_COUNT - 1))
+        bench.put(installation, "step-cpu", (many.cpu - one.cpu) / (STEP_COUNT - 1))
+        bench.put(installation, "deltas", deltas.wall - answer.wall)
+        bench.put(installation, "deltas-cpu", deltas.cpu - answer.cpu)
+        bench.put(installation, "deltas-memory", deltas.memory)
+        bench.put(installation, "drip", drip.wall - answer.wall)
+        bench.put(installation, "drip-cpu", drip.cpu - answer.cpu)
 
 
-def steps_of_pi(bench: Bench) -> None:
-    """Measure the CPU of a step against one of pi, in turn, where that is installed."""
-    pi = subject.pi()
+def compare_with_pi(bench: BenchRun) -> None:
+    """Measure the CPU of a step against one of pi, in turn, where pi is installed."""
+    pi = subjects.find_pi()
     if pi is None:
         return
-    ours, theirs = bench.places[0], subject.place(pi, bench.folder)
-    with Server(ONE_STEP) as one, Server(MANY_STEPS) as many:
-        found = bench.medians(
+    ours, theirs = bench.codeloop, subjects.install_subject(pi, bench.folder)
+    with ScenarioServer(ONE_STEP) as one, ScenarioServer(MANY_STEPS) as many:
+        medians = bench.measure_medians(
             {
-                f"{place.subject.name} {name}": place.fill(place.subject.argv, server.url)
-                for place in (ours, theirs)
+                f"{each.subject.name} {name}": each.fill(each.subject.argv, server.url)
+                for each in (ours, theirs)
                 for name, server in (("one", one), ("many", many))
             }
         )
-    step, other = (
-        found[f"{place.subject.name} many"].cpu - found[f"{place.subject.name} one"].cpu for place in (ours, theirs)
+    our_step, their_step = (
+        medians[f"{each.subject.name} many"].cpu - medians[f"{each.subject.name} one"].cpu for each in (ours, theirs)
     )
-    bench.put(ours, "step-cpu-pi", step / other)
+    bench.put_own("step-cpu-pi", our_step / their_step)
 
 
-def request_bodies(bench: Bench) -> None:
-    """Look at the requests of one session: their overhead, and whether each continues the one before."""
-    for place in bench.places:
-        with Server(MANY_STEPS, keep_bodies=True) as server:
-            run(place.fill(place.subject.argv, server.url))
-            seen = server.requests()
-        bench.put(place, "overhead", requests.overhead(seen[0]) if seen else None)
-        bench.put(place, "prefix", requests.continued(seen))
+def measure_request_bodies(bench: BenchRun) -> None:
+    """Measure the overhead of a session's requests, and whether each continues the one before."""
+    for installation in bench.installations:
+        with ScenarioServer(MANY_STEPS, keep_bodies=True) as server:
+            run_command(installation.fill(installation.subject.argv, server.url))
+            requests = server.read_requests()
+        overhead = recorded_requests.measure_overhead(requests[0]) if requests else None
+        bench.put(installation, "overhead", overhead)
+        bench.put(installation, "prefix", recorded_requests.compute_prefix_share(requests))
 
 
-def late_step(bench: Bench) -> None:
+def measure_late_step(bench: BenchRun) -> None:
     """Measure step 1,000 against step 10 of one session."""
-    for place in bench.places:
-        with Server(LONG_SESSION) as server:
-            run(place.fill(place.subject.argv, server.url), LONG_DEADLINE)
-            bench.put(place, "late-step", requests.late_to_early(server.requests()))
+    for installation in bench.installations:
+        with ScenarioServer(THOUSAND_STEPS) as server:
+            run_command(installation.fill(installation.subject.argv, server.url), LATE_STEP_DEADLINE_SECONDS)
+            bench.put(installation, "late-step", recorded_requests.compare_late_step(server.read_requests()))
 
 
-def streams(bench: Bench) -> None:
-    """Measure the event streams; what these need is loaded last: the kernel counts what we hold into others' peaks."""
-    from bench.streams import streams as measured
-
-    measured(bench)
-
-
-def rendering(bench: Bench) -> None:
-    """Measure drawing; what it needs is loaded last, as above."""
-    from bench.rendering import rendering as measured
-
-    measured(bench)
-
-
-def mcp_servers(bench: Bench) -> None:
-    """Measure MCP servers; what these need is loaded last, as above."""
-    from bench.mcp_servers import mcp_servers as measured
-
-    measured(bench)
-
-
-def adapters(bench: Bench) -> None:
-    """Measure the adapters; what these need is loaded last, as above."""
-    from bench.adapters import adapters as measured
-
-    measured(bench)
-
-
-def adapter_answers(bench: Bench) -> None:
-    """Measure an answer by each protocol; what this needs is loaded last, as above."""
-    from bench.adapters import answers
-
-    answers(bench)
-
-
-def extensions(bench: Bench) -> None:
-    """Measure extensions; what these need is loaded last, as above."""
-    from bench.extensions import extensions as measured
-
-    measured(bench)
-
-
-MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
-    version: ("version",),
-    scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
-    over_http: (
+MEASUREMENTS: dict[Callable[[BenchRun], None], tuple[str, ...]] = {
+    measure_version: ("version",),
+    measure_scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
+    measure_http: (
         "http",
         "http-cpu",
         "http-memory",
@@ -183,57 +151,64 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
         "drip",
         "drip-cpu",
     ),
-    steps_of_pi: ("step-cpu-pi",),
-    request_bodies: ("overhead", "prefix"),
-    late_step: ("late-step",),
-    economy.economy: (
-        *(f"economy-{name}{more}" for name in economy.TRAJECTORIES for more in ("", "-requests", "-new")),
+    compare_with_pi: ("step-cpu-pi",),
+    measure_request_bodies: ("overhead", "prefix"),
+    measure_late_step: ("late-step",),
+    economy.measure_economy: (
+        *(f"economy-{name}{more}" for name in economy.TRAJECTORY_NAMES for more in ("", "-requests", "-new")),
         "economy-long-billed",
     ),
-    adapters: tuple(
+    adapters.measure_adapters: tuple(
         f"adapter-{name}{more}"
         for name in ("chat", "responses", "anthropic", "google", "interactions", "bedrock")
         for more in ("", "-import", "-memory")
     ),
-    adapter_answers: tuple(
+    adapters.measure_adapter_answers: tuple(
         f"adapter-{name}-answer" for name in ("responses", "anthropic", "google", "interactions", "bedrock")
     ),
-    economy.facts: ("facts",),
-    tools.permission: ("permission",),
-    sandboxes.sandboxes: ("sandbox", "sandbox-start", "sandbox-landlock", "sandbox-landlock-start"),
-    tools.edit: ("edit-large",),
-    languages.languages: tuple(f"edit-{name}" for name in languages.SUBJECTS),
-    languages.languages_idle: ("languages-idle",),
-    language_task.language_task: tuple(
+    project_facts.measure_project_facts: ("facts",),
+    permission.measure_permission: ("permission",),
+    sandboxes.measure_sandboxes: ("sandbox", "sandbox-start", "sandbox-landlock", "sandbox-landlock-start"),
+    tools.measure_edit: ("edit-large",),
+    language_servers.measure_language_edits: tuple(f"edit-{name}" for name in language_servers.SERVER_CASES),
+    language_servers.measure_idle_language_servers: ("languages-idle",),
+    language_task.measure_language_task: tuple(
         f"task-{name}{more}" for name in ("servers", "no-servers") for more in ("", "-requests")
     ),
-    watching.formatted: ("edit-formatted", "edit-formatted-first"),
-    watching.watched: ("watch-large-cpu", "watch-large-stall", "watch-idle"),
-    tools.search: ("grep-large", "glob-large"),
-    tools.shell: ("bash-memory",),
-    large.sessions: ("long-show", "long-export", "long-fork", "long-step"),
-    serving.serve: ("serve-ready", "serve-list", "serve-idle-memory", "serve-idle-cpu"),
-    editors.editor: ("acp-first-update", "acp-first-text"),
-    serving.fifty: ("fifty", "fifty-growth"),
-    snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
-    worktrees.worktrees: ("worktree", "worktree-sparse", "status-thousand"),
-    many.many: ("twenty-server-cpu", "twenty-server-memory", "twenty-programs-cpu", "twenty-programs-memory"),
-    fleet.fleet: ("fleet-xargs", "fleet-job"),
-    streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
-    mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
-    extensions: (
+    formatting.measure_formatted_edits: ("edit-formatted", "edit-formatted-first"),
+    tree_watch.measure_tree_watch: ("watch-large-cpu", "watch-large-stall", "watch-idle"),
+    tools.measure_search: ("grep-large", "glob-large"),
+    tools.measure_shell: ("bash-memory",),
+    long_session.measure_long_session: ("long-show", "long-export", "long-fork", "long-step"),
+    server_process.measure_server: ("serve-ready", "serve-list", "serve-idle-memory", "serve-idle-cpu"),
+    acp.measure_acp: ("acp-first-update", "acp-first-text"),
+    server_process.measure_fifty_sessions: ("fifty", "fifty-growth"),
+    snapshots.measure_snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
+    worktrees.measure_worktrees: ("worktree", "worktree-sparse", "status-thousand"),
+    concurrent_sessions.measure_concurrent_sessions: (
+        "twenty-server-cpu",
+        "twenty-server-memory",
+        "twenty-programs-cpu",
+        "twenty-programs-memory",
+    ),
+    fleet.measure_fleet: ("fleet-xargs", "fleet-job"),
+    streams.measure_streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
+    mcp_servers.measure_mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
+    extensions.measure_extensions: (
         *("extension-known", "extension-known-memory", "extension-ten"),
         *("extension-call", "extension-events"),
     ),
-    library.library: ("library-import", "library-names", "library-turn"),
-    page.first_load: ("web-first-load",),
-    page.tasks: tuple(f"web-{name}" for name in ("open", "older", "scroll", "rewrite", "stream", "frame", "memory")),
-    page.compare: (
+    library.measure_library: ("library-import", "library-names", "library-turn"),
+    web_page.measure_first_load: ("web-first-load",),
+    web_page.measure_page_tasks: tuple(
+        f"web-{name}" for name in ("open", "older", "scroll", "rewrite", "stream", "frame", "memory")
+    ),
+    web_page.compare_web_apps: (
         *("web-paint", "web-paint-reference", "web-paint-share"),
         *("web-cold-open", "web-cold-open-reference", "web-cold-scroll", "web-cold-scroll-reference"),
     ),
-    rendering: ("render-messages", "render-live", "render-live-slow"),
-    screen: (
+    rendering.measure_rendering: ("render-messages", "render-live", "render-live-slow"),
+    terminal_ui.measure_terminal_ui: (
         "tui-paint",
         "tui-memory",
         "tui-thousand-memory",
@@ -246,8 +221,8 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
 }
 
 
-def measure(bench: Bench, wanted: frozenset[str]) -> list[str]:
-    """Do every measurement that gives a wanted figure; say on stderr what it is at. Gives what failed, in words."""
+def run_measurements(bench: BenchRun, wanted: frozenset[str]) -> list[str]:
+    """Do every measurement of a wanted budget, and print its name to stderr first. Return a line for each failure."""
     failures: list[str] = []
     for measurement, budgets in MEASUREMENTS.items():
         names = ", ".join(name for name in budgets if name in wanted)
@@ -256,6 +231,7 @@ def measure(bench: Bench, wanted: frozenset[str]) -> list[str]:
         print(f"measuring {names} ...", file=sys.stderr, flush=True)
         try:
             measurement(bench)
-        except (Failed, OSError) as error:
+        except (MeasurementFailed, OSError) as error:
+            # The other measurements are still of use: a table without one row is better than none.
             failures.append(f"{names}: {error}")
     return failures

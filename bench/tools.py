@@ -1,66 +1,33 @@
-"""What single tools cost, as the difference of two whole runs that differ in the size of what the tool works on."""
+"""Measures single tools by the difference of two whole runs: one works on much, the other on little."""
 
-import os
 import shutil
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import script
-from bench.figures import Bench
-from bench.measure import Command, Failed
-from bench.script import Call
-from bench.subject import Place
-from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, make_need
-from codeloop.schema.permission import Action, PermissionRule
-from codeloop.tool.builtin.shell.machine_facts import gather_facts
-from codeloop.workspace.process.shells import ShellContext
-from codeloop.workspace.workspace import Workspace
+from bench.bench_run import BenchRun
+from bench.process_runner import Command, MeasurementFailed
+from bench.replay_script import ScriptedCall, write_replay_script
+from bench.subjects import Installation
 
-LINES = 100_000
+LINE_COUNT = 100_000
 FOLDERS, FILES_EACH = 500, 100
-GIGABYTE = 1_000_000_000
-DONE = "✓"
-"""What a call that succeeded is shown with."""
-LINE = "git log --oneline -20 -- src | head -5"
-RULES: tuple[tuple[str, Action], ...] = (
-    ("*", "ask"),
-    ("<read-only>", "allow"),
-    ("npm test *", "allow"),
-    ("git push *", "deny"),
-)
+GIGABYTE_BYTES = 1_000_000_000
+SUCCESS_MARK = "✓"
+"""`codeloop run` prints it before a call that succeeded."""
 NEEDLE = "needle_in_a_large_tree"
 
 
-def permission(bench: Bench) -> None:
-    """Measure deciding a usual shell line in a repository: CPU, in this process."""
-    folder = bench.folder / "permission"
-    folder.mkdir()
-    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
-    workspace = Workspace(folder, folder, bench.folder, dict(os.environ))
-    place = ShellContext("ses_bench", folder, workspace.environment, workspace.scratch)
-    rules = tuple(PermissionRule(permission="bash", pattern=pattern, action=action) for pattern, action in RULES)
-    taken: list[float] = []
-    for _ in range(max(bench.rounds, 3) * 100):
-        start = time.process_time()
-        analysis = analyse(LINE, gather_facts(LINE, folder, place, workspace))
-        decide(make_need(LINE, analysis), rules)
-        taken.append((time.process_time() - start) * 1000)
-    for measured in bench.places:
-        if measured.subject.name == "codeloop":
-            bench.put(measured, "permission", statistics.median(taken))
+def measure_edit(bench: BenchRun) -> None:
+    """Measure an edit in the middle of a large file, over one in a small file.
 
-
-def edit(bench: Bench) -> None:
-    """Measure one edit in the middle of a large file over one in a small file; each run edits there and back."""
-    for place in _scripted(bench):
+    Each run edits there and back, so that the next run finds the file as it was: hence the half.
+    """
+    for installation in bench.scriptable:
         commands: dict[str, Command] = {}
-        for name, lines in (("small", 100), ("large", LINES)):
-            path = place.project / f"{name}.txt"
+        for name, lines in (("small", 100), ("large", LINE_COUNT)):
+            path = installation.project / f"{name}.txt"
             path.write_text("".join(f"line {number} of a file\n" for number in range(lines)))
             there, back = f"line {lines // 2} of a file", f"line {lines // 2} of another"
             steps = [
@@ -68,55 +35,54 @@ def edit(bench: Bench) -> None:
                 ("edit", {"filePath": str(path), "oldString": there + "\n", "newString": back + "\n"}),
                 ("edit", {"filePath": str(path), "oldString": back + "\n", "newString": there + "\n"}),
             ]
-            commands[name] = _command(bench, place, f"edit-{name}", *([step] for step in steps))
-        found = bench.medians(commands)
-        bench.put(place, "edit-large", (found["large"].wall - found["small"].wall) / 2)
+            commands[name] = _make_command(bench, installation, f"edit-{name}", *([step] for step in steps))
+        found = bench.measure_medians(commands)
+        bench.put(installation, "edit-large", (found["large"].wall - found["small"].wall) / 2)
 
 
-def search(bench: Bench) -> None:
-    """Measure grep and glob over a tree of 50,000 files against ripgrep itself, both over the same on a small tree."""
+def measure_search(bench: BenchRun) -> None:
+    """Measure grep and glob on a tree of 50,000 files against plain ripgrep; the same on a small tree is subtracted."""
     rg = shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("rg")
     if rg is None:
-        raise Failed("there is no rg to compare with; `make venv` installs one")
-    for place in _scripted(bench):
-        small, large = _tree(place.home / "small", 1), _tree(place.home / "large", FOLDERS)
+        raise MeasurementFailed("there is no rg to compare with; `make venv` installs one")
+    for installation in bench.scriptable:
+        small, large = _make_tree(installation.home / "small", 1), _make_tree(installation.home / "large", FOLDERS)
         commands: dict[str, Command] = {}
         for size, tree in (("small", small), ("large", large)):
-            grep: Call = ("grep", {"pattern": NEEDLE, "path": str(tree)})
-            glob: Call = ("glob", {"pattern": "**/file_7*.py", "path": str(tree)})
-            commands[f"grep {size}"] = _command(bench, place, f"grep-{size}", [grep])
-            commands[f"glob {size}"] = _command(bench, place, f"glob-{size}", [glob])
-            commands[f"rg grep {size}"] = place.fill((rg, "--line-number", "--hidden", NEEDLE, str(tree)))
+            grep: ScriptedCall = ("grep", {"pattern": NEEDLE, "path": str(tree)})
+            glob: ScriptedCall = ("glob", {"pattern": "**/file_7*.py", "path": str(tree)})
+            commands[f"grep {size}"] = _make_command(bench, installation, f"grep-{size}", [grep])
+            commands[f"glob {size}"] = _make_command(bench, installation, f"glob-{size}", [glob])
+            commands[f"rg grep {size}"] = installation.fill((rg, "--line-number", "--hidden", NEEDLE, str(tree)))
             listing = (rg, "--files", "--hidden", "--sortr", "modified", "--glob", "**/file_7*.py", str(tree))
-            commands[f"rg glob {size}"] = place.fill(listing)
-        found = bench.medians(commands)
+            commands[f"rg glob {size}"] = installation.fill(listing)
+        found = bench.measure_medians(commands)
         for tool in ("grep", "glob"):
             ours = found[f"{tool} large"].wall - found[f"{tool} small"].wall
             plain = found[f"rg {tool} large"].wall - found[f"rg {tool} small"].wall
-            bench.put(place, f"{tool}-large", ours / plain)
+            bench.put(installation, f"{tool}-large", ours / plain)
 
 
-def shell(bench: Bench) -> None:
-    """Measure the memory that a command with 1 GB of output takes over one with a line."""
-    for place in _scripted(bench):
+def measure_shell(bench: BenchRun) -> None:
+    """Measure the memory of a command with 1 GB of output, over that of one with a few bytes."""
+    for installation in bench.scriptable:
         commands = {
-            str(size): _command(
-                bench, place, f"bash-{size}", [("bash", {"command": f"yes | head -c {size}", "description": "writes"})]
+            str(size): _make_command(
+                bench,
+                installation,
+                f"bash-{size}",
+                [("bash", {"command": f"yes | head -c {size}", "description": "writes"})],
             )
-            for size in (10, GIGABYTE)
+            for size in (10, GIGABYTE_BYTES)
         }
-        found = bench.medians(commands)
-        bench.put(place, "bash-memory", found[str(GIGABYTE)].memory - found["10"].memory)
+        found = bench.measure_medians(commands)
+        bench.put(installation, "bash-memory", found[str(GIGABYTE_BYTES)].memory - found["10"].memory)
 
 
-def _scripted(bench: Bench) -> list[Place]:
-    return [place for place in bench.places if place.subject.scripted]
-
-
-def _command(bench: Bench, place: Place, name: str, *steps: Sequence[Call]) -> Command:
-    """Return the command whose model makes the calls. Raises Failed when one of them does not succeed."""
-    path = script.write(bench.folder / f"{place.subject.name}-{name}.jsonl", *steps)
-    command = place.fill(place.subject.scripted, script=path)
+def _make_command(bench: BenchRun, installation: Installation, name: str, *steps: Sequence[ScriptedCall]) -> Command:
+    """Return the command of a run whose model makes these calls. It is run once: MeasurementFailed if a call fails."""
+    path = write_replay_script(bench.folder / f"{installation.subject.name}-{name}.jsonl", *steps)
+    command = installation.fill(installation.subject.scripted, script=path)
     shown = subprocess.run(
         command.argv,
         cwd=command.cwd,
@@ -126,13 +92,13 @@ def _command(bench: Bench, place: Place, name: str, *steps: Sequence[Call]) -> C
         check=False,
     )
     text = (shown.stdout + shown.stderr).decode(errors="replace")
-    if text.count(DONE) < sum(map(len, steps)):
-        raise Failed(f"a call of {name} did not succeed:\n{text[-2000:]}")
+    if text.count(SUCCESS_MARK) < sum(map(len, steps)):
+        raise MeasurementFailed(f"a call of {name} did not succeed:\n{text[-2000:]}")
     return command
 
 
-def _tree(top: Path, folders: int) -> Path:
-    """Make `folders` folders of 100 small files each; one file in each folder holds the needle."""
+def _make_tree(top: Path, folders: int) -> Path:
+    """Make folders of 100 small files each, one of which contains the needle; return `top`."""
     text = "def add(a, b):\n    return a + b\n\n\n" * 10
     for folder in range(folders):
         inside = top / f"package_{folder % 20}" / f"module_{folder}"

@@ -1,4 +1,4 @@
-"""Recorded trajectories: what a model called, step by step, in a project that is made for them, always the same."""
+"""Recorded trajectories: the calls of a model, step by step, in a project that is made for them, always the same."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,18 +6,19 @@ from pathlib import Path
 
 from tests.support.answers import Answer, Call
 
-MODULES = 12
-LOGS = 4
-_LINES = 130
+MODULE_COUNT = 12
+LOG_COUNT = 4
+_MODULE_LINES = 130
 _LOG_LINES = 900
 
-Calls = tuple[tuple[str, Mapping[str, object]], ...]
-"""What one step calls: tools and their arguments."""
+StepCalls = tuple[tuple[str, Mapping[str, object]], ...]
+"""The calls of one step: tools and their arguments."""
 
 
-def _module(number: int) -> str:
+def _make_module(number: int) -> str:
+    """Return the text of a module; each of its lines with a sum is unique, so that an edit can name it."""
     rows = [f'"""Part {number} of the shop."""', "", "RATE = 3", ""]
-    for line in range(_LINES // 5):
+    for line in range(_MODULE_LINES // 5):
         rows += [f"def part_{number}_{line}(amount: int) -> int:", f'    """Return step {line}."""']
         rows += [f"    return amount * RATE + {(number + 1) * 1000 + line}", "", ""]
     return "\n".join(rows)
@@ -26,118 +27,132 @@ def _module(number: int) -> str:
 def make_project(folder: Path) -> None:
     """Write the files that the trajectories read, change and run."""
     (folder / "shop").mkdir()
-    for number in range(MODULES):
-        (folder / "shop" / f"part_{number}.py").write_text(_module(number))
-    for number in range(LOGS):
+    for number in range(MODULE_COUNT):
+        (folder / "shop" / f"part_{number}.py").write_text(_make_module(number))
+    for number in range(LOG_COUNT):
         rows = (
             f"{line:05} build {number}: compiled unit {line * 7919 % 1000:03} of target" for line in range(_LOG_LINES)
         )
         (folder / f"build-{number}.log").write_text("\n".join(rows) + "\n")
-    names = (f"echo 'test_part_{number % MODULES}_{number}: checked in {number % 7} ms'" for number in range(80))
+    names = (f"echo 'test_part_{number % MODULE_COUNT}_{number}: checked in {number % 7} ms'" for number in range(80))
     (folder / "check.sh").write_text("\n".join(names) + "\n")
     (folder / "Makefile").write_text("test:\n\tsh check.sh\n\nlint:\n\ttrue\n")
     (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\n\n[tool.ruff]\n\n[tool.mypy]\n")
 
 
-CHECK: Calls = (("bash", {"command": "sh check.sh", "description": "Runs the tests"}),)
+RUN_CHECK: StepCalls = (("bash", {"command": "sh check.sh", "description": "Runs the tests"}),)
 
 
-def _read(*numbers: int) -> Calls:
+def _read_modules(*numbers: int) -> StepCalls:
     return tuple(("read", {"filePath": f"shop/part_{number}.py"}) for number in numbers)
 
 
-def _edit(number: int, line: int) -> Calls:
+def _edit_module(number: int, line: int) -> StepCalls:
     old = f"return amount * RATE + {(number + 1) * 1000 + line}"
-    given = {"filePath": f"shop/part_{number}.py", "oldString": old, "newString": f"{old} - 1"}
-    return (("edit", given),)
+    arguments = {"filePath": f"shop/part_{number}.py", "oldString": old, "newString": f"{old} - 1"}
+    return (("edit", arguments),)
 
 
-def _log(number: int) -> Calls:
+def _show_log(number: int) -> StepCalls:
     return (("bash", {"command": f"cat build-{number}.log", "description": "Shows a log"}),)
 
 
-FIX: tuple[Calls, ...] = (
+FIX_STEPS: tuple[StepCalls, ...] = (
     (("grep", {"pattern": "def part_3_7"}), ("glob", {"pattern": "*.toml"})),
-    _read(3),
-    CHECK,
-    _edit(3, 7),
-    CHECK,
+    _read_modules(3),
+    RUN_CHECK,
+    _edit_module(3, 7),
+    RUN_CHECK,
 )
-REFACTOR: tuple[Calls, ...] = (
-    *(calls for number in range(MODULES) for calls in (_read(number), _edit(number, 1), CHECK)),
-    _read(0, 1),
-    _edit(0, 2),
-    CHECK,
+REFACTOR_STEPS: tuple[StepCalls, ...] = (
+    *(calls for number in range(MODULE_COUNT) for calls in (_read_modules(number), _edit_module(number, 1), RUN_CHECK)),
+    _read_modules(0, 1),
+    _edit_module(0, 2),
+    RUN_CHECK,
 )
-LONG: tuple[Calls, ...] = tuple(
-    calls for turn in range(24) for calls in (_read(turn % 4), _edit(turn % 4, turn // 4), CHECK)
+LONG_STEPS: tuple[StepCalls, ...] = tuple(
+    calls for turn in range(24) for calls in (_read_modules(turn % 4), _edit_module(turn % 4, turn // 4), RUN_CHECK)
 )
-"""Four files that are read, changed and checked in turn: most outputs are given again later."""
-READING_LOGS: tuple[Calls, ...] = (*(_log(number) for number in range(LOGS)), _edit(5, 5), CHECK, _log(0))
-BEFORE_THE_BREAK: tuple[Calls, ...] = (
-    _read(0, 1),
-    CHECK,
-    _edit(0, 1),
-    CHECK,
-    _read(2, 3),
-    _edit(2, 1),
-    CHECK,
-    _edit(3, 1),
-    _read(2),
-    CHECK,
+"""Four files are read, changed and checked in turn, so that later outputs repeat earlier ones."""
+LOG_STEPS: tuple[StepCalls, ...] = (
+    *(_show_log(number) for number in range(LOG_COUNT)),
+    _edit_module(5, 5),
+    RUN_CHECK,
+    _show_log(0),
 )
-AFTER_THE_BREAK: tuple[Calls, ...] = (CHECK, _read(4), _edit(4, 1), _edit(1, 2), CHECK)
+STEPS_BEFORE_BREAK: tuple[StepCalls, ...] = (
+    _read_modules(0, 1),
+    RUN_CHECK,
+    _edit_module(0, 1),
+    RUN_CHECK,
+    _read_modules(2, 3),
+    _edit_module(2, 1),
+    RUN_CHECK,
+    _edit_module(3, 1),
+    _read_modules(2),
+    RUN_CHECK,
+)
+STEPS_AFTER_BREAK: tuple[StepCalls, ...] = (
+    RUN_CHECK,
+    _read_modules(4),
+    _edit_module(4, 1),
+    _edit_module(1, 2),
+    RUN_CHECK,
+)
 
-CHECK_SHOP: Calls = (("bash", {"command": "python3 check.py", "description": "Runs the tests"}),)
-READ_INVOICE: Calls = (("read", {"filePath": "shop/invoice.py"}),)
-_USE = "def rounded(paper: Invoice) -> int:\n    return up(paper.amount_due())\n"
+RUN_SHOP_CHECK: StepCalls = (("bash", {"command": "python3 check.py", "description": "Runs the tests"}),)
+READ_INVOICE: StepCalls = (("read", {"filePath": "shop/invoice.py"}),)
+_ROUNDED_FUNCTION = "def rounded(paper: Invoice) -> int:\n    return up(paper.amount_due())\n"
 
 
-def _change(name: str, old: str, new: str) -> Calls:
+def _edit_shop_file(name: str, old: str, new: str) -> StepCalls:
     return (("edit", {"filePath": f"shop/{name}.py", "oldString": old, "newString": new}),)
 
 
-def _bill(number: int) -> Calls:
+def _rename_in_module(number: int) -> StepCalls:
     old = f"return paper.total() + {number}"
-    return _change(f"part_{number}", old, old.replace("total", "amount_due"))
+    return _edit_shop_file(f"part_{number}", old, old.replace("total", "amount_due"))
 
 
-ADD_USE = _change("part_2", "paper.amount_due() + 2\n", f"paper.amount_due() + 2\n\n\n{_USE}")
-FIXERS = _change("part_2", "import Invoice\n", "import Invoice\nfrom shop.rounding import up\n")
-RENAME: Calls = (
+ADD_ROUNDED = _edit_shop_file("part_2", "paper.amount_due() + 2\n", f"paper.amount_due() + 2\n\n\n{_ROUNDED_FUNCTION}")
+ADD_IMPORT = _edit_shop_file("part_2", "import Invoice\n", "import Invoice\nfrom shop.rounding import up\n")
+RENAME_TOTAL: StepCalls = (
     ("lsp", {"operation": "rename", "filePath": "shop/invoice.py:5", "symbol": "total", "newName": "amount_due"}),
 )
-SERVERS: tuple[Calls, ...] = (READ_INVOICE, RENAME, ADD_USE, FIXERS, CHECK_SHOP)
-"""A method is renamed, then used in one more place, where an import is forgotten at first."""
-NO_SERVERS: tuple[Calls, ...] = (
+SERVER_STEPS: tuple[StepCalls, ...] = (READ_INVOICE, RENAME_TOTAL, ADD_ROUNDED, ADD_IMPORT, RUN_SHOP_CHECK)
+"""A method is renamed, then used by a new function, whose import is forgotten at first."""
+NO_SERVER_STEPS: tuple[StepCalls, ...] = (
     READ_INVOICE,
     (("grep", {"pattern": r"\btotal\("}), ("grep", {"pattern": "import Invoice"})),
     (
-        *_change("invoice", "def total", "def amount_due"),
-        *(call for number in range(0, MODULES, 2) for call in _bill(number)),
+        *_edit_shop_file("invoice", "def total", "def amount_due"),
+        *(call for number in range(0, MODULE_COUNT, 2) for call in _rename_in_module(number)),
     ),
-    ADD_USE,
-    CHECK_SHOP,
-    FIXERS,
-    CHECK_SHOP,
+    ADD_ROUNDED,
+    RUN_SHOP_CHECK,
+    ADD_IMPORT,
+    RUN_SHOP_CHECK,
 )
-"""The same: which of two methods of that name a module uses is seen by its imports; what is missing, by the tests."""
+"""The same without servers: the imports show which of two methods a module uses, the tests show what is missing."""
 
-TRAJECTORIES: dict[str, tuple[Calls, ...]] = {
-    "fix": FIX,
-    "refactor": REFACTOR,
-    "long": LONG,
-    "logs": READING_LOGS,
-    "before-break": BEFORE_THE_BREAK,
-    "after-break": AFTER_THE_BREAK,
-    "servers": SERVERS,
-    "no-servers": NO_SERVERS,
+TRAJECTORIES: dict[str, tuple[StepCalls, ...]] = {
+    "fix": FIX_STEPS,
+    "refactor": REFACTOR_STEPS,
+    "long": LONG_STEPS,
+    "logs": LOG_STEPS,
+    "before-break": STEPS_BEFORE_BREAK,
+    "after-break": STEPS_AFTER_BREAK,
+    "servers": SERVER_STEPS,
+    "no-servers": NO_SERVER_STEPS,
 }
 
 
-def answers(name: str) -> Iterable[Answer]:
-    """Yield the answers of a trajectory: its calls, and a word at the end."""
+def make_answers(name: str) -> Iterable[Answer]:
+    """Yield the answers of a trajectory: the calls of each step, then a word."""
     for step, calls in enumerate(TRAJECTORIES[name]):
-        made = (Call(tool, json.dumps(given), f"call_{name}_{step}_{n}") for n, (tool, given) in enumerate(calls))
-        yield Answer(calls=tuple(made))
+        scripted = [
+            Call(tool, json.dumps(arguments), f"call_{name}_{step}_{number}")
+            for number, (tool, arguments) in enumerate(calls)
+        ]
+        yield Answer(calls=tuple(scripted))
     yield Answer(text="Done.")

@@ -1,4 +1,4 @@
-"""What many at once cost: a work tree of a repository of 100,000 files, and how 1,000 sessions stand."""
+"""Measures work trees of a repository of 100,000 files, and the overview of 1,000 sessions."""
 
 import asyncio
 import os
@@ -6,8 +6,8 @@ import statistics
 import time
 from pathlib import Path
 
-from bench.figures import Bench
-from bench.snapshots import FILES_EACH, FOLDERS, repository
+from bench.bench_run import BenchRun
+from bench.snapshots import FILES_EACH, FOLDERS, make_repository
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
@@ -20,48 +20,47 @@ from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.operation import SESSION_CREATE, SESSION_OVERVIEW
 from codeloop.schema.server_operation import WORKTREE_CREATE, WORKTREE_REMOVE
 
-SESSIONS = 1_000
-SPARSE = "package_3"
-"""A twentieth of the files."""
+SESSION_COUNT = 1_000
+SPARSE_FOLDER = "package_3"
+"""The folder with a twentieth of the files."""
 
 
-def worktrees(bench: Bench) -> None:
-    """Measure in this process: making work trees, all files and a twentieth of them; one answer about all sessions."""
-    place = bench.places[0]
-    large = repository(bench.folder / "worktree-large", FOLDERS, FILES_EACH)
-    found = asyncio.run(_measure(large, bench.folder / "worktree-home", bench.rounds))
+def measure_worktrees(bench: BenchRun) -> None:
+    """Measure, in this process, work trees of all files and of a twentieth, and one overview of all sessions."""
+    large = make_repository(bench.folder / "worktree-large", FOLDERS, FILES_EACH)
+    found = asyncio.run(_time_operations(large, bench.folder / "worktree-home", bench.rounds))
     for name, times in found.items():
-        bench.put(place, name, statistics.median(times))
+        bench.put_own(name, statistics.median(times))
 
 
-async def _measure(root: Path, home: Path, rounds: int) -> dict[str, list[float]]:
+async def _time_operations(root: Path, home: Path, rounds: int) -> dict[str, list[float]]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "CODELOOP_HOME": str(home)}
     project = await open_project(Startup(directory=root, environment=environment))
     found: dict[str, list[float]] = {"worktree": [], "worktree-sparse": [], "status-thousand": []}
     try:
         client = LocalClient(project)
         for number in range(rounds):
-            for name, sparse in (("worktree", None), ("worktree-sparse", [SPARSE])):
+            for name, sparse in (("worktree", None), ("worktree-sparse", [SPARSE_FOLDER])):
                 started = time.perf_counter()
                 made = await client.call(WORKTREE_CREATE, CreateWorktree(name=f"{name}-{number}", sparse=sparse))
                 found[name].append((time.perf_counter() - started) * 1000)
                 await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=made.directory))
-        await _fill(client, project)
+        await _create_sessions(client, project)
         for _ in range(rounds):
             started = time.perf_counter()
             rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
             found["status-thousand"].append((time.perf_counter() - started) * 1000)
-            if len(rows) != SESSIONS:
-                raise OSError(f"{len(rows)} sessions stand, not {SESSIONS}")
+            if len(rows) != SESSION_COUNT:
+                raise OSError(f"{len(rows)} sessions stand, not {SESSION_COUNT}")
     finally:
         await project.close()
     return found
 
 
-async def _fill(client: LocalClient, project: Project) -> None:
-    """Make 1,000 sessions with a message each."""
+async def _create_sessions(client: LocalClient, project: Project) -> None:
+    """Create 1,000 sessions with a message each."""
     model = ModelRef(provider_id="bench", model_id="m")
-    for _ in range(SESSIONS):
+    for _ in range(SESSION_COUNT):
         session = await client.call(SESSION_CREATE, CreateSession(title="A session of the bench"))
         created = UserTime(created=session.time.created)
         message = UserMessage(id=new_id("msg"), session_id=session.id, time=created, agent="build", model=model)

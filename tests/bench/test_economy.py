@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import arguments
-from bench.economy import BREAK, aged, count_billed, new_share, with_prices
+from bench.__main__ import parse_arguments
+from bench.economy import BREAK_MS, add_prices, compute_new_share, count_billed, shift_times
 from bench.language_task import make_shop
-from bench.requests import Request
-from bench.server import Scenario
-from bench.subject import another, codeloop
-from bench.trajectories import TRAJECTORIES, answers, make_project
+from bench.recorded_requests import RecordedRequest
+from bench.scenario_server import Scenario
+from bench.subjects import make_codeloop, make_other
+from bench.trajectories import TRAJECTORIES, make_answers, make_project
 
 
-def requests(*bodies: bytes) -> list[Request]:
-    return [Request(0.0, 0.0, body) for body in bodies]
+def requests(*bodies: bytes) -> list[RecordedRequest]:
+    return [RecordedRequest(0.0, 0.0, body) for body in bodies]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def requests(*bodies: bytes) -> list[Request]:
 def test_what_repeats_the_beginning_of_the_request_before_is_not_new(
     bodies: tuple[bytes, ...], share: float | None
 ) -> None:
-    assert new_share(requests(*bodies)) == (None if share is None else pytest.approx(share))
+    assert compute_new_share(requests(*bodies)) == (None if share is None else pytest.approx(share))
 
 
 def test_billed_input_counts_what_is_read_from_the_cache_at_a_tenth() -> None:
@@ -35,9 +35,9 @@ def test_billed_input_counts_what_is_read_from_the_cache_at_a_tenth() -> None:
 
 
 def test_only_codeloop_is_told_prices() -> None:
-    assert '"cost"' in with_prices(codeloop()).environ["CODELOOP_CONFIG_CONTENT"]
-    other = another("agent {prompt}", ["A=1"], None)
-    assert with_prices(other) == other
+    assert '"cost"' in add_prices(make_codeloop()).environ["CODELOOP_CONFIG_CONTENT"]
+    other = make_other("agent {prompt}", ["A=1"], None)
+    assert add_prices(other) == other
 
 
 @pytest.mark.parametrize("name", TRAJECTORIES)
@@ -54,17 +54,17 @@ def test_each_edit_of_a_trajectory_finds_its_text_once_in_the_project(tmp_path: 
             for file in (tmp_path / "shop").glob("*.py"):
                 text = file.read_text()
                 file.write_text(text.replace("total", "amount_due") if "Invoice" in text else text)
-    made = [call.id for answer in answers(name) for call in answer.calls]
+    made = [call.id for answer in make_answers(name) for call in answer.calls]
     assert len(set(made)) == len(made)
-    assert Scenario("trajectory", name=name).answers()[-1].text == "Done."
+    assert Scenario("trajectory", name=name).list_answers()[-1].text == "Done."
 
 
 def test_an_hour_passes_for_every_time_that_is_stored() -> None:
-    now = 10 * BREAK
+    now = 10 * BREAK_MS
     stored = {"id": "x", "time": {"created": now, "start": now}, "parts": [{"end": now}], "offset": now, "cost": 0}
-    past = now - BREAK
-    assert aged(stored) == {**stored, "time": {"created": past, "start": past}, "parts": [{"end": past}]}
+    past = now - BREAK_MS
+    assert shift_times(stored) == {**stored, "time": {"created": past, "start": past}, "parts": [{"end": past}]}
 
 
 def test_a_name_asks_for_all_rows_that_begin_with_it() -> None:
-    assert arguments(["--only", "economy"]).only == ["economy"]
+    assert parse_arguments(["--only", "economy"]).only == ["economy"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.large import TAIL, fill
+from bench.long_session import TURNS_AFTER_COMPACTION, fill_session
 from tests.cli.program import Desk, bash, result, serving, steps
 from tests.faults.store import is_sound
 from tests.support.answers import Answer
@@ -20,9 +20,9 @@ def test_a_long_session_is_shown_exported_forked_and_gone_on_with(tmp_path: Path
         desk.use(server)
         first = result(desk.run("run", "--auto", "--format", "json", "--title", "Long", "begin"))
         session_id = first["sessionID"]
-        fill(desk.database(), session_id, messages)
+        fill_session(desk.database(), session_id, messages)
         stored = count(desk, session_id)
-        assert stored == messages + 2 * TAIL + 2 + 3
+        assert stored == messages + 2 * TURNS_AFTER_COMPACTION + 2 + 3
         exported = json.loads(desk.run("export", session_id).stdout)
         assert len(exported["messages"]) == stored
         assert f"prompt {messages // 2 - 1}" in desk.run("session", "show", session_id).stdout

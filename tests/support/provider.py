@@ -1,4 +1,4 @@
-"""A model server on a local socket that speaks the protocols of `bench/dialects.py`.
+"""A model server on a local socket that speaks the protocols of `bench/protocols/dialects.py`.
 
 It is used by the bench as a process (`python -m tests.support.provider --script FILE`), and by the tests in their own
 process. It needs only the standard library. It gives the answers, and the failures, that it is told to, and refuses
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from bench.dialects import DIALECTS, Dialect, dialect_of, server_error
-from bench.protocols import models_body
+from bench.protocols.dialects import DIALECTS, Dialect, find_dialect, make_server_error
+from bench.protocols.encoding import make_model_list
 from tests.support.answers import Answer, Script, read_script
 from tests.support.wire import Client, Received, chunk_of, head_of
 
@@ -102,17 +102,17 @@ class ModelServer:
     async def _answer(self, received: Received, client: Client) -> bool:
         """Answer one request; return False if the connection has to be closed."""
         path = received.path.partition("?")[0]
-        dialect = dialect_of(path)
+        dialect = find_dialect(path)
         if dialect is None and path != "/v1/models":
-            return await client.send(404, server_error(path, "not_found_error", f"no such path: {path}"))
+            return await client.send(404, make_server_error(path, "not_found_error", f"no such path: {path}"))
         given = next((received.headers[name] for name in KEY_HEADERS if name in received.headers), "")
         given = given or received.headers.get("authorization", "").removeprefix("Bearer ")
         if self.key and given != self.key:
-            return await client.send(401, server_error(path, "authentication_error", f"invalid key: {given}"))
+            return await client.send(401, make_server_error(path, "authentication_error", f"invalid key: {given}"))
         if dialect is None:
-            return await client.send(200, models_body(self.models))
-        if self.validate and (reason := dialect.complaint(received.path, received.body)) is not None:
-            return await client.send(400, server_error(path, "invalid_request_error", reason))
+            return await client.send(200, make_model_list(self.models))
+        if self.validate and (reason := dialect.check_request(received.path, received.body)) is not None:
+            return await client.send(400, make_server_error(path, "invalid_request_error", reason))
         return await self._play(self._choose(received), dialect, client)
 
     def _choose(self, received: Received) -> Answer:
@@ -130,7 +130,9 @@ class ModelServer:
         if answer.status != 200:
             return await client.send(answer.status, answer.body.encode(), answer.headers)
         if not answer.stream:
-            return await client.send(200, answer.body.encode() or dialect.whole(answer, "bench"), answer.headers)
+            return await client.send(
+                200, answer.body.encode() or dialect.make_response(answer, "bench"), answer.headers
+            )
         client.write(head_of(200, {"content-type": dialect.content_type, **STREAMED, **answer.headers}))
         if answer.delay or answer.pieces or answer.cut_after is not None or answer.stall_after is not None:
             return await self._drip(answer, client, dialect)
@@ -140,7 +142,7 @@ class ModelServer:
 
     async def _drip(self, answer: Answer, client: Client, dialect: Dialect) -> bool:
         """Send an answer in pieces, up to the point where it stalls or is cut off."""
-        events = list(dialect.events(answer, "bench"))
+        events = list(dialect.stream_events(answer, "bench"))
         kept = min(len(events) if each is None else each for each in (answer.cut_after, answer.stall_after))
         pieces = events[:kept]
         if answer.pieces:
@@ -171,7 +173,7 @@ class ModelServer:
         known = self._rendered.get(key)
         if known is not None and known[0] is answer:
             return known[1]
-        events = dialect.events(answer, "bench")
+        events = dialect.stream_events(answer, "bench")
         chunks = b"".join(map(chunk_of, events)) + b"0\r\n\r\n"
         if len(self._rendered) >= RENDERED:
             self._rendered.clear()

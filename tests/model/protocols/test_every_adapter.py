@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.dialects import dialect_of
+from bench.protocols.dialects import find_dialect
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -265,9 +265,9 @@ async def test_a_broken_event_ends_an_answer_and_nothing_else(row: AdapterRow, o
     async with ModelServer([answer]) as server:
         await ask(opened(row, server), tools=(TOOL,))
         path = server.requests[0].path
-    dialect = dialect_of(path)
+    dialect = find_dialect(path)
     assert dialect is not None
-    events = list(dialect.events(answer, "m"))
+    events = list(dialect.stream_events(answer, "m"))
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {dialect.content_type}\r\nConnection: close\r\n\r\n".encode()
     for at, event in enumerate(events):
         broken = [*events[:at], BREAKS[name](event), *events[at + 1 :]]

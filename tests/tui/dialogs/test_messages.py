@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.large import fill
+from bench.long_session import fill_session
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.operation import SESSION_MESSAGES
@@ -17,7 +17,7 @@ async def test_a_long_session_is_read_in_pages_whole_and_in_its_order(tmp_path: 
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         await it.prompt()
         (database,) = tmp_path.rglob("codeloop.db")
-        fill(database, it.session_id, 1_100)
+        fill_session(database, it.session_id, 1_100)
         every = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         assert len(every) > 1_100
         assert await read_messages(it.client, it.session_id) == every

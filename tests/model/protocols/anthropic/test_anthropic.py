@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.history import complaint
+from bench.protocols.anthropic import check_request
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -352,7 +352,7 @@ def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tu
             continue
         request = ModelRequest(system="s", messages=turns[:length], tools=(TOOL,), session_id="s1")
         encoded = body.encode(request)
-        assert complaint("/messages", encoded) is None
+        assert check_request("/messages", encoded) is None
         assert encoded.count(b'"cache_control"') <= 4
         plain = encoded.replace(MARK, b"")
         if before is not None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.history import complaint
+from bench.protocols.responses import check_request
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallDelta,
@@ -415,7 +415,7 @@ def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Model
             continue
         request = ModelRequest(system="s", messages=turns[:length], tools=(TOOL, PATCH), session_id="s1")
         encoded = body.encode(request)
-        assert complaint("/responses", encoded) is None
+        assert check_request("/responses", encoded) is None
         if before is not None:
             assert encoded.startswith(before.removesuffix(b"]}"))
         before = encoded

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
-from bench.server import Scenario, Server
+from bench.scenario_server import Scenario, ScenarioServer
 
 TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}]
 
@@ -32,7 +32,7 @@ CALLED = {"role": "assistant", "content": "", "tool_calls": [{"id": "call_1"}]}
 
 
 def test_each_step_is_another_call_and_the_last_answer_is_text() -> None:
-    with Server(Scenario("steps", 2)) as server:
+    with ScenarioServer(Scenario("steps", 2)) as server:
         first = ask(server.url, [USER], TOOLS)
         second = ask(server.url, [USER, CALLED], TOOLS)
         last = ask(server.url, [USER, CALLED, CALLED], TOOLS)
@@ -42,22 +42,22 @@ def test_each_step_is_another_call_and_the_last_answer_is_text() -> None:
 
 
 def test_deltas_come_in_the_number_asked_for() -> None:
-    with Server(Scenario("deltas", 300)) as server:
+    with ScenarioServer(Scenario("deltas", 300)) as server:
         deltas = ask(server.url, [USER], TOOLS)
     assert said(deltas) == "word " * 300
     assert sum(bool(delta.get("content")) for delta in deltas) == 300
 
 
 def test_requests_of_the_loop_are_noted_with_their_bodies_and_in_order() -> None:
-    with Server(Scenario("answer"), keep_bodies=True) as server:
+    with ScenarioServer(Scenario("answer"), keep_bodies=True) as server:
         ask(server.url, [USER], TOOLS)
         ask(server.url, [USER], None)
         ask(server.url, [USER, USER], TOOLS)
-        noted = server.requests()
+        noted = server.read_requests()
     assert [len(json.loads(request.body)["messages"]) for request in noted] == [1, 2]
-    assert noted[0].at < noted[1].at
+    assert noted[0].received_at < noted[1].received_at
 
 
 def test_nothing_is_noted_before_the_first_request() -> None:
-    with Server(Scenario("answer")) as server:
-        assert server.requests() == []
+    with ScenarioServer(Scenario("answer")) as server:
+        assert server.read_requests() == []

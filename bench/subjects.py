@@ -1,4 +1,4 @@
-"""What is measured: codeloop, and any other command line beside it, each in a home and a project of its own."""
+"""The agents that the bench measures: codeloop, and any other command line, each in a home and a project of its own."""
 
 import os
 import shlex
@@ -9,21 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.measure import Command
+from bench.process_runner import Command
 
 PROMPT = "hi"
-STEPS_ALLOWED = "2000"
+# More than the longest scenario has, which is that of step 1,000.
+MAX_STEPS = "2000"
 CODELOOP = str(Path(sys.executable).parent / "codeloop")
 
-CONFIG = """{
+CODELOOP_CONFIG = """{
   "provider": {"bench": {
     "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "{url}", "apiKey": "bench"}, "models": {"m": {}}
   }},
   "model": "bench/m"
 }"""
 
-# A small project: what an agent lists, snapshots and reads on its way.
-FILES = {
+# A small project, so that an agent has something to list, to read and to take snapshots of.
+PROJECT_FILES = {
     "README.md": "# A small project\n\nIt adds numbers.\n",
     "add.py": "def add(a: int, b: int) -> int:\n    return a + b\n",
     "test_add.py": "from add import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
@@ -32,32 +33,36 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One agent. In `argv` and the values of `environ`, {url}, {prompt}, {home} and {project} are filled in."""
+    """One agent, as command lines with placeholders.
+
+    In `argv`, `version`, `scripted` and the values of `environ`, {url} (of the model server), {prompt}, {home},
+    {project} and {script} are filled in.
+    """
 
     name: str
     argv: Sequence[str]
     version: Sequence[str]
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     scripted: Sequence[str] = ()
-    """The command line that takes its model from the file {script} instead of a server; empty: there is none."""
+    """The command line whose model is the file {script} instead of a server; empty: there is none."""
 
 
-def codeloop() -> Subject:
-    """Return codeloop as it is installed beside this Python."""
-    run = (CODELOOP, "run", "--auto", "--max-steps", STEPS_ALLOWED)
+def make_codeloop() -> Subject:
+    """Return codeloop as it is installed for this Python."""
+    run = (CODELOOP, "run", "--auto", "--max-steps", MAX_STEPS)
     return Subject(
         name="codeloop",
         argv=(*run, "{prompt}"),
         version=(CODELOOP, "--version"),
         environ={
             "CODELOOP_HOME": "{home}/codeloop",
-            "CODELOOP_CONFIG_CONTENT": CONFIG,
+            "CODELOOP_CONFIG_CONTENT": CODELOOP_CONFIG,
         },
         scripted=(*run, "--replay", "{script}", "{prompt}"),
     )
 
 
-_PI = """
+_PI_PROGRAM = """
 mkdir -p "$2/.pi/agent"
 models='{"providers": {"bench": {"baseUrl": "%s", "api": "openai-completions", "apiKey": "k",
   "models": [{"id": "m"}]}}}'
@@ -66,17 +71,17 @@ exec pi --offline --provider bench --model m -p "$3"
 """
 
 
-def pi() -> Subject | None:
-    """Return pi, which starts commands without a sandbox; None where it is not on the PATH."""
+def find_pi() -> Subject | None:
+    """Return pi, an agent that starts commands without a sandbox; None if it is not on the PATH."""
     if shutil.which("pi") is None:
         return None
-    return Subject("pi", ("sh", "-c", _PI, "sh", "{url}", "{home}", "{prompt}"), ("pi", "--version"))
+    return Subject("pi", ("sh", "-c", _PI_PROGRAM, "sh", "{url}", "{home}", "{prompt}"), ("pi", "--version"))
 
 
-def another(line: str, environ: Sequence[str], name: str | None, version: str | None = None) -> Subject:
+def make_other(line: str, environ: Sequence[str], name: str | None, version: str | None = None) -> Subject:
     """Return the subject of a `--against` command line; `environ` holds NAME=VALUE lines. Raises ValueError.
 
-    `version` is the command line that says its version; by default the first word with --version.
+    `version` is the command line that prints its version; by default the first word with --version.
     """
     argv = shlex.split(line)
     if not argv:
@@ -92,15 +97,15 @@ def another(line: str, environ: Sequence[str], name: str | None, version: str | 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A subject's own home and project; `fill` makes its command lines whole."""
+class Installation:
+    """A subject in a home and a project of its own."""
 
     subject: Subject
     home: Path
     project: Path
 
     def fill(self, template: Sequence[str], url: str = "", script: Path | None = None) -> Command:
-        """Return the command that `template` means here."""
+        """Return the command of a template of the subject's command lines, with its placeholders filled in."""
         values = {
             "{url}": url,
             "{prompt}": PROMPT,
@@ -108,24 +113,26 @@ class Place:
             "{project}": str(self.project),
             "{script}": str(script),
         }
-        own = {name: _filled(value, values) for name, value in self.subject.environ.items()}
-        return Command([_filled(part, values) for part in template], self.project, {**_environ(self.home), **own})
+        environ = {name: _fill_placeholders(value, values) for name, value in self.subject.environ.items()}
+        argv = [_fill_placeholders(part, values) for part in template]
+        return Command(argv, self.project, {**_make_environment(self.home), **environ})
 
 
-def place(subject: Subject, folder: Path) -> Place:
-    """Make a home and a git project with a few files below `folder`."""
+def install_subject(subject: Subject, folder: Path) -> Installation:
+    """Make a home and a git project with a few files below `folder`, for a subject."""
     home, project = folder / subject.name / "home", folder / subject.name / "project"
     home.mkdir(parents=True)
     project.mkdir()
-    for name, text in FILES.items():
+    for name, text in PROJECT_FILES.items():
         (project / name).write_text(text)
     git = ("git", "-c", "user.name=bench", "-c", "user.email=bench@localhost")
     for command in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "start")):
-        subprocess.run([*git, *command], cwd=project, env=_environ(home), check=True)
-    return Place(subject, home, project)
+        subprocess.run([*git, *command], cwd=project, env=_make_environment(home), check=True)
+    return Installation(subject, home, project)
 
 
-def _environ(home: Path) -> dict[str, str]:
+def _make_environment(home: Path) -> dict[str, str]:
+    """Return an environment that has nothing of the user's: keys and settings would change the figures."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(home),
@@ -140,7 +147,7 @@ def _environ(home: Path) -> dict[str, str]:
     }
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     for placeholder, value in values.items():
         text = text.replace(placeholder, value)
     return text

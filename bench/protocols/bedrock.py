@@ -1,4 +1,4 @@
-"""Bedrock's Converse as the service writes it: binary messages with checksums; and what it refuses in its own words."""
+"""Bedrock's Converse as the service writes it: binary messages with checksums; and its refusals in its own words."""
 
 import base64
 import json
@@ -7,22 +7,26 @@ from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
-from bench.protocols import dump
+from bench.protocols.encoding import dump_json, split_arguments
 from tests.support.answers import Answer, Counts
 
 Block = dict[str, Any]
-FIELDS = frozenset(
+REQUEST_FIELDS = frozenset(
     {"messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "additionalModelRequestFields"}
     | {"promptVariables", "additionalModelResponseFieldPaths", "requestMetadata", "performanceConfig", "serviceTier"}
     | {"outputConfig"}
 )
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-DOCUMENT = re.compile(r"(?!.*\s\s)[A-Za-z0-9\s\-()\[\]]{1,200}")
-IMAGES = {"png": b"\x89PNG", "jpeg": b"\xff\xd8", "gif": b"GIF8", "webp": b"RIFF"}
+NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+DOCUMENT_NAME_PATTERN = re.compile(r"(?!.*\s\s)[A-Za-z0-9\s\-()\[\]]{1,200}")
+IMAGE_SIGNATURES = {"png": b"\x89PNG", "jpeg": b"\xff\xd8", "gif": b"GIF8", "webp": b"RIFF"}
 
 
-def message(headers: dict[str, str], payload: bytes) -> bytes:
-    """Return one message of the event stream."""
+def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
+    """Encode one message of AWS's binary event stream.
+
+    The prelude holds both lengths and its own checksum; the headers and the payload follow, then a checksum of all.
+    """
+    # 7 is the type of a header whose value is a string.
     packed = b"".join(
         bytes([len(name)]) + name.encode() + b"\x07" + len(value.encode()).to_bytes(2, "big") + value.encode()
         for name, value in headers.items()
@@ -33,41 +37,42 @@ def message(headers: dict[str, str], payload: bytes) -> bytes:
     return data + crc32(data).to_bytes(4, "big")
 
 
-def event(kind: str, **fields: Any) -> bytes:
-    """Return an event, padded as the service does."""
+def encode_event(kind: str, **fields: Any) -> bytes:
+    """Encode an event. Its field `p` is padding, as the service adds it."""
     headers = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
-    return message(headers, dump({**fields, "p": "abcdefghij"}).encode())
+    return encode_message(headers, dump_json({**fields, "p": "abcdefghij"}).encode())
 
 
-def exception(kind: str, text: str) -> bytes:
-    """Return an exception inside the stream."""
+def encode_exception(kind: str, text: str) -> bytes:
+    """Encode an error that comes in the middle of the stream."""
     headers = {":exception-type": kind, ":content-type": "application/json", ":message-type": "exception"}
-    return message(headers, dump({"message": text}).encode())
+    return encode_message(headers, dump_json({"message": text}).encode())
 
 
-def events(answer: Answer, model: str) -> Iterator[bytes]:
+def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
     """Yield the messages of an answer. Given events are `{"name": {...}}`; `{"exception": {...}}` is one."""
     del model
     if answer.events is not None:
         for data in answer.events:
             ((kind, fields),) = json.loads(data).items()
             is_exception = kind == "exception"
-            yield exception(fields["type"], fields["message"]) if is_exception else event(kind, **fields)
+            yield encode_exception(fields["type"], fields["message"]) if is_exception else encode_event(kind, **fields)
         return
-    yield event("messageStart", role="assistant")
-    for index, (start, deltas) in enumerate(_blocks(answer)):
+    yield encode_event("messageStart", role="assistant")
+    for index, (start, deltas) in enumerate(_list_blocks(answer)):
         if start is not None:
-            yield event("contentBlockStart", contentBlockIndex=index, start=start)
+            yield encode_event("contentBlockStart", contentBlockIndex=index, start=start)
         for delta in deltas:
-            yield event("contentBlockDelta", contentBlockIndex=index, delta=delta)
-        yield event("contentBlockStop", contentBlockIndex=index)
+            yield encode_event("contentBlockDelta", contentBlockIndex=index, delta=delta)
+        yield encode_event("contentBlockStop", contentBlockIndex=index)
     if answer.finish is not None:
-        yield event("messageStop", stopReason=answer.finish or ("tool_use" if answer.calls else "end_turn"))
+        yield encode_event("messageStop", stopReason=answer.finish or ("tool_use" if answer.calls else "end_turn"))
         if answer.counts is not None:
-            yield event("metadata", usage=usage(answer.counts), metrics={"latencyMs": 1})
+            yield encode_event("metadata", usage=make_usage(answer.counts), metrics={"latencyMs": 1})
 
 
-def _blocks(answer: Answer) -> Iterator[tuple[Block | None, list[Block]]]:
+def _list_blocks(answer: Answer) -> Iterator[tuple[Block | None, list[Block]]]:
+    """Yield the `start` of each content block and its deltas; only calls have a start."""
     if answer.reasoning or answer.signature:
         deltas: list[Block] = [{"reasoningContent": {"text": answer.reasoning}}] if answer.reasoning else []
         yield None, [*deltas, {"reasoningContent": {"signature": answer.signature}}]
@@ -76,12 +81,11 @@ def _blocks(answer: Answer) -> Iterator[tuple[Block | None, list[Block]]]:
     if answer.text:
         yield None, [{"text": word} for word in answer.words()]
     for call in answer.calls:
-        text = call.arguments or ""
-        pieces = [text[start : start + 16] for start in range(0, len(text), 16)]
+        pieces = split_arguments(call.arguments)
         yield {"toolUse": {"toolUseId": call.id, "name": call.name}}, [{"toolUse": {"input": each}} for each in pieces]
 
 
-def usage(counts: Counts) -> dict[str, int]:
+def make_usage(counts: Counts) -> dict[str, int]:
     """Return a `usage` object: its input excludes cached tokens."""
     return {
         "inputTokens": counts.input - counts.cached - counts.written,
@@ -92,8 +96,8 @@ def usage(counts: Counts) -> dict[str, int]:
     }
 
 
-def whole(answer: Answer, model: str) -> bytes:
-    """Return an answer that does not stream."""
+def make_response(answer: Answer, model: str) -> bytes:
+    """Return the body of an answer that does not stream."""
     del model
     content: list[Block] = [{"text": answer.text}] if answer.text else []
     content += [
@@ -102,22 +106,22 @@ def whole(answer: Answer, model: str) -> bytes:
     ]
     reason = "tool_use" if answer.calls else "end_turn"
     output = {"message": {"role": "assistant", "content": content}}
-    return dump({"output": output, "stopReason": reason, "usage": usage(answer.counts or Counts())}).encode()
+    return dump_json({"output": output, "stopReason": reason, "usage": make_usage(answer.counts or Counts())}).encode()
 
 
-def error(kind: str, text: str) -> bytes:
-    """Return an error's body; its kind is in a header of the real service."""
+def make_error(kind: str, text: str) -> bytes:
+    """Return the body of an error; the real service names its kind in a header."""
     del kind
-    return dump({"message": text}).encode()
+    return dump_json({"message": text}).encode()
 
 
-def complaint(path: str, body: bytes) -> str | None:
-    """Say why the service would answer 400; None when it would not."""
+def check_request(path: str, body: bytes) -> str | None:
+    """Return the reason for which the service would answer 400, None if it would not."""
     try:
         request: dict[str, Any] = json.loads(body)
     except ValueError:
         return "The request is not valid JSON"
-    if unknown := request.keys() - FIELDS:
+    if unknown := request.keys() - REQUEST_FIELDS:
         return f"1 validation error detected: {min(unknown)} is no field"
     if len(path.partition("?")[0].split("/")) != 4:
         return "The provided model identifier is invalid."
@@ -131,10 +135,10 @@ def complaint(path: str, body: bytes) -> str | None:
         return "The toolConfig field must be defined when using toolUse and toolResult content blocks."
     if not messages or messages[0].get("role") != "user":
         return "A conversation must start with a user message."
-    return _messages_complaint(messages)
+    return _check_messages(messages)
 
 
-def _messages_complaint(messages: list[Block]) -> str | None:
+def _check_messages(messages: list[Block]) -> str | None:
     expected: set[str] = set()
     before = ""
     names: set[str] = set()
@@ -149,24 +153,24 @@ def _messages_complaint(messages: list[Block]) -> str | None:
         if set(results) != expected or len(results) != len(expected):
             return f"Expected toolResult blocks at messages.{at}.content for the following Ids: {sorted(expected)}"
         for block in blocks:
-            if (reason := _block_complaint(block, at, names)) is not None:
+            if (reason := _check_block(block, at, names)) is not None:
                 return reason
         expected = {block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block}
     return f"Expected toolResult blocks for {sorted(expected)}" if expected else None
 
 
-def _block_complaint(block: Block, at: int, names: set[str]) -> str | None:
+def _check_block(block: Block, at: int, names: set[str]) -> str | None:
     match block:
         case {"text": str(text)} if not text.strip():
             return f"The text field in the ContentBlock object at messages.{at} is blank."
         case {"toolUse": {"toolUseId": str(call), "name": str(name), "input": dict()}}:
-            is_fine = NAME.fullmatch(call) and NAME.fullmatch(name)
+            is_fine = NAME_PATTERN.fullmatch(call) and NAME_PATTERN.fullmatch(name)
             return None if is_fine else f"messages.{at}: toolUse has an invalid id or name"
         case {"image": {"format": str(kind), "source": {"bytes": str(data)}}}:
-            is_fine = base64.b64decode(data).startswith(IMAGES.get(kind, b"?"))
+            is_fine = base64.b64decode(data).startswith(IMAGE_SIGNATURES.get(kind, b"?"))
             return None if is_fine else "Could not process image"
         case {"document": {"format": "pdf", "name": str(name), "source": {"bytes": str()}}}:
-            if not DOCUMENT.fullmatch(name) or name in names:
+            if not DOCUMENT_NAME_PATTERN.fullmatch(name) or name in names:
                 return "The name of a document has characters that are not allowed, or is given twice"
             names.add(name)
             return None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.history import complaint
+from bench.protocols import anthropic, chat_completions
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
 USER = {"role": "user", "content": "x"}
@@ -16,7 +16,7 @@ USED = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}
 
 
 @pytest.mark.parametrize(
-    ("messages", "fine"),
+    ("messages", "is_valid"),
     [
         ([USER], True),
         ([USER, CALLED, RESULT, USER], True),
@@ -31,13 +31,13 @@ USED = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}
         ([USER, {**CALLED, "tool_calls": [{**CALL, "function": {"name": "", "arguments": "{}"}}]}, RESULT], False),
     ],
 )
-def test_chat_completions(messages: list[Any], fine: bool) -> None:
+def test_chat_completions(messages: list[Any], is_valid: bool) -> None:
     body = json.dumps({"model": "m", "messages": messages}).encode()
-    assert (complaint("/v1/chat/completions", body) is None) is fine
+    assert (chat_completions.check_request("/v1/chat/completions", body) is None) is is_valid
 
 
 @pytest.mark.parametrize(
-    ("messages", "fine"),
+    ("messages", "is_valid"),
     [
         ([USER], True),
         ([USER, USE, USED], True),
@@ -52,6 +52,6 @@ def test_chat_completions(messages: list[Any], fine: bool) -> None:
         ([{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}] * 5}], False),
     ],
 )
-def test_messages(messages: list[Any], fine: bool) -> None:
+def test_messages(messages: list[Any], is_valid: bool) -> None:
     body = json.dumps({"model": "m", "max_tokens": 1, "messages": messages}).encode()
-    assert (complaint("/v1/messages", body) is None) is fine
+    assert (anthropic.check_request("/v1/messages", body) is None) is is_valid

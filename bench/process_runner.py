@@ -1,4 +1,4 @@
-"""Whole processes, measured from outside: wall time, CPU and peak memory as the kernel accounts them."""
+"""Runs whole processes and measures their wall time, CPU and peak memory, as the kernel accounts them."""
 
 import os
 import signal
@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-STARTER = Path(__file__).with_name("starter.py")
+STARTER_FILE = Path(__file__).with_name("process_starter.py")
 # macOS counts the peak in bytes, Linux in KiB.
-MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
+MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +29,28 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run, where, and with which environment (the whole of it)."""
+    """A command line, its folder and its whole environment."""
 
     argv: Sequence[str]
     cwd: Path
     environ: Mapping[str, str]
 
 
-class Failed(Exception):
-    """A measured command did not end well; the message holds the end of what it printed."""
+class MeasurementFailed(Exception):
+    """A figure could not be measured; for a command that failed, the message holds the end of its output."""
 
 
-def run(command: Command, deadline: float = 300.0) -> Sample:
-    """Run `command` to its end and return what it took.
+def run_command(command: Command, deadline: float = 300.0) -> Sample:
+    """Run `command` to its end and return its time and memory.
 
-    Its output goes to a file, so that no pipe slows it down. Raises Failed when it exits with anything but 0 or is not
-    done after `deadline` seconds; its whole process group is then killed.
+    Its output goes to a file, so that no pipe slows it down. Raises MeasurementFailed when its exit code is not 0, or
+    when it runs longer than `deadline` seconds; its whole process group is then killed.
     """
     report, writer = os.pipe()
     with os.fdopen(report) as lines, tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(STARTER), str(writer), *command.argv],
+                [sys.executable, "-I", "-S", str(STARTER_FILE), str(writer), *command.argv],
                 cwd=command.cwd,
                 env=dict(command.environ),
                 stdin=subprocess.DEVNULL,
@@ -68,17 +68,18 @@ def run(command: Command, deadline: float = 300.0) -> Sample:
             process.wait()
             if isinstance(error, KeyboardInterrupt):
                 raise
-            raise _describe(command, f"after {deadline:g} s", output.fileno()) from None
+            raise _make_failure(command, f"after {deadline:g} s", output.fileno()) from None
+        # No report: the starter itself has failed. The wait status of exit code 1 stands in for the missing one.
         wall, cpu, memory, status = map(float, lines.read().split() or (0, 0, 0, 1 << 8))
         if code := os.waitstatus_to_exitcode(int(status)):
-            raise _describe(command, f"with code {code}", output.fileno())
-    return Sample(wall * 1000, cpu * 1000, memory * MAXRSS_BYTES / 1e6)
+            raise _make_failure(command, f"with code {code}", output.fileno())
+    return Sample(wall * 1000, cpu * 1000, memory * MAXRSS_UNIT_BYTES / 1e6)
 
 
-def imported(command: Command) -> int | None:
+def count_imports(command: Command) -> int | None:
     """Run a Python program and return how many modules it imported, those of the interpreter's start included.
 
-    None: it is no Python program.
+    None: it is no Python program. Python prints a line for each import to stderr, after a line of headings.
     """
     environ = {**command.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(
@@ -88,31 +89,22 @@ def imported(command: Command) -> int | None:
     return lines - 1 if lines else None
 
 
-def interleaved(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Sample]]:
-    """Run all commands in turn, `rounds` times, after one round that does not count.
+def run_interleaved(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Sample]]:
+    """Run all commands in turn, `rounds` times, and return the samples of each, by its name.
 
-    In turn, so that a machine that gets slower or faster meanwhile does so for all of them alike.
+    They run in turn, so that a machine that gets slower or faster meanwhile does so for all of them alike. One more
+    round, the first, does not count: it fills caches and makes databases.
     """
     samples: dict[str, list[Sample]] = {name: [] for name in commands}
     for round_number in range(rounds + 1):
         for name, command in commands.items():
-            sample = run(command)
+            sample = run_command(command)
             if round_number:
                 samples[name].append(sample)
     return samples
 
 
-def read_cpu(pid: int) -> float:
-    """Return the processor time that a process has used, user and system, seconds; 0.0 when it has ended."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    fields = text.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def median(samples: Sequence[Sample]) -> Sample:
+def take_medians(samples: Sequence[Sample]) -> Sample:
     """Return the median of each figure by itself."""
     return Sample(
         statistics.median(sample.wall for sample in samples),
@@ -121,10 +113,10 @@ def median(samples: Sequence[Sample]) -> Sample:
     )
 
 
-def _describe(command: Command, end: str, output: int) -> Failed:
-    return Failed(f"{command.argv[0]} ended {end}; it printed last:\n{_tail(output)}")
+def _make_failure(command: Command, end: str, output: int) -> MeasurementFailed:
+    return MeasurementFailed(f"{command.argv[0]} ended {end}; it printed last:\n{_read_tail(output)}")
 
 
-def _tail(descriptor: int, size: int = 2000) -> str:
+def _read_tail(descriptor: int, size: int = 2000) -> str:
     length = os.fstat(descriptor).st_size
     return os.pread(descriptor, size, max(0, length - size)).decode(errors="replace")

@@ -1,4 +1,7 @@
-"""The model server of a scenario, as a process of its own that notes when requests come and what they hold."""
+"""A model server that plays a scenario, as a process of its own that logs the times and bodies of its requests.
+
+It is a process of its own so that its work does not slow down what is measured, or count as that.
+"""
 
 import argparse
 import asyncio
@@ -15,51 +18,50 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from bench.protocols import openai_events
-from bench.requests import Request
-from bench.trajectories import TRAJECTORIES, answers
-from tests.support.answers import Answer, Call
-from tests.support.answers import Script as Answers
+from bench.protocols.chat_completions import stream_events
+from bench.recorded_requests import RecordedRequest
+from bench.trajectories import TRAJECTORIES, make_answers
+from tests.support.answers import Answer, Call, Script
 from tests.support.provider import STEP, Choose, ModelServer, Received, by_step
 
-START = 10.0
+START_SECONDS = 10.0
 """Seconds that the process may take to listen."""
 DELTA_BYTES = 200
-"""About what one delta is as an event; how much a drip writes at a time."""
+"""About the size of a delta's event; a drip writes so many bytes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What the model says: one word; `count` steps of one bash call each and then a word; `count` deltas of text.
+    """The answers of the model in one session.
 
-    The deltas come as quickly as the socket takes them; in a `drip`, each is written by itself;
-    `paced` are about 2,000 a second.
+    `answer`: one word. `steps`: `count` calls of bash in as many answers, then a word. `deltas`: a text in `count`
+    deltas, as quickly as the socket takes them. `drip`: the same, each delta written by itself. `paced`: the same, at
+    about 2,000 deltas a second. `trajectory`: the answers of the recorded trajectory `name`.
     """
 
     kind: Literal["answer", "steps", "deltas", "drip", "paced", "trajectory"]
     count: int = 1
     name: str = ""
-    """Which trajectory."""
 
     def __str__(self) -> str:
-        """Return it as the process takes it."""
+        """Return the scenario as the process takes it on its command line."""
         return f"{self.kind}-{self.name or self.count}"
 
-    def answers(self) -> tuple[Answer, ...]:
+    def list_answers(self) -> tuple[Answer, ...]:
         """Return the answers of one session, in order."""
         if self.kind == "trajectory":
-            return tuple(answers(self.name))
+            return tuple(make_answers(self.name))
         if self.kind in {"deltas", "drip"}:
             pieces = DELTA_BYTES if self.kind == "drip" else 0
             return (Answer(text="word " * self.count, deltas=self.count, pieces=pieces),)
         if self.kind == "paced":
             return (Answer(text="word " * self.count, deltas=self.count, delay=0.0005),)
         calls = range(1, self.count + 1) if self.kind == "steps" else ()
-        return (*(_step(number) for number in calls), Answer(text="Done."))
+        return (*(_make_step(number) for number in calls), Answer(text="Done."))
 
 
-class Server:
-    """Serves a scenario to any number of sessions while it is entered; `url` is the base URL."""
+class ScenarioServer:
+    """Runs the process within a `with` block, for any number of sessions; `url`: the base URL."""
 
     def __init__(self, scenario: Scenario, *, keep_bodies: bool = False) -> None:
         self._scenario = scenario
@@ -71,14 +73,14 @@ class Server:
 
     def __enter__(self) -> Self:
         """Start the process and wait until it listens. Raises OSError."""
-        argv = [sys.executable, "-m", "bench.server", str(self._scenario), str(self._log)]
+        argv = [sys.executable, "-m", "bench.scenario_server", str(self._scenario), str(self._log)]
         process = subprocess.Popen(
             argv + ["--bodies"] * self._keep_bodies, stdout=subprocess.PIPE, cwd=Path(__file__).resolve().parents[1]
         )
         self._process = process
         self.url = process.stdout.readline().decode().strip() if process.stdout else ""
         if not self.url:
-            process.wait(START)
+            process.wait(START_SECONDS)
             raise OSError(f"the model server of the scenario {self._scenario} did not start; its reason is above")
         return self
 
@@ -93,38 +95,38 @@ class Server:
                 self._process.stdout.close()
         self._folder.cleanup()
 
-    def requests(self) -> list[Request]:
-        """Return the requests that have come and offered tools: those of an agent's loop, not those for titles."""
+    def read_requests(self) -> list[RecordedRequest]:
+        """Return the requests so far that offer tools: those of an agent's loop, not those for titles."""
         return list(_read_log(self._log.read_bytes())) if self._log.exists() else []
 
 
-def _step(number: int) -> Answer:
-    # Each command differs: agents ask about calls that repeat themselves.
+def _make_step(number: int) -> Answer:
+    # Each command differs: agents stop and ask when calls repeat.
     arguments = json.dumps({"command": f"echo step {number}", "description": "Says which step this is"})
     return Answer(calls=(Call("bash", arguments, f"call_{number}"),))
 
 
-def _by_prompt(answers: tuple[Answer, ...]) -> Choose:
-    """Choose by how many answers have come since the last prompt, so that a session of any length goes on with it."""
+def _choose_by_prompt(answers: tuple[Answer, ...]) -> Choose:
+    """Choose by the number of answers since the last prompt, so that each prompt begins the scenario anew."""
 
     def choose(received: Received) -> Answer:
         if b'"tools"' not in received.body:
-            return Answers(answers).without_tools
+            return Script(answers).without_tools
         prompt = max(received.body.rfind(b'"role":"user"'), 0)
         return answers[min(len(STEP.findall(received.body, prompt)), len(answers) - 1)]
 
     return choose
 
 
-def _rendered(answer: Answer) -> Answer:
-    """Return the answer with its chat completion events made beforehand, so that sending them costs next to nothing."""
-    events = (event.decode().removeprefix("data: ").rstrip("\n") for event in openai_events(answer, "bench"))
+def _render_events(answer: Answer) -> Answer:
+    """Return the answer with its chat completion events rendered, so that the server sends them without more work."""
+    events = (event.decode().removeprefix("data: ").rstrip("\n") for event in stream_events(answer, "bench"))
     return replace(answer, events=tuple(events))
 
 
 async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
-    plain = by_step(Answers(scenario.answers()))
-    rendered = _by_prompt(tuple(_rendered(answer) for answer in scenario.answers()))
+    plain = by_step(Script(scenario.list_answers()))
+    rendered = _choose_by_prompt(tuple(_render_events(answer) for answer in scenario.list_answers()))
 
     with log.open("ab", buffering=0) as file:
 
@@ -141,13 +143,13 @@ async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
             await server.serve_forever()
 
 
-def _read_log(data: bytes) -> Iterator[Request]:
+def _read_log(data: bytes) -> Iterator[RecordedRequest]:
     file = BytesIO(data)
     while head := file.readline().split():
-        yield Request(float(head[0]), float(head[1]), file.read(int(head[2])))
+        yield RecordedRequest(float(head[0]), float(head[1]), file.read(int(head[2])))
 
 
-def _scenario(text: str) -> Scenario:
+def _parse_scenario(text: str) -> Scenario:
     kind, _, count = text.partition("-")
     match kind:
         case "trajectory" if count in TRAJECTORIES:
@@ -162,10 +164,10 @@ def _scenario(text: str) -> Scenario:
 
 def main() -> None:
     """Serve until the process is killed; the first line printed is the base URL."""
-    parser = argparse.ArgumentParser(prog="python -m bench.server", description=__doc__)
-    parser.add_argument("scenario", type=_scenario, help="answer-1, steps-N, deltas-N, drip-N, trajectory-NAME")
-    parser.add_argument("log", type=Path, help="where to note the requests")
-    parser.add_argument("--bodies", action="store_true", help="note their bodies too")
+    parser = argparse.ArgumentParser(prog="python -m bench.scenario_server", description=__doc__)
+    parser.add_argument("scenario", type=_parse_scenario, help="answer-1, steps-N, deltas-N, drip-N, trajectory-NAME")
+    parser.add_argument("log", type=Path, help="the file to which requests are appended")
+    parser.add_argument("--bodies", action="store_true", help="log their bodies, too")
     options = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(options.scenario, options.log, bodies=options.bodies))

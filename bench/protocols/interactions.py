@@ -1,30 +1,30 @@
-"""Google's Interactions API as the service writes it, and what it refuses in its own words."""
+"""Google's Interactions API as the service writes it, and its refusals in its own words."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from bench.protocols import dump
+from bench.protocols.encoding import dump_json, split_arguments
 from tests.support.answers import Answer, Counts
 
 Step = dict[str, Any]
-FIELDS = frozenset(
+REQUEST_FIELDS = frozenset(
     {"model", "input", "stream", "store", "system_instruction", "tools", "generation_config", "response_format"}
     | {"safety_settings", "service_tier", "labels"}
 )
-GENERATION = frozenset(
+GENERATION_FIELDS = frozenset(
     {"max_output_tokens", "temperature", "top_p", "seed", "stop_sequences", "thinking_level", "thinking_summaries"}
     | {"tool_choice"}
 )
-LEVELS = frozenset({"minimal", "low", "medium", "high", "xhigh"})
+THINKING_LEVELS = frozenset({"minimal", "low", "medium", "high", "xhigh"})
 
 
-def events(answer: Answer, model: str) -> Iterator[bytes]:
+def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
     """Yield the server-sent events of an interaction."""
     end = answer.line_end
 
     def event(kind: str, **fields: Any) -> bytes:
-        return f"event: {kind}{end}data: {dump({**fields, 'event_type': kind})}{end}{end}".encode()
+        return f"event: {kind}{end}data: {dump_json({**fields, 'event_type': kind})}{end}{end}".encode()
 
     if answer.events is not None:
         yield from (f"data: {data}{end}{end}".encode() for data in answer.events)
@@ -32,19 +32,20 @@ def events(answer: Answer, model: str) -> Iterator[bytes]:
     about = {"id": "v1_1", "object": "interaction", "model": model}
     yield event("interaction.created", interaction={**about, "status": "in_progress"})
     yield event("interaction.status_update", interaction_id="v1_1", status="in_progress")
-    for index, (step, deltas) in enumerate(_steps(answer)):
+    for index, (step, deltas) in enumerate(_list_steps(answer)):
         yield event("step.start", index=index, step=step)
         for delta in deltas:
             yield event("step.delta", index=index, delta=delta)
         yield event("step.stop", index=index)
     if answer.finish is not None:
         status = answer.finish or ("requires_action" if answer.calls else "completed")
-        counted = {"usage": usage(answer.counts)} if answer.counts is not None else {}
+        counted = {"usage": make_usage(answer.counts)} if answer.counts is not None else {}
         yield event("interaction.completed", interaction={**about, "status": status, **counted})
         yield f"event: done{end}data: [DONE]{end}{end}".encode()
 
 
-def _steps(answer: Answer) -> Iterator[tuple[Step, list[Step]]]:
+def _list_steps(answer: Answer) -> Iterator[tuple[Step, list[Step]]]:
+    """Yield each step as it starts, and its deltas."""
     if answer.reasoning or answer.signature:
         summary: list[Step] = []
         if answer.reasoning:
@@ -55,13 +56,12 @@ def _steps(answer: Answer) -> Iterator[tuple[Step, list[Step]]]:
     if answer.text:
         yield {"type": "model_output"}, [{"type": "text", "text": word} for word in answer.words()]
     for call in answer.calls:
-        text = call.arguments or ""
-        pieces = [text[start : start + 16] for start in range(0, len(text), 16)]
+        pieces = split_arguments(call.arguments)
         deltas = [{"type": "arguments_delta", "arguments": piece} for piece in pieces]
         yield {"type": "function_call", "id": call.id, "name": call.name, "arguments": {}}, deltas
 
 
-def usage(counts: Counts) -> dict[str, Any]:
+def make_usage(counts: Counts) -> dict[str, Any]:
     """Return an interaction's `usage`."""
     return {
         "total_input_tokens": counts.input,
@@ -72,8 +72,8 @@ def usage(counts: Counts) -> dict[str, Any]:
     }
 
 
-def whole(answer: Answer, model: str) -> bytes:
-    """Return an interaction that does not stream."""
+def make_response(answer: Answer, model: str) -> bytes:
+    """Return the body of an interaction that does not stream."""
     steps: list[Step] = []
     if answer.signature:
         steps.append({"type": "thought", "signature": answer.signature})
@@ -84,34 +84,34 @@ def whole(answer: Answer, model: str) -> bytes:
         for call in answer.calls
     ]
     status = "requires_action" if answer.calls else "completed"
-    counts = usage(answer.counts or Counts())
-    return dump({"id": "v1_1", "model": model, "status": status, "steps": steps, "usage": counts}).encode()
+    counts = make_usage(answer.counts or Counts())
+    return dump_json({"id": "v1_1", "model": model, "status": status, "steps": steps, "usage": counts}).encode()
 
 
-def complaint(path: str, body: bytes) -> str | None:
-    """Say why the service would answer 400; None when it would not."""
+def check_request(path: str, body: bytes) -> str | None:
+    """Return the reason for which the service would answer 400, None if it would not."""
     del path
     try:
         request: dict[str, Any] = json.loads(body)
     except ValueError:
         return "Invalid JSON payload received."
     generation: dict[str, Any] = request.get("generation_config", {})
-    for given, fields in ((request, FIELDS), (generation, GENERATION)):
+    for given, fields in ((request, REQUEST_FIELDS), (generation, GENERATION_FIELDS)):
         if unknown := given.keys() - fields:
             return f"Unknown parameter: '{min(unknown)}'."
     if request.get("store") is not False:
         return "store: this account keeps nothing"
     if not request.get("model"):
         return "model: is required"
-    if generation.get("thinking_level", "low") not in LEVELS:
+    if generation.get("thinking_level", "low") not in THINKING_LEVELS:
         return "generation_config.thinking_level: invalid value"
     for tool in request.get("tools", []):
         if tool.get("type") != "function" or not tool.get("name"):
             return "tools: type and name are required"
-    return _steps_complaint(request.get("input") or [])
+    return _check_steps(request.get("input") or [])
 
 
-def _steps_complaint(steps: list[Step]) -> str | None:
+def _check_steps(steps: list[Step]) -> str | None:
     if not steps:
         return "input: is required"
     open_calls: dict[str, str] = {}

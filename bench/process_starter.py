@@ -1,7 +1,8 @@
-"""Starts one program, and writes what it took to the descriptor that the first argument names.
+"""Starts one program, and writes its time and memory to the descriptor that the first argument names.
 
-A process that is started is accounted the peak memory of the one that starts it, until it has loaded its own program:
-the bench, with its servers and samples, is larger than codeloop. This one has 9 MB. Run with `python -I -S`.
+The kernel counts the memory of the starting process into the peak of the started one, which holds it until it has
+loaded its own program. The bench, with its servers and samples, is larger than codeloop; this program has 9 MB when it
+is run with `python -I -S`.
 
 The line that it writes: wall time, user and system time (seconds), peak memory (KiB; macOS: bytes), wait status.
 """
@@ -14,7 +15,8 @@ import time
 def main() -> None:
     """Run the program of the second and further arguments to its end."""
     given, argv = int(sys.argv[1]), sys.argv[2:]
-    report = os.dup(given)  # one that is not inherited: what the program leaves behind would keep it open
+    # The duplicate is not inherited: a process that the program leaves running would keep the pipe open.
+    report = os.dup(given)
     os.close(given)
     started = time.perf_counter()
     pid = os.posix_spawnp(argv[0], argv, os.environ)

@@ -1,14 +1,14 @@
-"""Google's generateContent as the service writes it, and what it refuses in its own words."""
+"""Google's generateContent as the service writes it, and its refusals in its own words."""
 
 import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from bench.protocols import dump
+from bench.protocols.encoding import dump_json
 from tests.support.answers import Answer, Counts
 
 Part = dict[str, Any]
-STATUS = {
+ERROR_STATUSES = {
     "invalid_request_error": (400, "INVALID_ARGUMENT"),
     "authentication_error": (401, "UNAUTHENTICATED"),
     "not_found_error": (404, "NOT_FOUND"),
@@ -18,48 +18,47 @@ SCHEMA_FIELDS = frozenset(
     | {"minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering"}
     | {"default", "items", "minimum", "maximum"}
 )
-TOP = frozenset(
+REQUEST_FIELDS = frozenset(
     {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent"}
     | {"serviceTier", "labels"}
 )
-GENERATION = frozenset(
+GENERATION_FIELDS = frozenset(
     {"maxOutputTokens", "temperature", "topP", "topK", "thinkingConfig", "responseMimeType", "responseJsonSchema"}
     | {"stopSequences", "candidateCount", "seed", "responseSchema"}
 )
-UNSIGNED = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 
 
-def events(answer: Answer, model: str) -> Iterator[bytes]:
+def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
     """Yield the server-sent events of an answer. Lines end as Google ends them, unless the answer says otherwise."""
     end = answer.line_end
     if answer.events is not None:
         yield from (f"data: {data}{end}{end}".encode() for data in answer.events)
         return
-    pieces = list(_parts(answer))
+    pieces = list(_list_parts(answer))
     for at, part in enumerate(pieces):
         last = at == len(pieces) - 1 and answer.finish is not None
-        yield f"data: {dump(_chunk(answer, model, [part], last=last))}{end}{end}".encode()
+        yield f"data: {dump_json(_make_chunk(answer, model, [part], last=last))}{end}{end}".encode()
     if not pieces and answer.finish is not None:
-        yield f"data: {dump(_chunk(answer, model, [], last=True))}{end}{end}".encode()
+        yield f"data: {dump_json(_make_chunk(answer, model, [], last=True))}{end}{end}".encode()
 
 
-def whole(answer: Answer, model: str) -> bytes:
-    """Return an answer that does not stream."""
-    return dump(_chunk(answer, model, list(_parts(answer)), last=True)).encode()
+def make_response(answer: Answer, model: str) -> bytes:
+    """Return the body of an answer that does not stream."""
+    return dump_json(_make_chunk(answer, model, list(_list_parts(answer)), last=True)).encode()
 
 
-def _chunk(answer: Answer, model: str, parts: list[Part], *, last: bool) -> dict[str, Any]:
+def _make_chunk(answer: Answer, model: str, parts: list[Part], *, last: bool) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if last:
         candidate["finishReason"] = answer.finish or "STOP"
     found: dict[str, Any] = {"candidates": [candidate], "modelVersion": model, "responseId": "r1"}
     if answer.counts is not None:
-        found["usageMetadata"] = usage(answer.counts, last=last)
+        found["usageMetadata"] = make_usage(answer.counts, last=last)
     return found
 
 
-def usage(counts: Counts, *, last: bool = True) -> dict[str, Any]:
-    """Return `usageMetadata`: the answer's tokens come with the last chunk."""
+def make_usage(counts: Counts, *, last: bool = True) -> dict[str, Any]:
+    """Return `usageMetadata`; only the last chunk has the tokens of the answer."""
     found = {"promptTokenCount": counts.input, "totalTokenCount": counts.input}
     if counts.cached:
         found["cachedContentTokenCount"] = counts.cached
@@ -71,7 +70,7 @@ def usage(counts: Counts, *, last: bool = True) -> dict[str, Any]:
     return found
 
 
-def _parts(answer: Answer) -> Iterator[Part]:
+def _list_parts(answer: Answer) -> Iterator[Part]:
     """Yield the parts; the signature comes with the first call, else with an empty part at the end."""
     if answer.reasoning:
         yield {"text": answer.reasoning, "thought": True}
@@ -87,34 +86,37 @@ def _parts(answer: Answer) -> Iterator[Part]:
         yield {"text": "", "thoughtSignature": answer.signature}
 
 
-def error(kind: str, message: str) -> bytes:
-    """Return an error's body."""
-    code, status = STATUS.get(kind, (500, "INTERNAL"))
-    return dump({"error": {"code": code, "message": message, "status": status}}).encode()
+def make_error(kind: str, message: str) -> bytes:
+    """Return the body of an error; `kind` is Anthropic's word for it, which all tests use."""
+    code, status = ERROR_STATUSES.get(kind, (500, "INTERNAL"))
+    return dump_json({"error": {"code": code, "message": message, "status": status}}).encode()
 
 
-def complaint(path: str, body: bytes) -> str | None:
-    """Say why the service would answer 400; None when it would not. Models from Gemini 3 on insist on signatures."""
+def check_request(path: str, body: bytes) -> str | None:
+    """Return the reason for which the service would answer 400, None if it would not.
+
+    Models from Gemini 3 on insist on signatures.
+    """
     try:
         request: dict[str, Any] = json.loads(body)
     except ValueError:
         return "Invalid JSON payload received."
     if "alt=sse" not in path:
         return "The request asks for no server-sent events."
-    for name, fields in (("request", TOP), ("generation_config", GENERATION)):
+    for name, fields in (("request", REQUEST_FIELDS), ("generation_config", GENERATION_FIELDS)):
         given = request if name == "request" else request.get("generationConfig", {})
         if unknown := given.keys() - fields:
             return f"Invalid JSON payload received. Unknown name \"{min(unknown)}\" at '{name}': Cannot find field."
     for tool in request.get("tools", []):
         for declaration in tool["functionDeclarations"]:
-            if (reason := schema_complaint(declaration.get("parameters"), declaration["name"])) is not None:
+            if (reason := check_schema(declaration.get("parameters"), declaration["name"])) is not None:
                 return reason
     model = path.partition("/models/")[2].partition(":")[0]
-    return _contents_complaint(request.get("contents") or [], signed="gemini-2" not in model)
+    return _check_contents(request.get("contents") or [], signed="gemini-2" not in model)
 
 
-def schema_complaint(schema: Any, where: str) -> str | None:
-    """Check a schema of a function declaration."""
+def check_schema(schema: Any, where: str) -> str | None:
+    """Return the reason for which the service refuses the schema of a function's parameters, or None."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -137,14 +139,15 @@ def schema_complaint(schema: Any, where: str) -> str | None:
         *((f"anyOf[{at}]", each) for at, each in enumerate(node.get("anyOf", []))),
     ]
     inner += [("items", node["items"])] if "items" in node else []
-    reasons = (schema_complaint(each, f"{where}.{name}") for name, each in inner)
+    reasons = (check_schema(each, f"{where}.{name}") for name, each in inner)
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _contents_complaint(contents: list[dict[str, Any]], *, signed: bool) -> str | None:
+def _check_contents(contents: list[dict[str, Any]], *, signed: bool) -> str | None:
     if not contents:
         return "* GenerateContentRequest.contents: contents is not specified"
     expected: list[Any] = []
+    # The service checks signatures in the current turn only.
     turn = max((at for at, each in enumerate(contents) if _is_prompt(each)), default=0)
     for at, content in enumerate(contents):
         parts: list[Part] = content.get("parts") or []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.__main__ import arguments, main, table, verdict
+from bench.__main__ import main, make_table, make_verdict, parse_arguments
 from bench.budgets import BUDGETS, Budget
 from bench.suite import MEASUREMENTS
 
@@ -26,11 +26,13 @@ def test_every_row_of_the_table_is_measured_by_one_function() -> None:
     ],
 )
 def test_a_verdict_compares_with_the_budget(budget: Budget, value: float | None, word: str) -> None:
-    assert verdict(budget, value) == word
+    assert make_verdict(budget, value) == word
 
 
 def test_the_table_is_aligned_and_shows_every_subject() -> None:
-    lines = table([STEP], ["codeloop", "other"], {("codeloop", "step"): 7.25, ("other", "step"): 1234.5}).splitlines()
+    lines = make_table(
+        [STEP], ["codeloop", "other"], {("codeloop", "step"): 7.25, ("other", "step"): 1234.5}
+    ).splitlines()
     assert lines[1].split() == ["3", "step", "one", "more", "step", "8.0", "ms", "7.2", "ms", "1,234.5", "ms", "ok"]
     assert lines[0].index("other") + len("other") == lines[1].index("1,234.5 ms") + len("1,234.5 ms")
 
@@ -38,7 +40,7 @@ def test_the_table_is_aligned_and_shows_every_subject() -> None:
 @pytest.mark.parametrize("argv", [["--only", "nonsense"], ["--runs", "0"], ["--against-env", "A"]])
 def test_a_wrong_command_line_ends_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        arguments(argv)
+        parse_arguments(argv)
     assert ended.value.code == 2
     assert "error:" in capsys.readouterr().err
 

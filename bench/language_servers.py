@@ -1,0 +1,131 @@
+"""Measures the time that language servers add to an edit, and the CPU of ten servers that wait."""
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from bench.bench_run import BenchRun
+from codeloop.app.language.servers import find_dependents
+from codeloop.lsp.diagnostics_tracker import FileEdit
+from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.server_pool import ServerPool
+from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
+from codeloop.schema.bounds.language_tools import LSP_MEMORY_POLL
+from codeloop.schema.config import LspServerConfig
+from codeloop.workspace.process.running_program import RunningProgram, start_program
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.workspace import Workspace
+
+PYTHON_SOURCE = "def double(x: int) -> int:\n    return x * 2\n\n\n" + "\n".join(
+    f"def f{n}() -> int:\n    return double({n})\n\n" for n in range(300)
+)
+TYPESCRIPT_SOURCE = "export function double(x: number): number {\n  return x * 2;\n}\n" + "\n".join(
+    f"export function f{n}(): number {{\n  return double({n});\n}}" for n in range(300)
+)
+SERVER_CASES = {
+    "ty": ("a.py", PYTHON_SOURCE, 'double("a")\n'),
+    "ruff": ("a.py", PYTHON_SOURCE, "print(undefined_name)\n"),
+    "basedpyright": ("a.py", PYTHON_SOURCE, 'double("a")\n'),
+    "typescript": ("a.ts", TYPESCRIPT_SOURCE, 'double("a");\n'),
+}
+"""By server: a file's name, its text of about a thousand lines, and a line that makes an error."""
+EDIT_COUNT = 12
+IDLE_SERVERS = 10
+
+
+def measure_language_edits(bench: BenchRun) -> None:
+    """Measure edits of a file, in turn with an error and without. A server that is not installed is left out."""
+    for name in SERVER_CASES:
+        found = asyncio.run(_time_edits(bench.folder / f"languages-{name}", name))
+        if found:
+            bench.put_own(f"edit-{name}", statistics.median(found))
+
+
+def measure_idle_language_servers(bench: BenchRun) -> None:
+    """Measure codeloop's CPU in a second while ten servers wait; that of the servers themselves is not counted."""
+    for name in ("ruff", "ty"):
+        found = asyncio.run(_measure_idle_cpu(bench.folder / f"idle-{name}", name))
+        if found is not None:
+            bench.put_own("languages-idle", found)
+            return
+
+
+async def _time_edits(folder: Path, name: str) -> list[float]:
+    file, good, bad = SERVER_CASES[name]
+    workspace, pool = _open_pool(folder, name)
+    if pool is None:
+        return []
+    path, taken = workspace.root / file, list[float]()
+    path.write_text(good)
+    for number in range(EDIT_COUNT):
+        has_error = number % 2 == 0
+        after = good + bad * has_error + "\n" * number
+        edits = [FileEdit(path, path.read_text(), after)]
+        began = time.monotonic()
+        await pool.prepare_for_edits(edits, {})
+        path.write_text(after)
+        found = await pool.diagnose_edits(edits)
+        # The first two edits start the server and have it read the project. One with wrong diagnostics does not count.
+        if number > 1 and bool(found) == has_error:
+            taken.append((time.monotonic() - began) * 1000)
+        await pool.wait_idle()
+    await pool.close()
+    await workspace.close()
+    return taken
+
+
+async def _measure_idle_cpu(folder: Path, name: str) -> float | None:
+    workspace, pool = _open_pool(folder, name)
+    if pool is None:
+        return None
+    for number in range(IDLE_SERVERS):
+        path = workspace.root / str(number) / "a.py"
+        path.parent.mkdir()
+        (path.parent / "pyproject.toml").write_text("[project]\nname = 'a'\nversion = '0'\n")
+        path.write_text("x = 1\n")
+        await pool.diagnose_edits([FileEdit(path, "", "x = 1\n")])
+    await pool.wait_idle()
+    began, used = time.monotonic(), time.process_time()
+    await asyncio.sleep(2 * LSP_MEMORY_POLL.seconds)
+    share = (time.process_time() - used) * 1000 / (time.monotonic() - began)
+    await pool.close()
+    await workspace.close()
+    return share
+
+
+def _open_pool(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
+    """Return a new work tree and the pool of its one server; None: the server is not installed."""
+    folder.mkdir()
+    root = folder / "work"
+    root.mkdir()
+    (root / "tsconfig.json").write_text('{"compilerOptions": {"strict": true}}')
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {**os.environ, "PATH": path}
+    workspace = Workspace(root, root, folder / "scratch", environment)
+    search = ProgramSearch(root, root, is_trusted=True, path=path, installed=folder)
+    rows = list_servers(None, search)
+    others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
+    chosen = list_servers(others, search)
+    if not any(each.state == "found" for each in chosen):
+        return workspace, None
+
+    async def start(server: ServerChoice, at: Path) -> RunningProgram:
+        return await start_program(workspace, Launch(server.command, at, environment, {}), lambda _: None)
+
+    def ignore(*_: object) -> None:
+        """Do nothing: no client follows the servers here."""
+
+    callbacks = ServerCallbacks(
+        start=start,
+        log=ignore,
+        on_change=ignore,
+        on_report=ignore,
+        warn=ignore,
+        watch=ignore,
+        find_dependents=lambda path, row: find_dependents(workspace, path, row),
+    )
+    pool = ServerPool(chosen, root, callbacks, lambda _: 0.0)
+    return workspace, pool
