@@ -97,8 +97,9 @@ async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(tmp
         "@@ -1,3 +1,3 @@\n one\n-two\n-three\n+TWO\n+three\n\\ No newline at end of file\n"
     )
     git(root, "add", "-A")
-    of_git = git(root, "-c", "core.quotePath=false", "diff", "--cached", "--no-renames", "new file", 'new"\n\t', "bin")
-    assert "".join(found[name].patch or "" for name in ("bin", "new file", 'new"\n\t')) == of_git
+    names = ("bin", "link", "new file", 'new"\n\t')
+    of_git = git(root, "-c", "core.quotePath=false", "diff", "--cached", "--no-renames", *names)
+    assert "".join(found[name].patch or "" for name in names) == of_git
     binary = found.pop("bin")
     assert (binary.additions, binary.status) == (0, "added")
     again = repository(tmp_path / "again", {**FILES, "name with space": "x\n", "ünï.txt": "ü\n", 'q"\\\t': "1\n"})
