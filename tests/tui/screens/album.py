@@ -74,7 +74,7 @@ class Album:
                 it.ui.appearance.choose(theme)
                 it.ui.restyle()
                 await it.sees(*texts, beside if columns == WIDE else "")
-                await it.settle(lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).info.lsp)
+                await it.settle(lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).data.lsp)
                 await it.settle(lambda: not is_at_rest or all(worker.is_finished for worker in it.ui.workers))
                 taken[mode] = await it.steady()
                 if folder := os.environ.get("CODELOOP_PICTURES"):

@@ -98,7 +98,7 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         retry = Retry(attempt=2, message="Overloaded (529)", next=int(NOW * 1000) + 12_000)
         it.say(StatusChanged(properties=SessionState(session_id=client.main, status=retry)))
         await album.take("retry", "retry 2 in 12 s")
-        it.ui.choices.problem = "http://127.0.0.1:4096 can't be reached; trying again"
+        it.ui.choices.connection_problem = "http://127.0.0.1:4096 can't be reached; trying again"
         await album.take("lost", "can't be reached")
         monkeypatch.setattr("codeloop.tui.keys.repeated_key.CONFIRMATION_SECONDS", 600.0)
         await it.pilot.press("escape")

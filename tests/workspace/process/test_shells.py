@@ -16,7 +16,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_REPORT
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import command as commands
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
-from codeloop.workspace.sandbox.process_launcher import MARK
+from codeloop.workspace.sandbox.process_launcher import MARK_VARIABLE
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN": "given"}
 
@@ -123,7 +123,7 @@ async def test_a_syntax_error_is_reported_in_the_commands_own_words(shells: Shel
     outcome = await run(shells, place, "true\necho )")
     assert outcome.code == 2
     assert "line 2" in outcome.output
-    assert MARK not in outcome.output
+    assert MARK_VARIABLE not in outcome.output
 
 
 async def test_a_command_longer_than_the_system_allows_runs(shells: Shells, place: ShellContext) -> None:
