@@ -3,7 +3,7 @@
 from textual import events, on
 from textual.screen import Screen
 
-from codeloop.tui.actions.send import run_slash, send_prompt
+from codeloop.tui.actions.send import run_slash, send_answer, send_prompt
 from codeloop.tui.actions.tabs import start_session
 from codeloop.tui.commands import COMMANDS_BY_ID, COMMANDS_BY_SLASH, SESSION
 from codeloop.tui.keys.key_dispatcher import KeyDispatcher
@@ -15,7 +15,6 @@ from codeloop.tui.widgets.base_widgets import CommandWidget
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from codeloop.tui.widgets.prompt.prompt_messages import CommandPressed, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
-from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from codeloop.tui.widgets.tab_bar import TabBar
 from codeloop.tui.widgets.transcript.transcript import Transcript
 

@@ -42,7 +42,9 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
         appearance.thinking = launch.thinking
     appearance.child_key = keys.format_key("session_child_first")
     appearance.open_key = keys.format_key("call_toggle")
-    commands = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in COMMANDS_BY_SLASH.items()]
+    commands = [
+        PromptCommand(name, row.arguments, row.title, aliases=row.aliases) for name, row in COMMANDS_BY_SLASH.items()
+    ]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, commands))
     ui.problems = [
         *sources.problems,

@@ -249,7 +249,9 @@ async def show_help(ui: Ui, _words: str) -> None:
 
     rows = [replace(row, keys=keys(row.id)) for row in list_commands(ui)]
     rows += [
-        PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in PROMPT_BINDINGS if row.id not in commands
+        PaletteRow(row.id, row.description, "In the prompt", keys(row.id))
+        for row in PROMPT_BINDINGS
+        if row.id not in commands
     ]
     command_id = await show_dialog(ui, create_help(rows, lambda: ui.appearance.styles))
     if command_id in commands:

@@ -1,4 +1,4 @@
-"""Sends prompts, shell lines and commands to the session of a tab, which the first one creates."""
+"""Sends prompts, shell lines, commands and answers to the session of a tab; the first prompt creates the session."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -7,28 +7,45 @@ from codeloop.client.client import Client
 from codeloop.client.slash.goal import describe_reached_goal, parse_goal
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
+    AnswerPermission,
+    AnswerQuestion,
     FilePartInput,
     InvokeCommand,
     MessageWithParts,
     Prompt,
+    RejectQuestion,
     RunLimits,
     RunShell,
     TextPartInput,
 )
 from codeloop.schema.api.session_requests import MessageId, SessionId, UpdateSession
-from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
-from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
-from codeloop.schema.permission import PROFILE_KEY
+from codeloop.schema.operation import (
+    COMMAND,
+    MESSAGE_GET,
+    PERMISSION_REPLY,
+    PROMPT,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    SESSION_GET,
+    SESSION_SHELL,
+    SESSION_UPDATE,
+)
+from codeloop.schema.permission import PROFILE_KEY, PermissionRequest
+from codeloop.tui.state.session_view import Request
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import Delivery, PromptEntry
 from codeloop.tui.widgets.prompt.prompt_preparer import to_stored_prompt
+from codeloop.tui.widgets.request_panel.form import FormAnswer
 from codeloop.tui.widgets.session_tab import SessionTab
 
 ATTENDED_LIMITS = RunLimits(attended=True)
 """Limits of turns that have a user to answer their questions."""
 NOTHING_SENT_NOTE = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
+_GONE_REQUEST_ERRORS = {"PermissionNotFoundError", "QuestionNotFoundError"}
+"""The kinds of errors that answer a request which was answered elsewhere, or withdrawn."""
 
 
 async def send_goal(ui: Ui, words: str) -> None:
@@ -197,3 +214,24 @@ def _show_stop_reason(ui: Ui, answer: MessageWithParts) -> None:
         ui.say(describe_reached_goal(stop.goal), "success")
     elif stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
         ui.say(stop.message, "warning")
+
+
+async def send_answer(client: Client, request: Request, answer: FormAnswer) -> bool:
+    """Answer a request; return False if it is no longer waiting. Raises OperationError for other refusals."""
+    try:
+        if isinstance(request, PermissionRequest):
+            always = None if answer.always is None else list(answer.always)
+            reply = AnswerPermission(
+                request_id=request.id, reply=answer.reply, message=answer.message, always=always, wider=answer.wider
+            )
+            await client.call(PERMISSION_REPLY, reply)
+        elif answer.reply == "reject":
+            await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answer.message))
+        else:
+            answers = [list(each) for each in answer.answers]
+            await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+    except OperationError as error:
+        if error.kind not in _GONE_REQUEST_ERRORS:
+            raise
+        return False
+    return True

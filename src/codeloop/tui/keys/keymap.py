@@ -80,7 +80,7 @@ class UiCommand(Struct, frozen=True):
     """A command of the UI. `id`: its name in `keybinds`; `keys`: its default keys; `slash`: its name after `/`.
 
     `run`: `module:function` below `codeloop.tui`, loaded at the first call; the function is called with the app and the
-    words typed after the name. `also`: other names after `/`. `is_early`: its keys are handled before the focused
+    words typed after the name. `aliases`: other names after `/`. `is_early`: its keys are handled before the focused
     widget gets them.
     """
 
@@ -91,7 +91,7 @@ class UiCommand(Struct, frozen=True):
     keys: str = "none"
     slash: str = ""
     arguments: str = ""
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     is_early: bool = False
 
 
@@ -122,6 +122,7 @@ class Keymap:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
             self.problems += [f"keybinds.{name}: there is no key {key}." for key in find_unknown_keys(keys)]
         self.rhythm = TypingRhythm()
+        """How fast the user types, in whatever tab."""
         self._leader_timeout, self._waits_until = leader_timeout, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():

@@ -13,7 +13,7 @@ class PromptBinding(Struct, frozen=True):
 
     id: str
     keys: str
-    text: str
+    description: str
 
 
 PROMPT_BINDINGS: tuple[PromptBinding, ...] = (

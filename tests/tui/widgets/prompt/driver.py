@@ -55,7 +55,7 @@ class Answers:
             PromptCommand("model", "PROVIDER/MODEL", "set the model"),
             PromptCommand("models", "", "list the models"),
             PromptCommand("themes", "[NAME]", "choose a theme"),
-            PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", is_completed=True),
+            PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", completes_arguments=True),
         ]
 
     async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:

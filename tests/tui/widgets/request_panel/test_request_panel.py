@@ -17,10 +17,10 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.operation import QUESTION_LIST, NoArguments
 from codeloop.schema.permission import PermissionRequest
+from codeloop.tui.actions.send import send_answer
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.request_panel.form import FormAnswer
 from codeloop.tui.widgets.request_panel.request_panel import WITHDRAWN_NOTICE, RequestPanel
-from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from tests.support.project import Rig, call, calls, rig, until
 from tests.tui.stage import Stage, staged
 

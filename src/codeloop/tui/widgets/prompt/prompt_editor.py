@@ -1,4 +1,4 @@
-"""The text field of the prompt: draws the visible rows, and passes keys to the buffer."""
+"""The text field of the prompt: draws the visible rows, and passes keys and the mouse to the buffer of `tui/editor`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
@@ -245,10 +245,10 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         """Move the cursor to a cell, or select what is there."""
         buffer, offset = self.buffer, self.text_layout.offset(self._first_row + at.y, at.x)
         if unit != "character":
-            is_line = unit == "line"
-            start, offset = (
-                (buffer.line_start(offset), buffer.line_end(offset)) if is_line else find_span(buffer.text, offset)
-            )
+            if unit == "line":
+                start, offset = buffer.line_start(offset), buffer.line_end(offset)
+            else:
+                start, offset = find_span(buffer.text, offset)
             buffer.move(start)
         buffer.move(offset, select=select)
         self.update()
@@ -268,10 +268,10 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         faint = find_faint_style(self, "editor--placeholder", base)
         mode = "" if y else _format_mode(self)
         if not self.buffer.text:
-            hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
-            return _draw_row(
-                _draw_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint)
-            )
+            hint = SHELL_HINT if self.mode == "shell" else self.placeholder
+            is_first = y == 0
+            hint_segments = _draw_hint(hint if is_first else "", faint, has_focus=self.has_focus and is_first)
+            return _draw_row(hint_segments, cells, base, Segment(mode, faint))
         if row >= self.text_layout.rows:
             return Strip.blank(cells, base)
         offset, text = self.text_layout.row(row)
@@ -287,6 +287,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
             if glyph.start <= cursor < glyph.end:
                 style += _CURSOR
             segments.append(Segment(glyph.label, style))
+        # At the end of the text the cursor is on a blank; at the end of a wrapped row it is on the next one.
         if cursor == len(text) and self.text_layout.locate(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR))
         return _draw_row(Segment.simplify(segments), cells, base, Segment(mode, faint))

@@ -57,8 +57,8 @@ class PromptPreparer:
                     return SlashCall(name, words.strip(), _attach_images(prompt))
                 # A path such as /etc begins a prompt.
                 if not os.path.lexists(f"/{match[1]}"):
-                    also = [each for row in commands for each in row.also]
-                    close = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, also))
+                    aliases = [each for row in commands for each in row.aliases]
+                    close = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, aliases))
                     raise UnknownCommand(
                         f"Unknown command: /{match[1]}.{close} To send it as a prompt, put a space first."
                     )
@@ -88,7 +88,7 @@ class PromptPreparer:
 
 def _find_alias(name: str, commands: Iterable[PromptCommand]) -> str | None:
     """Return the name of the command that has this as another name; None: none has."""
-    return next((row.name for row in commands if name in row.also), None)
+    return next((row.name for row in commands if name in row.aliases), None)
 
 
 def _attach_images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:

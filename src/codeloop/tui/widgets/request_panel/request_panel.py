@@ -80,7 +80,7 @@ _SCROLL_SHARES = {
 
 # The namespace names the handlers of these messages as if the classes were defined within `RequestPanel`.
 class Answered(Message, namespace="request_panel"):
-    """The user answered; `send_answer` delivers it."""
+    """The user answered; `actions/send.py` delivers it."""
 
     def __init__(self, request: Request, answer: FormAnswer) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from math import ceil
 from operator import methodcaller
+from typing import NamedTuple
 
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
@@ -12,6 +13,14 @@ from codeloop.tui.widgets.base_widgets import get_app
 
 STEPS_PER_ROW = 8
 """Steps per row: the block characters that draw the thumb's ends have eighths of a row."""
+
+
+class ScrollBarLook(NamedTuple):
+    """What is seen of a scroll bar: its height in rows, and its thumb in eighths of a row."""
+
+    height: int = 0
+    thumb_start: int = 0
+    thumb_length: int = 0
 
 
 class PlainScrollBar(ScrollBar):
@@ -64,20 +73,17 @@ def create_scroll_bar(view: ScrollView) -> ScrollBar:
     return bar
 
 
-def update_scroll_bar(
-    view: ScrollView, total: int, position: float, before: tuple[int, int, int]
-) -> tuple[int, int, int]:
+def update_scroll_bar(view: ScrollView, total: int, position: float, before: ScrollBarLook) -> ScrollBarLook:
     """Move a view's bar, but only if that changes its look: drawing the bar costs as much as drawing the text.
 
-    `total`: rows of the page. `before`: the look that the last call returned. A look is the height of the bar in rows,
-    and the start and the length of its thumb in eighths of a row.
+    `total`: rows of the page. `before`: the look that the last call returned.
     """
     size, window = view.size.height, view.container_size.height
     if not view.show_vertical_scrollbar or not size:
         return before
     thumb = max(1.0, window * size / total) if total > window else 0.0
     start = int((size - thumb) * position / (total - window) * STEPS_PER_ROW) if thumb else 0
-    look = (size, start, ceil(thumb * STEPS_PER_ROW))
+    look = ScrollBarLook(size, start, ceil(thumb * STEPS_PER_ROW))
     if look != before:
         view.vertical_scrollbar.window_virtual_size = total
         view.vertical_scrollbar.window_size = window

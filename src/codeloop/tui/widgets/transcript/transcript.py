@@ -23,7 +23,7 @@ from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
 from codeloop.tui.widgets.transcript.highlights import Highlights
-from codeloop.tui.widgets.transcript.scroll_bar import create_scroll_bar, update_scroll_bar
+from codeloop.tui.widgets.transcript.scroll_bar import ScrollBarLook, create_scroll_bar, update_scroll_bar
 from codeloop.tui.widgets.transcript.selection import Selection, highlight
 
 
@@ -182,7 +182,7 @@ class Transcript(ScrollView, can_focus=False):
         self.blocks = Blocks(self._renderer.render)
         self.highlights = Highlights()
         """The matches of the search in the conversation."""
-        self._scroll_bar_look = (0, 0, 0)
+        self._scroll_bar_look = ScrollBarLook()
         """The look of the scroll bar, see `update_scroll_bar`."""
         self._strip_cache = StripCache(self, SIDE_MARGIN)
         self.selection = Selection(self, self._get_row_text, self.scroll_rows)

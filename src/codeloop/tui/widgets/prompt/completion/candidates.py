@@ -109,7 +109,7 @@ class Candidates:
     def has_completable_argument(self, trigger: Trigger) -> bool:
         """Return whether the typed arguments can be completed."""
         return trigger.kind == "arguments" and any(
-            row.name == trigger.query and row.is_completed for row in self.commands
+            row.name == trigger.query and row.completes_arguments for row in self.commands
         )
 
     async def load_values(self, trigger: Trigger, *, may_start_server: bool = False) -> None:
@@ -160,4 +160,4 @@ class Candidates:
 
 
 def _make_command_row(row: PromptCommand) -> CompletionRow:
-    return CompletionRow(f"/{row.name}", "command", f"/{row.name} {row.arguments}".rstrip(), row.text)
+    return CompletionRow(f"/{row.name}", "command", f"/{row.name} {row.arguments}".rstrip(), row.description)

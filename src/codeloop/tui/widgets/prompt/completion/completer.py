@@ -41,14 +41,14 @@ class CompletionRow(Struct, frozen=True):
 class PromptCommand(Struct, frozen=True):
     """A slash command: its name, its arguments as shown in the help, and its description.
 
-    `is_completed`: its source can complete its arguments. `also`: aliases, which count if no command has such a name.
+    `completes_arguments`: its source can complete them. `aliases`: other names, which count if no command is called so.
     """
 
     name: str
     arguments: str = ""
-    text: str = ""
-    is_completed: bool = False
-    also: tuple[str, ...] = ()
+    description: str = ""
+    completes_arguments: bool = False
+    aliases: tuple[str, ...] = ()
 
 
 class Completer(Protocol):
