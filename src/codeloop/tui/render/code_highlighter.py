@@ -67,11 +67,8 @@ _TOKEN_COLOURS = (
 def find_language(path: str) -> str:
     """Return the language of a file by its name; "": unknown, or plain text."""
     name = path.rpartition("/")[2].lower()
-    return (
-        _LANGUAGES_BY_NAME.get(name) or _LANGUAGES_BY_EXTENSION.get(name.rpartition(".")[2], "")
-        if "." in name
-        else _LANGUAGES_BY_NAME.get(name, "")
-    )
+    _, dot, extension = name.rpartition(".")
+    return _LANGUAGES_BY_NAME.get(name, "") or (_LANGUAGES_BY_EXTENSION.get(extension, "") if dot else "")
 
 
 class CodeHighlighter:

@@ -1,4 +1,4 @@
-"""Draws tool calls: has the table of the functions that render each tool, and draws headings and attachments."""
+"""`draw_call` draws a tool call, with the function that renders the calls of its tool."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Renders calls that read, write and change files."""
+"""Renders calls of tools that read or change files, with the diagnostics that language servers report."""
 
 import re
 from collections.abc import Iterator
@@ -71,10 +71,13 @@ def _read_problems(call: ToolCall) -> Iterator[FileProblem]:
 
 FOLDED_DIFF_ROWS = 24
 """Rows of a diff that are shown while the call is folded."""
+# In a new file there is less to check than in a diff.
 FOLDED_NEW_FILE_ROWS = 10
-"""Rows of a new file that are shown while the call is folded; there is less to check than in a diff."""
+"""Rows of a new file that are shown while the call is folded."""
+# More than is ever drawn: the call is drawn again whenever it changes.
 _MAX_DIFF_LENGTH = 150_000
-"""Characters of a diff that are parsed: more than are ever drawn."""
+"""Characters of a diff that are parsed."""
+# The arguments of a call that the model is still writing are incomplete JSON, which no parser reads.
 _JSON_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _PATCH_FILE_HEADER = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
 
@@ -101,6 +104,7 @@ def render_read(call: ToolCall) -> CallBody:
 
 
 def _format_count(count: object, one: str, many: str, before: str = "") -> str:
+    """Return a count with a noun, such as `of 40 lines`."""
     return f"{before}{count} {one if count == 1 else many}"
 
 
@@ -133,6 +137,7 @@ def render_change(call: ToolCall) -> CallBody:
     additions, deletions = _count_changes(call, patches)
     notes = [f"+{additions} -{deletions}"] if patches else []
     room = MAX_ROWS if call.is_open else FOLDED_DIFF_ROWS if deletions else FOLDED_NEW_FILE_ROWS
+    # Rows are drawn lazily: of a long diff, no more than are shown, and two that decide whether a note is needed.
     rows = list(islice(_draw_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
@@ -161,6 +166,7 @@ def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int
 
 
 def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:
+    """Return the path of the changed file, or the number of files."""
     path = call.get_path("filePath", "path")
     if path:
         return path
@@ -178,12 +184,14 @@ def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:
 
 def _describe_progress(call: ToolCall) -> list[str]:
     """Return a note with how many lines the model has written of a text that it is still writing."""
+    # In JSON, a line end within a text is the two characters backslash and n.
     raw = getattr(call.part.state, "raw", "")
     lines = raw.count("\\n") if call.status == "pending" else 0
     return [f"{lines} lines so far"] if lines > 1 else []
 
 
 def _draw_diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
+    """Yield the rows of the diffs; if there are several, each below its path and counts."""
     for patch in patches:
         if len(patches) > 1:
             additions, deletions = patch.counts

@@ -1,4 +1,4 @@
-"""Renders calls of tools that have no renderer of their own, such as those of MCP servers: arguments and output."""
+"""Renders calls of tools without a renderer of their own, such as those of MCP servers: their arguments and output."""
 
 from codeloop.kit.terminal_text import format_arguments, format_json, one_line
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall
@@ -21,6 +21,6 @@ def render_data_answer(call: ToolCall) -> CallBody:
 
 
 def _describe_progress(call: ToolCall) -> list[str]:
-    """Return the progress reported by the server."""
+    """Return the progress that an MCP server has reported, as a note."""
     progress = call.title if call.status == "running" and "progress" in call.metadata else ""
     return [one_line(progress, 60)] if progress else []

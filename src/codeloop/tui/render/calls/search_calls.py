@@ -1,4 +1,4 @@
-"""Renders searches: in files, for files, on the web."""
+"""Renders calls of tools that search: in files, for files, on the web."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,8 @@ def render_grep(call: ToolCall) -> CallBody:
     if not isinstance(matches, int) or not matches:
         return CallBody(subject, ["no matches"] if call.status == "done" else [])
     number = f"{matches} match{'' if matches == 1 else 'es'}"
-    if isinstance(files, int):  # not in sessions that were stored by earlier versions
+    # Earlier versions did not store the number of files.
+    if isinstance(files, int):
         in_files = f"{files} file{'' if files == 1 else 's'}"
         number = in_files if call.get_input("mode") == "files" else f"{number} in {in_files}"
     hits = [as_mapping(each) for each in as_list(call.metadata.get("display"))]
@@ -45,6 +46,7 @@ def _draw_hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _flatten(text: str) -> str:
+    """Return a text on one line that can be drawn."""
     return expand_tabs(escape_controls(text).replace("\n", " "))
 
 
@@ -73,5 +75,5 @@ def render_web_search(call: ToolCall) -> CallBody:
 
 
 def draw_output_if_open(call: ToolCall) -> list[Row]:
-    """Return the rows of the output; none while the call is folded."""
+    """Return the rows of a call's output; none while the call is folded."""
     return call.fold_rows(call.draw_text(call.output.strip("\n"))) if call.is_open and call.output.strip() else []

@@ -1,4 +1,4 @@
-"""Renders calls that act on the session: todos, questions, skills, subagents, batches."""
+"""Renders calls of tools that act on the session: todos, questions, skills, subagents, batches, invalid calls."""
 
 from typing import Any
 
@@ -31,17 +31,15 @@ _SUBJECT_INPUTS = ("command", "filePath", "pattern", "path", "url", "query", "de
 def render_todos(call: ToolCall) -> CallBody:
     """Render the task list, with a box for each task."""
     rows: list[Row] = []
-    todo_rows = call.read_objects("todos")
-    for todo in todo_rows:
+    todos = call.read_objects("todos")
+    for todo in todos:
         box, colour, look = _TODO_BOXES.get(str(todo.get("status")), _TODO_BOXES["pending"])
         text = [Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
         rows += prefix_rows(
             wrap_line(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    ")
         )
-    done_count = sum(todo.get("status") == "completed" for todo in todo_rows)
-    return CallBody(
-        f"{done_count} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold_rows(rows, 30), name="todos"
-    )
+    done_count = sum(todo.get("status") == "completed" for todo in todos)
+    return CallBody(f"{done_count} of {len(todos)} done" if todos else "", rows=call.fold_rows(rows, 30), name="todos")
 
 
 def render_task(call: ToolCall) -> CallBody:
@@ -126,6 +124,7 @@ def render_plan_exit(call: ToolCall) -> CallBody:
         rows += prefix_rows(wrap_line(text, max(call.room - 2, 4)), mark, Segment("  "))
         answer_rows = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
         rows += prefix_rows(wrap_line(answer_rows, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
+    # The comments on the plan that the model has not answered yet.
     open_count = sum(not as_mapping(each).get("answer") for each in threads)
     notes = (
         [f"{open_count} of {len(threads)} comments open" if open_count else f"{len(threads)} comments answered"]
@@ -167,8 +166,10 @@ def _draw_inner_call(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
 
 
 def _choose_mark(part: ToolPart) -> str:
+    """Return the mark for the state of a subagent's call."""
     match part.state:
         case ToolStateCompleted(metadata=metadata):
+            # A command that failed is still a completed call.
             return "✗" if part.tool == "bash" and describe_command_end(metadata) else "✓"
         case ToolStateError():
             return "✗"
@@ -177,4 +178,5 @@ def _choose_mark(part: ToolPart) -> str:
 
 
 def _describe_subject(inputs: dict[str, Any]) -> str:
+    """Return the input that best describes a call, or all of its inputs."""
     return next((str(inputs[key]) for key in _SUBJECT_INPUTS if inputs.get(key)), "") or format_arguments(inputs)

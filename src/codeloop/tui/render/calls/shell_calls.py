@@ -1,4 +1,4 @@
-"""Renders shell commands: the command, its output, its exit code."""
+"""Renders calls of the tools for shell commands: the command, its output, and its exit code."""
 
 from rich.segment import Segment
 
@@ -25,7 +25,8 @@ def render_bash(call: ToolCall) -> CallBody:
     heading_notes = [ending] if ending else []
     if call.status == "running":
         heading_notes.append(format_duration(call.elapsed_ms or 0))
-    elif isinstance(took, int) and took >= 500:  # without the wait for a permission
+    # The tool's own measure, which does not include the wait for a permission.
+    elif isinstance(took, int) and took >= 500:
         heading_notes.append(format_duration(took))
     return CallBody(call.get_input("command"), heading_notes, rows, is_failed=bool(ending))
 
@@ -53,6 +54,7 @@ def draw_output(call: ToolCall, output: str) -> list[Row]:
     if not text.strip():
         return []
     lines = text.split("\n")
+    # The result holds only the end of a long output, but the number of all its lines.
     all_lines = call.metadata.get("lines")
     before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
     visible_lines = lines[-(MAX_ROWS if call.is_open else FOLDED_ROWS + 1) :]
@@ -67,7 +69,8 @@ def _split_output(call: ToolCall) -> tuple[str, list[str]]:
     if call.status != "done":
         return (remove_model_notes(output, call.metadata) if isinstance(output, str) else ""), []
     notes = [str(note) for note in as_list(call.metadata.get("notes"))]
-    return "" if output == "" else call.output, notes  # the result's text for empty output is for the model
+    # For an empty output, the result has a sentence that is meant for the model.
+    return "" if output == "" else call.output, notes
 
 
 def _draw_command(call: ToolCall) -> list[Row]:

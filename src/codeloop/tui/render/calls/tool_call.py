@@ -1,4 +1,7 @@
-"""The base of rendering tool calls: reads the data of a call, and draws the rows that the calls of all tools have."""
+"""`ToolCall`: the data of a tool call, whatever its state, and the rows that the calls of all tools have.
+
+The other files of this folder use it to draw the calls of their tools.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -29,8 +32,10 @@ FOLDED_ROWS = 8
 """Rows of an output that are shown while the call is folded."""
 _MAX_NAME_LENGTH = 80
 """Characters of a tool's name, and of a note in the heading."""
+_MAX_SUBJECT_LENGTH = 4_000
+# More rows would slow the screen down.
 MAX_ROWS = 2_000
-"""Rows of an open output; more would slow the screen down."""
+"""Rows of an output that are shown while the call is open."""
 
 
 class CallBody(Struct, frozen=True):
@@ -65,6 +70,7 @@ class ToolCall:
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
+                # Without the time in which the call waited for the user.
                 self.elapsed_ms = compute_elapsed_ms(max(time.start, item.resumed_at), now)
             case ToolStateCompleted(title=title, metadata=metadata, for_user=output, time=time):
                 self.title, self.metadata, self.output = title, metadata, output
@@ -150,7 +156,8 @@ class ToolCall:
         """
         max_rows = MAX_ROWS if self.is_open else max_rows
         left_out = max(len(rows) - max_rows, 0) + above
-        if left_out <= 1 and not above:  # the note would take as much room as the row
+        # The note would take as much room as the one row that it stands for.
+        if left_out <= 1 and not above:
             return list(rows)
         words = f"… {left_out:,} more line{'' if left_out == 1 else 's'}{' above' if end else ''}"
         note = self.draw_hidden_note(words)
@@ -220,6 +227,7 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
     look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
     ending = [Segment("  " + " · ".join(notes), look)] if notes else []
     room = call.room - measure_row([name]) - 1
+    # A long subject is cut, so that half of the room is left for the notes.
     width = min(measure_row(ending), room // 2)
     subject_style = call.style("text_muted" if status == "pending" else "text") + click
     subject = cut_line([Segment(_join_lines(body.subject), subject_style)], room - width)
@@ -230,7 +238,9 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
 
 
 def _join_lines(text: str) -> str:
-    lines = (" ".join(line.split()) for line in escape_controls(text[:4000]).strip().split("\n"))
+    """Return a text on one line, with marks for its line ends."""
+    # The heading shows only the beginning, so that the rest of a long script is not processed.
+    lines = (" ".join(line.split()) for line in escape_controls(text[:_MAX_SUBJECT_LENGTH]).strip().split("\n"))
     return " ⏎ ".join(line for line in lines if line)
 
 
@@ -244,7 +254,8 @@ def draw_failure(call: ToolCall) -> list[Row]:
     """Return the rows of a failed call's error."""
     if not call.error or call.status == "interrupted":
         return []
-    if reason := call.metadata.get("said"):  # the user's reason; the error addresses the model
+    # The user's own reason; the error is addressed to the model.
+    if reason := call.metadata.get("said"):
         return call.fold_rows(call.draw_text(f"“{reason}”", "text"))
     colour = "error" if call.status == "failed" else "text_muted"
     return call.fold_rows(call.draw_text(call.error.strip("\n"), colour))

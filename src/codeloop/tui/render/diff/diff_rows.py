@@ -1,4 +1,4 @@
-"""Draws the lines of a diff as rows: below each other, or if there is room, old and new lines side by side."""
+"""`DiffRows` draws the diff of a file: lines below each other, or if there is room, old and new ones side by side."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,12 +26,14 @@ _MAX_COMPARED_LINES = 100
 _COLOURS_BY_SIGN: dict[DiffSign, str] = {"+": "added", "-": "removed", " ": "context"}
 """The names of the theme's colours for each sign."""
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
+# Comparing takes the square of the number of words: longer lines would delay the screen.
 _MAX_COMPARED_LENGTH = 400
-"""Characters of a line that is compared word by word; comparing longer ones would delay the screen."""
+"""Characters of a line that is compared word by word."""
 _MAX_COMPARED_WORDS = 120
 """Words of a line that is compared word by word."""
+# In lines that differ more, nearly every word would be highlighted, which does not help the reader.
 _MIN_SIMILARITY = 0.4
-"""The share of two lines' characters that must be equal; with less, highlighted words would not help the reader."""
+"""The share of two lines' characters that must be equal."""
 
 
 def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
@@ -77,6 +79,7 @@ class DiffRows:
         self._canvas = canvas
         self._room = room
         self._has_backgrounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
+        # Where added and removed lines have no background, their text has the colour of the side, not of the syntax.
         language = find_language(patch.path) if self._has_backgrounds else ""
         self._code = {sign: CodeHighlighter(language, canvas.styles, "", "text") for sign in ("-", "+")}
         last = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
@@ -135,6 +138,7 @@ class DiffRows:
         return str(number or "").rjust(self._digits) if self._digits else ""
 
     def _draw_line(self, line: DiffLine, spans: WordSpans, room: int, number: int = 0) -> Iterator[Row]:
+        """Yield the rows of a line; `number`: the displayed line number, by default that of the new file."""
         styles, side = self._canvas.styles, _COLOURS_BY_SIGN[line.sign]
         background = f"diff_{side}_bg"
         edge = background if side == "context" else f"diff_{side}_line_number_bg"
@@ -154,7 +158,8 @@ class DiffRows:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
         code = self._code["-" if sign == "-" else "+"].highlight(text)
-        if sign == " ":  # lexed for both sides, so that a string or comment that begins here continues on both
+        # Lexed for both sides, so that a string or a comment that begins here continues on both.
+        if sign == " ":
             self._code["-"].highlight(text)
             return [Segment(text, plain)]
         background = Style(bgcolor=plain.bgcolor)
@@ -190,7 +195,7 @@ def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list
 
 
 def _compare_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, WordSpans]:
-    """Return the differing words of paired lines, by the line's identity."""
+    """Return the differing words of paired lines, by the line's identity: equal lines may occur more than once."""
     spans: dict[int, WordSpans] = {}
     for old, new in zip(old_lines[:_MAX_COMPARED_LINES], new_lines[:_MAX_COMPARED_LINES], strict=False):
         spans[id(old)], spans[id(new)] = compare_words(old.text, new.text)
@@ -198,6 +203,7 @@ def _compare_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict
 
 
 def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[LinePair]:
+    """Yield the pairs of lines that are shown next to each other; an unchanged line is on both sides."""
     if not new_lines and len(old_lines) == 1 and old_lines[0].sign == " ":
         yield old_lines[0], old_lines[0]
         return

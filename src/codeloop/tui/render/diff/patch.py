@@ -53,6 +53,7 @@ def parse_patches(text: str) -> Iterator[PatchedFile]:
             yield PatchedFile(path, tuple(hunks))
             path, hunks = "", []
         if line.startswith("Index: "):
+            # Codeloop's own diffs name files in this line; the names in the lines below it are ignored then.
             path = line[len("Index: ") :]
         elif line.startswith(("--- ", "+++ ")) and not path and not line[4:].startswith("/dev/null"):
             name = line[4:].partition("\t")[0]
@@ -67,21 +68,24 @@ def _parse_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[Dif
 
     `ranges`: the first line and the number of lines in the old file, then those in the new file.
     """
-    old, old_count, new, new_count = ranges
+    old_line, old_count, new_line, new_count = ranges
     diff_lines: list[DiffLine] = []
+    # The counts of the header end a hunk: a removed line such as `-- x` looks like the header of a file.
     while at < len(lines) and (old_count > 0 or new_count > 0 or lines[at].startswith("\\")):
         sign, text = lines[at][:1], expand_tabs(escape_controls(lines[at][1:].rstrip("\r")))
         at += 1
         match sign:
             case "+":
-                diff_lines.append(DiffLine("+", 0, new, text))
-                new, new_count = new + 1, new_count - 1
+                diff_lines.append(DiffLine("+", 0, new_line, text))
+                new_line, new_count = new_line + 1, new_count - 1
             case "-":
-                diff_lines.append(DiffLine("-", old, 0, text))
-                old, old_count = old + 1, old_count - 1
+                diff_lines.append(DiffLine("-", old_line, 0, text))
+                old_line, old_count = old_line + 1, old_count - 1
+            # Programs that strip blanks at the ends of lines also strip the space of an empty line.
             case " " | "":
-                diff_lines.append(DiffLine(" ", old, new, text))
-                old, new, old_count, new_count = old + 1, new + 1, old_count - 1, new_count - 1
+                diff_lines.append(DiffLine(" ", old_line, new_line, text))
+                old_line, new_line, old_count, new_count = old_line + 1, new_line + 1, old_count - 1, new_count - 1
+            # Such as `\ No newline at end of file`.
             case "\\":
                 pass
             case _:

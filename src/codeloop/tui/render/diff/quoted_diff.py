@@ -12,28 +12,31 @@ from codeloop.tui.render.cells import cut_path
 from codeloop.tui.render.diff.diff_rows import DiffRows
 from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
 
-MAX_ROWS = 5_000
+MAX_DIFF_ROWS = 5_000
 """Rows of a diff that are drawn."""
 _BAR = "│ "
 
 
-@lru_cache(maxsize=2)  # the request panel is drawn again at every key
+# The request panel is drawn again at every key.
+@lru_cache(maxsize=2)
 def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
     """Return a diff as rows with a bar on the left; none if a changed line would be missing in them.
 
     The bar marks the text as the model's, so that it can't be mistaken for one of the program.
     """
     patches = list(parse_patches(diff))
+    # A user who approves a change must see all of it; without rows, the caller shows the text of the diff.
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
-    rows = list(islice(_draw_rows(patches, canvas), MAX_ROWS + 1))
-    if len(rows) > MAX_ROWS:
-        rows[MAX_ROWS:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
+    rows = list(islice(_draw_rows(patches, canvas), MAX_DIFF_ROWS + 1))
+    if len(rows) > MAX_DIFF_ROWS:
+        rows[MAX_DIFF_ROWS:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
     return [[bar, *row] for row in rows]
 
 
 def _draw_rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
+    """Yield the rows of the diffs; if there are several, each below its path and counts."""
     room = canvas.width - len(_BAR)
     for patch in patches:
         if len(patches) > 1:
@@ -48,6 +51,7 @@ def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:
     """Return whether the patches contain every added and deleted line of a diff, apart from headers of files."""
     lines = diff.split("\n")
     for sign, column in (("+", 0), ("-", 1)):
+        # Each file's header has a line that begins with `---`, and one with `+++`; some diffs have none.
         more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[column] for patch in patches)
         if more not in {0, len(patches)}:
             return False

@@ -1,4 +1,4 @@
-"""An incremental parser of Markdown blocks, line by line. Blocks that it yields are final; only the last one is open.
+"""`BlockReader` parses Markdown blocks incrementally, line by line. Blocks that it yields are final.
 
 It parses CommonMark's blocks, tables and task lists, and is more lenient than CommonMark where models are careless: a
 list below a numbered item may be indented by two cells only, and the blank lines between items are kept as written.
@@ -76,14 +76,17 @@ _QUOTE = re.compile(r" {0,3}> ?")
 _LIST_ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
 _TASK_BOX = re.compile(r"\[([ xX])\][ \t]+")
 _TABLE_DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
+# A line that begins so can only begin or continue a paragraph, which saves the other patterns.
 _TEXT_START = re.compile(r"[A-Za-z\"'(]")
-"""Matches the start of a line that can only begin or continue a paragraph."""
+# Open paragraphs and lines are parsed again with each delta, so long ones are split.
 MAX_OPEN_LENGTH = 2_000
-"""Characters of an open paragraph or line; longer ones are split, since open ones are parsed again with each delta."""
+"""Characters of an open paragraph or line."""
+# Each level takes cells of the width, and time for each line; deeper levels are taken as text.
 MAX_NESTING = 16
-"""The depth of nested lists and quotations; deeper ones are taken as text."""
+"""The depth of nested lists and quotations."""
+# The rows before could not be drawn before the last one is known, so later rows keep the widths of the columns.
 MEASURED_TABLE_ROWS = 60
-"""Rows of a table that decide the widths of its columns; later rows keep these widths."""
+"""Rows of a table that decide the widths of its columns."""
 
 
 class BlockReader:
@@ -151,7 +154,8 @@ class BlockReader:
             and not self._is_after_blank
             and _TEXT_START.match(content)
         ):
-            yield from self._add_paragraph_line(content)  # a shortcut for the most frequent kind of line
+            # A shortcut for the most frequent kind of line.
+            yield from self._add_paragraph_line(content)
             return
         yield from self._parse_beginning(inside, content)
 
@@ -169,6 +173,7 @@ class BlockReader:
             indent = len(line) - len(line.lstrip(" "))
             if indent >= container.indent:
                 line = line[container.indent :]
+            # More lenient than CommonMark, which wants a list below `10.` indented by four cells.
             elif indent >= 2 and _LIST_ITEM.match(line):
                 line = line[indent:]
             else:
@@ -179,6 +184,7 @@ class BlockReader:
         return any(not container.marker for container in self._containers[start:])
 
     def _parse_blank_line(self, inside: int) -> Iterator[Leaf]:
+        """Parse a blank line, which ends paragraphs, tables, and the quotations that it does not continue."""
         block = self._open_block
         if block is not None and block.kind == "indented":
             block.blanks += 1
@@ -191,6 +197,7 @@ class BlockReader:
 
     def _parse_beginning(self, inside: int, content: str) -> Iterator[Leaf]:
         """Parse a line that may begin containers or a block, after the `inside` containers that it continues."""
+        # CommonMark's lazy continuation: a paragraph goes on in a line without the marks of its containers.
         is_lazy = self._open_block is not None and self._open_block.kind == "paragraph" and not self._is_after_blank
         depth = inside
         while depth < MAX_NESTING:
@@ -238,11 +245,13 @@ class BlockReader:
         if interrupts_paragraph and (not text.strip() or (number and number not in {"0", "1"})):
             return None
         width = match.end() - len(match[1]) - len(match[2])
+        # More than four blanks belong to an indented code block in the item.
         if width > 4:
             text, width = " " * (width - 1) + text, 1
         kind = match[4] or match[2]
         last = self._item_numbers.get(depth)
         count = int(number or 0)
+        # Models often number all items 1, or begin again at 1 after a paragraph between two items.
         if number and last is not None and last[0] == kind and count <= 1:
             count = last[1] + 1
         self._item_numbers = {level: there for level, there in self._item_numbers.items() if level < depth}
@@ -260,6 +269,7 @@ class BlockReader:
         )
 
     def _parse_block(self, content: str) -> Iterator[Leaf]:
+        """Parse a line, without its containers, that may begin a block."""
         block = self._open_block
         if block is not None and block.kind == "paragraph" and block.lines:
             if (match := _SETEXT_UNDERLINE.fullmatch(content)) and not block.is_partly_yielded:
@@ -304,6 +314,7 @@ class BlockReader:
             yield from self._add_paragraph_line(content)
 
     def _parse_code_line(self, block: _OpenBlock, content: str) -> Iterator[Leaf]:
+        """Parse a line of a fenced code block, or its end."""
         mark = content.strip()
         if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(content) - len(content.lstrip()) < 4:
             self._open_block = None
@@ -325,6 +336,7 @@ class BlockReader:
         self._is_after_blank = False
 
     def _add_row(self, block: _OpenBlock, row: str) -> Iterator[Leaf]:
+        """Add a row to a table. Once there are enough rows, the table is yielded, and each later row on its own."""
         if block.is_partly_yielded:
             yield self._make_leaf("rows", row)
             return
@@ -334,6 +346,7 @@ class BlockReader:
             block.lines, block.is_partly_yielded = [], True
 
     def _close_block(self) -> Iterator[Leaf]:
+        """Yield what is left of the open block, and close it."""
         block, self._open_block = self._open_block, None
         if block is not None and block.lines:
             kind: BlockKind = "table" if block.kind == "table" else "paragraph"
@@ -343,8 +356,10 @@ class BlockReader:
     def _make_leaf(
         self, kind: BlockKind, text: str, *, has_blank_before: bool = False, level: int = 0, info: str = ""
     ) -> Leaf:
+        # A list is faster here than a generator, in a function that is called for every line of code.
         frames = tuple([Frame(each.marker, bool(each.marker) and each.is_empty) for each in self._containers])
-        if kind != "code":  # which has no rows of its own
+        # The leaf `code` has no rows of its own, so that the marker is drawn with the first line.
+        if kind != "code":
             for container in self._containers:
                 container.is_empty = False
         is_new = kind not in {"rows", "line"}

@@ -1,4 +1,4 @@
-"""Parses Markdown within a paragraph, emphasis, code, links and line breaks, into pieces of text with their looks."""
+"""Parses the Markdown within a paragraph: emphasis, code, links and line breaks, as pieces of text with their looks."""
 
 import re
 from collections.abc import Iterator
@@ -55,13 +55,15 @@ _LINK_TARGET = re.compile(
     r"\(\s*(?:<([^<>\n]*)>|((?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 )
 _OPEN_LINK_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
+# A single star within a word or a path is more often a pattern or a multiplication than emphasis.
 _BEFORE_STAR = "([{\"'>-*_~\u201c\u2014"
 """Characters other than a space that may precede a single star that begins emphasis."""
 _LINE_BREAK = re.compile(r" *\n *")
 _WRAPPED_LENGTH = 60
 """Characters of a line from which its end counts as a wrap; the end of a shorter line is taken as a line break."""
+# A text with more is not prose, and pairing takes the square of their number.
 _MAX_DELIMITERS = 400
-"""Delimiters and brackets that are parsed in a paragraph; a text with more is not prose."""
+"""Delimiters and brackets that are parsed in a paragraph."""
 
 
 def parse_pieces(text: str, *, is_open: bool = False) -> list[Piece]:
@@ -128,6 +130,7 @@ class _InlineParser:
         return match.end()
 
     def _parse_code(self, match: re.Match[str]) -> int:
+        """Parse a code span from its opening backticks, and return the index behind it."""
         run, start = match.group(), match.end()
         if len(run) not in self._unmatched_runs:
             for close in re.compile("`+").finditer(self._text, start):
@@ -149,6 +152,7 @@ class _InlineParser:
         return len(url)
 
     def _add_delimiter(self, match: re.Match[str]) -> None:
+        """Add a run of delimiters, with whether it can open or close emphasis by the characters around it."""
         run, text = match.group(), self._text
         before = text[match.start() - 1] if match.start() else " "
         after = text[match.end()] if match.end() < len(text) else "a" if self._is_open else " "
@@ -166,12 +170,14 @@ class _InlineParser:
                 is_left_flanking and (not is_right_flanking or _is_punctuation(before)),
                 is_right_flanking and (not is_left_flanking or _is_punctuation(after)),
             )
-        elif run == "*":  # patterns such as src/*.py are text
+        # Patterns such as src/*.py are text.
+        elif run == "*":
             can_open_emphasis, can_close_emphasis = (
                 is_left_flanking and (before.isspace() or before in _BEFORE_STAR),
                 is_right_flanking,
             )
-        else:  # more lenient than CommonMark, which closes no emphasis next to Chinese or Japanese punctuation
+        # More lenient than CommonMark, which closes no emphasis next to Chinese or Japanese punctuation.
+        else:
             can_open_emphasis, can_close_emphasis = not after.isspace(), not before.isspace()
         self._delimiters.append(
             _Delimiter(run[0], len(self._pieces), len(run), len(run), can_open_emphasis, can_close_emphasis)
@@ -203,8 +209,9 @@ class _InlineParser:
             self._pieces.append(Piece(link or "image", look, link))
         elif link and not link.startswith("#") and _strip_scheme(link) != _strip_scheme(label):
             self._pieces.append(Piece(f" ({link})", ADDRESS, link))
+        # A link can't be within another one.
         if not bracket.is_image:
-            self._brackets.clear()  # no link within a link
+            self._brackets.clear()
         return stop
 
     def _show_open_link(self, bracket: _Bracket) -> None:
@@ -244,6 +251,7 @@ class _InlineParser:
             self._close_open_emphasis()
 
     def _find_opener(self, bottom: int, at: int) -> int | None:
+        """Return the index of the delimiter that the one at `at` closes; None: there is none from `bottom` on."""
         closer = self._delimiters[at]
         for index in range(at - 1, bottom - 1, -1):
             opener = self._delimiters[index]
@@ -251,6 +259,7 @@ class _InlineParser:
                 continue
             if closer.char == "~" and opener.length != closer.length:
                 continue
+            # CommonMark's rule of three, for runs that can both open and close emphasis.
             may_not_pair = (opener.can_close_emphasis or closer.can_open_emphasis) and (
                 opener.original + closer.original
             ) % 3 == 0
@@ -269,6 +278,7 @@ class _InlineParser:
                     self._apply_look(opener, len(self._pieces), opener.length)
 
     def _apply_look(self, opener: _Delimiter, end: int, count: int) -> None:
+        """Apply emphasis to the pieces between a delimiter and index `end`; it uses `count` of its characters."""
         look = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[count - 1]
         for piece in self._pieces[opener.at + 1 : end]:
             piece.looks |= look
@@ -299,15 +309,18 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _trim_code(text: str) -> str:
+    """Return the text of a code span: without the blank on each side that separates it from the backticks."""
     text = _LINE_BREAK.sub(" ", text)
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] == " " and text.strip() else text
 
 
 def _strip_scheme(link: str) -> str:
+    """Return an address without its scheme, for comparing it with the label of its link."""
     return re.sub(r"^(https?://|mailto:)(www\.)?", "", link).rstrip("/")
 
 
 def _decode_entity(entity: str) -> str:
+    # Late, since the table of entities is large, and few texts have any.
     from html import unescape
 
     return unescape(entity)

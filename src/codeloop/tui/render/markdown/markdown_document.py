@@ -1,4 +1,4 @@
-"""Renders a Markdown text that the model is still writing: finished rows are kept, only the end is rendered again."""
+"""`MarkdownDocument` renders a growing Markdown text: finished rows are kept, and only the end is rendered again."""
 
 import re
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ from codeloop.tui.render.markdown.table_layout import TableLayout
 
 CODE_BACKGROUND = "background_panel"
 """The theme's colour behind code."""
+# A line that is too short to decide which block it begins is not drawn yet: its rows might jump with the next letter.
 _UNDECIDED_LINE = re.compile(
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
-"""Matches a line that is too short to decide which block it begins, so it is not drawn yet."""
 _DELIMITER_START = re.compile(r"\|[-:| ]*")
 
 
@@ -87,6 +87,7 @@ class MarkdownDocument:
 
     def _draw_open_block(self) -> list[Row]:
         """Return the rows of the open block, without a last line that may still become another block."""
+        # A copy reads the open end, so that the reader is where it was when the text goes on.
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.open_fence
@@ -164,7 +165,8 @@ class _LeafRenderer:
             space = Segment(" " * (len(frame.marker) + 1))
             first.append(Segment(f"{frame.marker} ", style) if frame.is_first else space)
             others.append(space)
-        while measure_row(first) > self._width // 2:  # too deep for this width
+        # Nested too deeply for this width: the outer containers are not shown.
+        while measure_row(first) > self._width // 2:
             del first[0], others[0]
         return first, others
 
@@ -190,6 +192,7 @@ class _LeafRenderer:
 
     def _draw_text(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
         line_pieces = parse_pieces(text, is_open=is_open)
+        # Most paragraphs are plain text.
         if len(line_pieces) == 1:
             return wrap_line(self._prose.make_segments(line_pieces, colour, look), room)
         return [

@@ -1,4 +1,4 @@
-"""The Rich styles of the pieces of a Markdown text."""
+"""`ProseStyles`: the Rich styles of the pieces of a Markdown text."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -37,6 +37,7 @@ class ProseStyles:
 
     def _make_link_style(self, piece: Piece, base: str, look: str) -> Style:
         style = self._find_style(base, piece.looks, look) + Style(meta={"link": piece.link})
+        # Terminals open only addresses; other links, such as paths, are for the program itself.
         is_web = piece.link.startswith(("http://", "https://")) and piece.looks & LINK
         return style + Style(link=piece.link) if is_web else style
 

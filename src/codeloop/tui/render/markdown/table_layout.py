@@ -1,4 +1,4 @@
-"""Lays out a Markdown table in a given width."""
+"""`TableLayout` lays out a Markdown table in a given width."""
 
 import re
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from codeloop.tui.render.markdown.block_reader import split_cells
 from codeloop.tui.render.markdown.inline_parser import parse_pieces, split_lines
 from codeloop.tui.render.markdown.prose_styles import ProseStyles
 
+# The only way to have several lines in a cell; GitHub shows it so.
 _BREAK_TAG = re.compile(r"<br */?>")
 _MIN_COLUMN_WIDTH = 6
 """Cells of the narrowest column; if there is less room, each row becomes a list of its cells."""
@@ -70,6 +71,8 @@ class TableLayout:
             return []
         widths = [0] * count
         order = sorted(range(count), key=lambda column: natural_widths[column])
+        # Each column gets its natural width, or an equal share of the room. The narrowest come first, so that the wide
+        # ones share the room that they leave.
         while order:
             share = room // len(order)
             column = order.pop(0)
@@ -81,6 +84,7 @@ class TableLayout:
         return self._draw_columns(cells) if self._widths else self._draw_stacked(cells)
 
     def _draw_columns(self, cells: list[CellLines]) -> list[Row]:
+        """Return a table row with its cells side by side, each wrapped in the width of its column."""
         columns = [
             [row for line in cell for row in wrap_line(line, width)]
             for cell, width in zip(cells, self._widths, strict=True)
@@ -107,12 +111,14 @@ class TableLayout:
 
 
 def _read_alignment(mark: str) -> str:
+    """Return the alignment of a column by its cell of the delimiter row, such as `:---:`."""
     if mark.endswith(":"):
         return "middle" if mark.startswith(":") else "right"
     return "left"
 
 
 def _align(row: Row, width: int, side: str) -> Row:
+    """Return a row filled with blanks up to a width, on the side that an alignment requires."""
     room = max(width - measure_row(row), 0)
     before = {"left": 0, "right": room, "middle": room // 2}[side]
     return [
