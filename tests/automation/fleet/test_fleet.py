@@ -16,7 +16,7 @@ import pytest
 from codeloop.automation.fleet.coordinator import Coordinator
 from codeloop.automation.fleet.jobs import FleetJob, read_jobs
 from codeloop.automation.fleet.ledger import Ledger
-from codeloop.automation.fleet.ledger_databases import SqliteFile
+from codeloop.automation.fleet.ledger_databases import SqliteDatabase
 from codeloop.automation.fleet.local_driver import LocalDriver, end_programs
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from tests.cli.program import Desk, bash, call, serving, steps
@@ -157,12 +157,12 @@ def test_ctrl_c_while_a_repository_is_cloned_lets_the_job_wait(tmp_path: Path) -
 
 
 def test_a_stop_ends_a_clone_that_hangs_and_lets_its_job_wait(tmp_path: Path) -> None:
-    ledger = Ledger(SqliteFile(tmp_path / "fleet.db"))
+    ledger = Ledger(SqliteDatabase(tmp_path / "fleet.db"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"git://127.0.0.1:{silent.getsockname()[1]}/shop"
-        ledger.add([FleetJob(id="j", repository=address, prompt="p")])
+        ledger.add_jobs([FleetJob(id="j", repository=address, prompt="p")])
         coordinator = Coordinator(tmp_path, ledger, (), [LocalDriver()], lambda _row, _result: None)
-        work = threading.Thread(target=coordinator.work, args=(1,))
+        work = threading.Thread(target=coordinator.run_jobs, args=(1,))
         work.start()
         connection, _ = silent.accept()
         ledger.set_stopping(on=True)
@@ -172,7 +172,7 @@ def test_a_stop_ends_a_clone_that_hangs_and_lets_its_job_wait(tmp_path: Path) ->
             connection.settimeout(30)
             while connection.recv(1024):
                 pass
-    assert [row.state for row in ledger.rows()] == ["waiting"]
+    assert [row.state for row in ledger.list_rows()] == ["waiting"]
     assert not list((tmp_path / "attempts").iterdir())
 
 
@@ -241,13 +241,13 @@ def test_a_row_that_somebody_wrote_into_the_table_leads_nowhere_else(tmp_path: P
     mine.mkdir(parents=True)
     (folder / "jobs").mkdir(parents=True)
     (mine / "notes").write_text("mine")
-    ledger = Ledger(SqliteFile(folder / "fleet.db"))
+    ledger = Ledger(SqliteDatabase(folder / "fleet.db"))
     job = {"repository": str(tmp_path / "none"), "prompt": "p", "id": "a", **wrong}
     row = (job["id"], 0, json.dumps(job), "waiting", 0, 0, "", 0, "", "{}", 0.0)
-    with SqliteFile(folder / "fleet.db").change() as cursor:
+    with SqliteDatabase(folder / "fleet.db").open_transaction() as cursor:
         cursor.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     with pytest.raises(CodeloopError, match="a row that is no job"):
-        Coordinator(folder, ledger, (), [LocalDriver()], lambda _row, _result: None).work(1)
+        Coordinator(folder, ledger, (), [LocalDriver()], lambda _row, _result: None).run_jobs(1)
     assert (mine / "notes").read_text() == "mine"
 
 

@@ -93,14 +93,14 @@ def messages(desk: Desk) -> dict[str, str]:
 
 @contextmanager
 def forgetting(api: KubernetesServer) -> Generator[None]:
-    """Let the API forget its history all the while."""
+    """Let the API remove_remains its history all the while."""
     is_over = threading.Event()
 
-    def forget() -> None:
+    def remove_remains() -> None:
         while not is_over.wait(1.5):
             api.forget_history()
 
-    thread = threading.Thread(target=forget)
+    thread = threading.Thread(target=remove_remains)
     thread.start()
     try:
         yield

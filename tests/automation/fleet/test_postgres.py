@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.automation.fleet.ledger import Ledger
-from codeloop.automation.fleet.ledger_databases import PostgresSchema
+from codeloop.automation.fleet.ledger_databases import PostgresDatabase
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.postgres import find_programs, postgres
@@ -72,21 +72,21 @@ def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothin
     psycopg = pytest.importorskip("psycopg")
     assert PROGRAMS is not None
     with postgres(PROGRAMS) as address:
-        database = PostgresSchema(address, "x" * 90 + ".y")
-        cut, other = Ledger(database), Ledger(PostgresSchema(address, "x" * 90 + ".y"))
-        cut.add([FleetJob("r", id="one", prompt="p%s?"), FleetJob("r", id="two", prompt="p")])
-        row = cut.claim()
+        database = PostgresDatabase(address, "x" * 90 + ".y")
+        cut, other = Ledger(database), Ledger(PostgresDatabase(address, "x" * 90 + ".y"))
+        cut.add_jobs([FleetJob("r", id="one", prompt="p%s?"), FleetJob("r", id="two", prompt="p")])
+        row = cut.claim_job()
         assert row is not None
         assert (row.job.id, row.job.prompt, other.list_orphans([])) == ("one", "p%s?", [])
         with psycopg.connect(address, autocommit=True) as admin:
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
         (orphan,) = other.list_orphans([])
         assert (orphan.job_id, orphan.attempt) == ("one", 1)
-        other.give_back(("one", 1))
-        again = other.claim()
+        other.requeue(("one", 1))
+        again = other.claim_job()
         assert again is not None
         assert (again.job.id, again.attempt) == ("one", 2)
-        assert not cut.finish("one", 1, "done", {"text": "late"})
+        assert not cut.finish_attempt("one", 1, "done", {"text": "late"})
         assert [(orphan.job_id, orphan.attempt) for orphan in cut.list_orphans([])] == []
-        assert other.finish("one", 2, "done", {"text": "100 % done?"})
-        assert next((row.state, row.result) for row in cut.rows()) == ("done", {"text": "100 % done?"})
+        assert other.finish_attempt("one", 2, "done", {"text": "100 % done?"})
+        assert next((row.state, row.result) for row in cut.list_rows()) == ("done", {"text": "100 % done?"})

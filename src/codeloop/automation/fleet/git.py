@@ -1,4 +1,4 @@
-"""Runs git for a fleet's jobs, without hooks, signatures and questions, and so that it can be stopped."""
+"""Runs git for a fleet's jobs: without hooks, signatures and questions, and so that a stop of the fleet ends it."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from codeloop.automation.command_lines import make_git_command
-from codeloop.automation.fleet.driver import Stopped
+from codeloop.automation.fleet.driver import FleetStopped
 from codeloop.kit.processes import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
@@ -17,15 +17,17 @@ from codeloop.schema.errors import CodeloopError
 def run_git(
     repository: str,
     *arguments: str,
-    more: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> str:
-    """Run a git command, and return its output. Raises Stopped soon after `is_stopping` returns True; CodeloopError.
+    """Run a git command, and return its output.
 
-    `repository`: the repository's name in errors; `more`: variables to add to the environment.
+    `repository`: the name of the repository in errors; `variables`: to add to the environment. Raises FleetStopped soon
+    after `is_stopping` returns True, and CodeloopError if git fails or takes too long.
     """
+    # No questions on the terminal, and no downloads of large files that the job may not need.
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
-    environment = make_safe_environment({**os.environ, **quiet, **(more or {})})
+    environment = make_safe_environment({**os.environ, **quiet, **(variables or {})})
     deadline = time.monotonic() + FLEET_GIT.seconds
     program = subprocess.Popen(
         make_git_command(*arguments, path=environment["PATH"]),
@@ -34,13 +36,15 @@ def run_git(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # so that Ctrl-C does not end git, which would make the job fail instead of stop
+        # Ctrl-C would otherwise end git itself, and the job would count as failed instead of stopped.
+        start_new_session=True,
     )
     try:
-        output, errors = _wait(program, arguments[0], deadline, is_stopping)
+        output, errors = _wait_for_output(program, arguments[0], deadline, is_stopping)
     finally:
         if program.poll() is None:
-            os.killpg(program.pid, signal.SIGKILL)  # what it has started, too
+            # The group: git starts other programs, such as ssh and index-pack.
+            os.killpg(program.pid, signal.SIGKILL)
             program.communicate()
     if program.returncode:
         words = errors.decode("utf-8", "replace").strip()
@@ -48,13 +52,13 @@ def run_git(
     return output.decode("utf-8", "replace")
 
 
-def _wait(
+def _wait_for_output(
     program: "subprocess.Popen[bytes]", name: str, deadline: float, is_stopping: Callable[[], bool]
 ) -> tuple[bytes, bytes]:
-    """Return a program's stdout and stderr. Raises Stopped; CodeloopError: it takes too long."""
+    """Return a program's stdout and stderr. Raises FleetStopped, and CodeloopError if it takes too long."""
     while not is_stopping():
         with suppress(subprocess.TimeoutExpired):
             return program.communicate(timeout=FLEET_POLL.seconds)
         if time.monotonic() > deadline:
             raise CodeloopError(f"git {name} took longer than {FLEET_GIT.seconds:g} s.")
-    raise Stopped("The fleet was stopped.")
+    raise FleetStopped("The fleet was stopped.")

@@ -1,4 +1,4 @@
-"""Reads the table of jobs that a user writes, in JSON, JSON Lines, CSV or YAML."""
+"""The jobs of a fleet, and the reader of the file that lists them, in JSON, JSON Lines, CSV or YAML."""
 
 import csv
 import hashlib
@@ -14,11 +14,11 @@ from msgspec import Struct
 from codeloop.schema.bounds.automation import FLEET_JOBS, FLEET_TABLE
 from codeloop.schema.errors import UsageProblem
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+JOB_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
-    """One job in a clone of `repository` (a path or URL) on the branch `base` ("": the default branch).
+    """One job, in a clone of `repository` (a path or URL) at the branch `base` ("": the default branch).
 
     It has either a `prompt` for one turn, or a `goal` to work on until the `checks` (command lines) pass. `id`: the
     name of the job in results.
@@ -34,14 +34,14 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Check the values that become names of folders and arguments of git. Raises ValueError."""
-        if self.id and NAME.fullmatch(self.id) is None:
+        if self.id and JOB_ID_PATTERN.fullmatch(self.id) is None:
             raise ValueError(f"an id is letters, digits, `.`, `_` and `-`, not {self.id!r}")
         if self.repository.startswith("-") or self.base.startswith("-"):
             raise ValueError("no repository and no base begins with `-`")
 
 
 def read_jobs(file: Path) -> list[FleetJob]:
-    """Read a table. Paths of repositories are relative to the folder of the file. Raises UsageProblem."""
+    """Read a file of jobs, in which paths of repositories are relative to its folder. Raises UsageProblem."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -49,7 +49,7 @@ def read_jobs(file: Path) -> list[FleetJob]:
     if len(data) > FLEET_TABLE.value:
         raise UsageProblem(f"{file} is larger than {FLEET_TABLE.value:,} bytes. Split it.")
     try:
-        rows = _rows(file.suffix.lower(), data.decode())
+        rows = _parse_rows(file.suffix.lower(), data.decode())
     except (ValueError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{file} can't be read: {error}") from error
     if not rows or len(rows) > FLEET_JOBS.value:
@@ -63,9 +63,11 @@ def read_jobs(file: Path) -> list[FleetJob]:
     return jobs
 
 
-def _rows(suffix: str, text: str) -> list[Any]:
+def _parse_rows(suffix: str, text: str) -> list[Any]:
+    """Parse the text of a file with this suffix; JSON for an unknown one. Raises ValueError."""
     data: Any
     match suffix:
+        # An empty cell of CSV is a field that is not given.
         case ".csv":
             return [{key: value for key, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
         case ".jsonl" | ".ndjson":
@@ -86,18 +88,22 @@ def _rows(suffix: str, text: str) -> list[Any]:
 
 
 def _make_job(file: Path, number: int, row: Any) -> FleetJob:
+    """Return the job of a row, counted from 1, with an absolute path and an id. Raises UsageProblem."""
     try:
         fields = msgspec.convert(row, dict[str, Any])
-        if isinstance(fields.get("checks"), str):  # a cell of CSV
+        # CSV has no lists: its cell is one check.
+        if isinstance(fields.get("checks"), str):
             fields["checks"] = [fields["checks"]]
         job = msgspec.convert(fields, FleetJob)
     except msgspec.ValidationError as error:
         raise UsageProblem(f"Job {number} of {file} can't be used: {error}.") from error
     if bool(job.prompt.strip()) == bool(job.goal.strip()) or (job.checks and not job.goal):
         raise UsageProblem(f"Job {number} of {file} has to have either a prompt, or a goal with its checks.")
+    # `user@host:path` is the short form of an SSH address, not a path.
     if "://" not in job.repository and not re.match(r"[\w.-]+@[\w.-]+:", job.repository):
         job = msgspec.structs.replace(job, repository=str((file.parent / job.repository).resolve()))
     if not job.id:
+        # The id depends on the row only, so a job keeps it when the file is read again or rows are added.
         mark = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip("-.") or "job"
         job = msgspec.structs.replace(job, id=f"{stem[:60]}-{mark}")

@@ -1,4 +1,4 @@
-"""The jobs of a fleet with their states and owners, in a database, so that no job is done twice."""
+"""The table of a fleet's jobs, with their states and owners, which sees to it that no job is done twice."""
 
 import os
 import time
@@ -14,7 +14,9 @@ from codeloop.kit.processes import read_start_time
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-State = Literal["waiting", "running", "done", "failed"]
+JobState = Literal["waiting", "running", "done", "failed"]
+# `owner` is the coordinator that runs the job, `child` the process on its machine. Process ids are reused, so each has
+# the start time of its process next to it.
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -26,17 +28,17 @@ _TABLES = (
 
 
 class LedgerRow(Struct, frozen=True):
-    """A job, its state since `changed` (seconds since the epoch), and the result of its last attempt."""
+    """A job with its state since `changed` (seconds since the epoch), and the result of its last attempt."""
 
     job: FleetJob
-    state: State
+    state: JobState
     attempt: int
     result: JSON
     changed: float
 
 
 class FleetPull(Struct, frozen=True):
-    """The pull request of a repository: its `branch`, to be merged into `target`, with the changes of `jobs` (ids).
+    """The pull request with the changes of `jobs` (ids): from `branch` into `target`.
 
     `commit`: the last commit of the branch; "": nothing was pushed yet. `number` and `url`: 0 and "" for a host without
     pull requests. `problem`: why the pull request is missing, or lacks the changes of a job.
@@ -87,22 +89,22 @@ class Cursor(Protocol):
 
 
 class FleetDatabase(Protocol):
-    """The database with the tables of one fleet. Its methods are called from many threads at once."""
+    """A database with the tables of one fleet. Its methods are called from many threads at once."""
 
     @property
     def owner(self) -> tuple[int, str]:
-        """The identity of this process in the database: a number, and a text that tells reused numbers apart."""
+        """The identity of this process in the database: a number, and a text that distinguishes reused numbers."""
         ...
 
-    def change(self) -> AbstractContextManager[Cursor]:
-        """Return a transaction that excludes all others of this fleet. Raises CodeloopError."""
+    def open_transaction(self) -> AbstractContextManager[Cursor]:
+        """Open a transaction, which excludes all others of this fleet. Raises CodeloopError."""
         ...
 
-    def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+    def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
         """Return whether an owner has ended, within a transaction."""
         ...
 
-    def is_here(self, owner: tuple[int, str]) -> bool:
+    def is_local(self, owner: tuple[int, str]) -> bool:
         """Return whether an owner is a process of this machine."""
         ...
 
@@ -112,45 +114,46 @@ class Ledger:
 
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
-        with database.change() as cursor:
+        with database.open_transaction() as cursor:
             for statement in _TABLES:
                 cursor.execute(statement)
 
-    def add(self, jobs: Iterable[FleetJob]) -> None:
+    def add_jobs(self, jobs: Iterable[FleetJob]) -> None:
         """Add jobs. A job whose id is already in the table is not changed."""
-        rows = [(job.id, place, msgspec.json.encode(job).decode(), time.time()) for place, job in enumerate(jobs)]
+        rows = [(job.id, position, msgspec.json.encode(job).decode(), time.time()) for position, job in enumerate(jobs)]
+        # DO NOTHING: a table that is run again has the jobs already, with their results.
         sql = "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.executemany(sql, rows)
 
-    def claim(self) -> LedgerRow | None:
+    def claim_job(self) -> LedgerRow | None:
         """Claim the next waiting job for this process; None: no job is waiting."""
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, owner = ?, owner_started = ?, child = 0,
                 changed = ? WHERE id = (SELECT id FROM job WHERE state = 'waiting' ORDER BY place, id LIMIT 1)
             RETURNING data, state, attempt, result, changed"""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute(sql, (*self._database.owner, time.time()))
             row = cursor.fetchone()
-        return _row(row) if row is not None else None
+        return _parse_row(row) if row is not None else None
 
-    def note_child(self, job_id: str, attempt: int, child: int) -> None:
+    def record_child(self, job_id: str, attempt: int, child: int) -> None:
         """Record the program of an attempt, so that others can end it when this process is gone."""
         sql = "UPDATE job SET child = ?, child_started = ? WHERE id = ? AND attempt = ?"
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute(sql, (child, read_start_time(child), job_id, attempt))
 
-    def finish(self, job_id: str, attempt: int, state: State, result: JSON) -> bool:
+    def finish_attempt(self, job_id: str, attempt: int, state: JobState, result: JSON) -> bool:
         """Store the result of an attempt; False: it is ignored, because another attempt has begun since."""
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute(sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt))
             return cursor.rowcount == 1
 
     def list_orphans(self, active: Collection[str]) -> list[Orphan]:
         """Return the running jobs whose coordinator has ended. `active`: ids of the jobs that this process runs."""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute(
                 "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
             )
@@ -159,48 +162,50 @@ class Ledger:
             orphans: list[Orphan] = []
             for job_id, attempt, child, started, *owner in rows:
                 coordinator = (owner[0], owner[1])
-                is_ended = coordinator == this_process or self._database.is_gone(cursor, coordinator)
+                # A job of this process that none of its threads runs was left by a thread that failed.
+                is_ended = coordinator == this_process or self._database.has_ended(cursor, coordinator)
                 if job_id not in active and is_ended:
-                    pid = child if self._database.is_here(coordinator) else 0
+                    # A process id of another machine would name an unrelated process here.
+                    pid = child if self._database.is_local(coordinator) else 0
                     orphans.append(Orphan(job_id, attempt, pid, started))
         return orphans
 
-    def give_back(self, *attempts: tuple[str, int]) -> None:
-        """Set the jobs of unfinished attempts (id, attempt) to waiting, unless another attempt has begun since."""
+    def requeue(self, *attempts: tuple[str, int]) -> None:
+        """Set the jobs of unfinished attempts `(id, attempt)` to waiting, unless another attempt has begun since."""
         sql = "UPDATE job SET state = 'waiting' WHERE id = ? AND attempt = ? AND state = 'running'"
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.executemany(sql, attempts)
 
-    def retry(self, ids: Collection[str]) -> int:
-        """Set failed jobs to waiting, and return how many. `ids`: the jobs; empty: all failed jobs."""
-        with self._database.change() as cursor:
+    def requeue_failed(self, ids: Collection[str]) -> int:
+        """Set failed jobs to waiting, and return their number. `ids`: only these jobs; empty: all."""
+        with self._database.open_transaction() as cursor:
             cursor.execute("SELECT id FROM job WHERE state = 'failed'")
             failed = [row for row in cursor.fetchall() if not ids or row[0] in ids]
             cursor.executemany("UPDATE job SET state = 'waiting' WHERE id = ?", failed)
         return len(failed)
 
-    def rows(self) -> list[LedgerRow]:
-        """Return all jobs in their order."""
-        with self._database.change() as cursor:
+    def list_rows(self) -> list[LedgerRow]:
+        """Return all jobs, in the order of the file that listed them."""
+        with self._database.open_transaction() as cursor:
             cursor.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
-            return [_row(row) for row in cursor.fetchall()]
+            return [_parse_row(row) for row in cursor.fetchall()]
 
-    def note_pull(self, pull: FleetPull) -> None:
+    def store_pull(self, pull: FleetPull) -> None:
         """Store the state of a pull request."""
         sql = "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
 
     def list_pulls(self) -> list[FleetPull]:
         """Return all pull requests, by their branches."""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute("SELECT data FROM pull ORDER BY branch")
             return [msgspec.json.decode(row[0], type=FleetPull) for row in cursor.fetchall()]
 
     @property
     def identity(self) -> str:
         """16 hexadecimal digits that are unique to this fleet, also among fleets of the same name elsewhere."""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute("INSERT INTO fleet VALUES ('identity', ?) ON CONFLICT DO NOTHING", (os.urandom(8).hex(),))
             cursor.execute("SELECT value FROM fleet WHERE name = 'identity'")
             return cursor.fetchone()[0]
@@ -208,29 +213,30 @@ class Ledger:
     @property
     def is_open(self) -> bool:
         """Whether any job is waiting or running."""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute("SELECT 1 FROM job WHERE state IN ('waiting', 'running') LIMIT 1")
             return cursor.fetchone() is not None
 
     @property
     def is_stopping(self) -> bool:
         """Whether the fleet is to stop."""
-        with self._database.change() as cursor:
+        with self._database.open_transaction() as cursor:
             cursor.execute("SELECT 1 FROM fleet WHERE name = 'stop'")
             return cursor.fetchone() is not None
 
     def set_stopping(self, *, on: bool) -> None:
-        """Ask the coordinator of the fleet to stop (`on`), or withdraw that."""
-        with self._database.change() as cursor:
+        """Ask the coordinators of the fleet to stop (`on`), or withdraw that request."""
+        with self._database.open_transaction() as cursor:
             cursor.execute("DELETE FROM fleet WHERE name = 'stop'")
             if on:
                 cursor.execute("INSERT INTO fleet VALUES ('stop', '1')")
 
 
-def _row(row: tuple[str, State, int, str, float]) -> LedgerRow:
+def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
     data, state, attempt, result, changed = row
     try:
         job = msgspec.json.decode(data, type=FleetJob)
-    except msgspec.DecodeError as error:  # others may write the table
+    # A shared PostgreSQL table may be written by others.
+    except msgspec.DecodeError as error:
         raise CodeloopError(f"The table has a row that is no job: {error}.") from error
     return LedgerRow(job, state, attempt, msgspec.json.decode(result), changed)

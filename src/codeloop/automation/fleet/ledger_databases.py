@@ -1,4 +1,4 @@
-"""The two databases for a fleet's tables: an SQLite file in the fleet's folder, or a PostgreSQL schema."""
+"""The databases of a fleet's ledger: an SQLite file in the fleet's folder, or a schema in PostgreSQL."""
 
 import hashlib
 import os
@@ -19,26 +19,30 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 if TYPE_CHECKING:
     from psycopg import Connection
 
-_FILE, _ADDRESS = "fleet.db", "table"
-_LOCKS = 0x636F6465
-"""The class of all advisory locks of fleets; the other number is an owner, or made of a fleet's name."""
-_KEEPALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-"""How soon the server ends the connection of a machine that is gone, and with it its lease: 25 s."""
+_SQLITE_FILE_NAME = "fleet.db"
+_ADDRESS_FILE_NAME = "table"
+# PostgreSQL names an advisory lock by two numbers. The first is the same for all fleets ("code" in ASCII); the
+# second is an owner, or made of the name of a fleet.
+_LOCK_CLASS = 0x636F6465
+# The server ends the connection of a machine that is gone after 10 + 3 * 5 s, and with it the lease of that machine.
+# Without these options it would take more than two hours.
+_SERVER_KEEPALIVE_OPTIONS = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
 
 
 def open_ledger(folder: Path, address: str = "") -> Ledger:
     """Open the tables of the fleet in `folder`, and create them if they don't exist.
 
-    `address`: of a PostgreSQL database, which is stored; "": the stored address, else SQLite. Raises CodeloopError.
+    `address`: of a PostgreSQL database, which is stored in the folder; "": the stored one, else SQLite is used. Raises
+    CodeloopError.
     """
-    address_file = folder / _ADDRESS
+    address_file = folder / _ADDRESS_FILE_NAME
     if not address and address_file.is_file():
         address = address_file.read_text(encoding="utf-8")
     if not address:
-        return Ledger(SqliteFile(folder / _FILE))
-    if (folder / _FILE).exists():
+        return Ledger(SqliteDatabase(folder / _SQLITE_FILE_NAME))
+    if (folder / _SQLITE_FILE_NAME).exists():
         raise UsageProblem(f"The table of {folder.name} is in SQLite already. Give another fleet with --name.")
-    ledger = Ledger(PostgresSchema(address, folder.name))
+    ledger = Ledger(PostgresDatabase(address, folder.name))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(address_file, address.encode())
     return ledger
@@ -46,66 +50,71 @@ def open_ledger(folder: Path, address: str = "") -> Ledger:
 
 def list_fleets(root: Path) -> list[Path]:
     """Return the folders of all fleets on this machine."""
-    return sorted({path.parent for name in (_FILE, _ADDRESS) for path in root.glob(f"*/{name}")})
+    return sorted({path.parent for name in (_SQLITE_FILE_NAME, _ADDRESS_FILE_NAME) for path in root.glob(f"*/{name}")})
 
 
-class SqliteFile:
-    """An SQLite file. An owner is a process of this machine."""
+class SqliteDatabase:
+    """The tables of a fleet in an SQLite file. An owner is a process of this machine."""
 
     def __init__(self, file: Path) -> None:
         self.owner = (os.getpid(), read_start_time(os.getpid()))
         self._file = file
-        self._turn = threading.Lock()  # threads get their turns in order; SQLite's own waiting could starve some
+        # SQLite polls while another connection writes, so with many threads some would not get their turn in time.
+        self._turn = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @contextmanager
-    def change(self) -> Generator[Cursor]:
+    def open_transaction(self) -> Generator[Cursor]:
         """See FleetDatabase."""
         with self._turn:
             connection = self._connection = self._connection or self._connect()
+            # IMMEDIATE takes the write lock now; a transaction that reads first could fail when it begins to write.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection.cursor()
                 connection.execute("COMMIT")
             finally:
+                # Still open after an error.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the connection, which stays open: closing it would write the whole log back after each change."""
+        """Open the connection."""
+        # It stays open: the last one to close writes the whole log back into the file.
         connection = sqlite3.connect(
             self._file, timeout=FLEET_BUSY.seconds, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
         return connection
 
-    def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+    def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
         del cursor
         return not is_alive(*owner)
 
-    def is_here(self, owner: tuple[int, str]) -> bool:
+    def is_local(self, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
         del owner
         return True
 
 
-class PostgresSchema:
-    """A schema of a PostgreSQL database. An owner is a connection that holds a lock, the lease of all its jobs.
+class PostgresDatabase:
+    """The tables of a fleet in a PostgreSQL schema. An owner is a connection with a lock, the lease of all its jobs.
 
     The lock ends with the connection, also when the process is killed or its machine fails. Then other coordinators
     take the jobs over, and results of the old owner are ignored.
     """
 
     def __init__(self, address: str, fleet: str) -> None:
-        """Connect to nothing yet. Raises UsageProblem: psycopg is not installed."""
+        """Connect later. `address`: a URL of PostgreSQL. Raises UsageProblem if psycopg is not installed."""
         try:
             import psycopg
         except ImportError:
             raise UsageProblem("Tables in PostgreSQL need psycopg: `pip install 'codeloop[postgres]'`.") from None
         self._psycopg = psycopg
         self._address = address
+        # PostgreSQL cuts names to 63 bytes, and two fleets with long names would share a schema.
         name = f"codeloop_fleet_{fleet}"
         self._schema = name if len(name) < 63 else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
         self._turn_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
@@ -114,7 +123,7 @@ class PostgresSchema:
         self._connection: Connection | None = None
 
     @contextmanager
-    def change(self) -> Generator[Cursor]:
+    def open_transaction(self) -> Generator[Cursor]:
         """See FleetDatabase."""
         try:
             with self._turn:
@@ -124,16 +133,18 @@ class PostgresSchema:
                     connection.execute("COMMIT")
                 finally:
                     with suppress(self._psycopg.Error):
-                        connection.rollback()  # without effect after the commit
+                        # Without effect after the commit.
+                        connection.rollback()
         except self._psycopg.Error as error:
             raise CodeloopError(f"The table in PostgreSQL can't be used: {str(error).strip()}") from None
 
-    def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+    def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
-        cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCKS, owner[0]))
+        # Nobody holds the lock of an owner that has ended. This lock of ours goes with the transaction.
+        cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCK_CLASS, owner[0]))
         return cursor.fetchone()[0]
 
-    def is_here(self, owner: tuple[int, str]) -> bool:
+    def is_local(self, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
         return owner[1] == read_pid_scope()
 
@@ -145,18 +156,19 @@ class PostgresSchema:
             return self._wait_for_turn(self._connect())
 
     def _wait_for_turn(self, connection: "Connection") -> "Connection":
+        """Begin a transaction, and wait for those of other machines on this fleet."""
         connection.execute("BEGIN")
-        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCKS, self._turn_key))
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._turn_key))
         return connection
 
     def _connect(self) -> "Connection":
-        """Return the connection. A new one is a new owner: others may have taken over the jobs of the old one."""
+        """Return the connection, and open it if necessary."""
         if self._connection is None or self._connection.closed:
             from psycopg import conninfo, sql
 
             parameters = conninfo.conninfo_to_dict(self._address)
-            options = f"{parameters.get('options') or ''} {_KEEPALIVE}".strip()
-            fresh = self._psycopg.connect(
+            options = f"{parameters.get('options') or ''} {_SERVER_KEEPALIVE_OPTIONS}".strip()
+            new_connection = self._psycopg.connect(
                 conninfo.make_conninfo(self._address, options=options),
                 autocommit=True,
                 connect_timeout=int(FLEET_BUSY.seconds),
@@ -164,16 +176,18 @@ class PostgresSchema:
                 keepalives_interval=5,
                 keepalives_count=3,
             )
+            # A new connection is a new owner: others may have taken over the jobs of the old one.
             if self._connection is not None:
                 self.owner = (secrets.randbelow(2**31), read_pid_scope())
-            fresh.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCKS, self.owner[0]))
+            new_connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner[0]))
             name = sql.Identifier(self._schema)
-            with fresh.transaction():
-                fresh.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCKS, self._turn_key))
-                with suppress(self._psycopg.errors.InsufficientPrivilege), fresh.transaction():
-                    fresh.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
-            fresh.execute(sql.SQL("SET search_path TO {}").format(name))
-            self._connection = fresh
+            with new_connection.transaction():
+                new_connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._turn_key))
+                # The schema may exist already, made by an account with more rights.
+                with suppress(self._psycopg.errors.InsufficientPrivilege), new_connection.transaction():
+                    new_connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+            new_connection.execute(sql.SQL("SET search_path TO {}").format(name))
+            self._connection = new_connection
         return self._connection
 
 

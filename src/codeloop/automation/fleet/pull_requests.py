@@ -27,16 +27,17 @@ from codeloop.schema.bounds.automation import FLEET_PUBLISH
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
+# The trailer of a commit message that names the fleet and the job, by which later runs know their own commits.
 _TRAILER = "Codeloop-Job"
 _MAX_TITLE_LENGTH = 70  # characters
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
-Tell = Callable[[FleetPull], object]
-"""Called with the state of each pull request, from any thread."""
+# Called with the state of each pull request, from any thread.
+PullListener = Callable[[FleetPull], object]
 
 
 class _Change(Struct, frozen=True):
-    """One job's commits: those after `start` up to `commit`, in the clone `tree`. `mark`: the value of its trailer."""
+    """The commits of one job: after `start` up to `commit`, in the clone `tree`. `mark`: the value of the trailer."""
 
     row: LedgerRow
     tree: Path
@@ -46,16 +47,16 @@ class _Change(Struct, frozen=True):
 
 
 def publish_fleet(
-    folder: Path, ledger: Ledger, environment: Mapping[str, str], tell: Tell, is_stopping: Callable[[], bool]
+    folder: Path, ledger: Ledger, environment: Mapping[str, str], on_pull: PullListener, is_stopping: Callable[[], bool]
 ) -> None:
     """Push the changes of the fleet's done jobs, and open or update the pull requests.
 
     `environment`: the variables with the hosts' tokens. Raises CodeloopError when another process publishes the fleet.
     """
-    groups = _group_changes(folder, ledger.rows())
+    groups = _group_changes(folder, ledger.list_rows())
     earlier = {pull.branch: pull for pull in ledger.list_pulls()}
 
-    def publish(entry: tuple[tuple[str, str, str], list[_Change]]) -> None:
+    def publish_group(entry: tuple[tuple[str, str, str], list[_Change]]) -> None:
         if is_stopping():
             return
         (branch, _, target), changes = entry
@@ -64,12 +65,12 @@ def publish_fleet(
             pull = _Publication(folder, pull, changes, environment).publish(earlier.get(branch))
         except (CodeloopError, OSError) as error:
             pull = replace(earlier.get(branch, pull), problem=one_line(str(error), 400))
-        ledger.note_pull(pull)
-        tell(pull)
+        ledger.store_pull(pull)
+        on_pull(pull)
 
     try:
         with lock(folder / "publish.lock", 0), ThreadPoolExecutor(FLEET_PUBLISH.value) as threads:
-            list(threads.map(publish, groups.items()))
+            list(threads.map(publish_group, groups.items()))
     except TimeoutError:
         raise CodeloopError("The pull requests of this fleet are being opened by another process.") from None
 
@@ -82,12 +83,14 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, s
         tree = folder / "jobs" / job.id / "work"
         if row.state != "done" or not result.get("diff") or "target" not in result or not tree.is_dir():
             continue
-        if not all(_COMMIT.fullmatch(str(result.get(name))) for name in ("start", "commit")):  # of a table of others
+        # Others may write into a shared table, and these become arguments of git.
+        if not all(_COMMIT_ID.fullmatch(str(result.get(name))) for name in ("start", "commit")):
             continue
         address, target = normalise_address(job.repository), str(result["target"])
         suffix = hashlib.sha256(f"{address}\n{target}".encode()).hexdigest()[:8]
-        task = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
-        change = _Change(row, tree, str(result["start"]), str(result["commit"]), f"{folder.name}/{job.id} {task}")
+        # A job whose prompt was changed is another job, although it has the same id.
+        task_hash = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
+        change = _Change(row, tree, str(result["start"]), str(result["commit"]), f"{folder.name}/{job.id} {task_hash}")
         groups.setdefault((f"codeloop/{folder.name}-{suffix}", address, target), []).append(change)
     return groups
 
@@ -102,85 +105,91 @@ class _Publication:
         self._pull = pull
         self._changes = changes
         self._host = find_repository_host(pull.repository, pull.target, environment, folder)
-        self._secret = make_credential(pull.repository, self._host.git_credential())
-        self._own = Path()
+        self._credential_variables = make_credential(pull.repository, self._host.git_credential())
+        self._repository = Path()
 
     def publish(self, earlier: FleetPull | None) -> FleetPull:
         """Push the branch and open or update the pull request, unless `earlier` is up to date. Raises CodeloopError."""
         with tempfile.TemporaryDirectory(prefix="pull-", dir=self._folder) as name:
-            self._own = Path(name)
+            self._repository = Path(name)
             run_git(self._pull.repository, "init", "--quiet", "--bare", name)
             trees = "".join(f"{change.tree}/.git/objects\n" for change in self._changes)
-            (self._own / "objects" / "info" / "alternates").write_text(trees)
-            commit, left_out = self._stack(self._changes[0].start, self._changes)
+            # git finds the objects of all clones where they are, so nothing is copied.
+            (self._repository / "objects" / "info" / "alternates").write_text(trees)
+            commit, left_out = self._stack_commits(self._changes[0].start, self._changes)
             pull = replace(self._pull, commit=commit, problem=_describe_conflict(left_out))
             if earlier is not None and earlier.commit == commit and earlier.problem == pull.problem:
                 return earlier
             self._push(commit)
-        title, text = _describe(self._folder.name, [each for each in self._changes if each not in left_out])
-        opened = asyncio.run(_open(self._host, pull, title, text))
+        title, text = _describe_pull(self._folder.name, [each for each in self._changes if each not in left_out])
+        opened = asyncio.run(_open_pull(self._host, pull, title, text))
         return replace(pull, number=opened[0], url=opened[1])
 
-    def _stack(self, tip: str, changes: Sequence[_Change]) -> tuple[str, list[_Change]]:
-        """Put one commit for each change on top of a commit; return the last commit, and the changes in conflict."""
+    def _stack_commits(self, tip: str, changes: Sequence[_Change]) -> tuple[str, list[_Change]]:
+        """Put one commit for each change on top of a commit; return the last commit and the changes in conflict."""
         left_out: list[_Change] = []
         for change in changes:
             try:
-                tree = self._merge(tip, change)
+                tree = self._merge_tree(tip, change)
             except CodeloopError:
                 left_out.append(change)
                 continue
+            # A change that is there already, such as the same fix by two jobs, needs no commit.
             if tree != self._git("rev-parse", f"{tip}^{{tree}}"):
                 tip = self._commit(tree, tip, change)
         return tip, left_out
 
-    def _merge(self, tip: str, change: _Change) -> str:
+    def _merge_tree(self, tip: str, change: _Change) -> str:
         """Return the tree of a commit with a change on top. Raises CodeloopError on a conflict."""
         if tip == change.start:
             return self._git("rev-parse", f"{change.commit}^{{tree}}")
-        # git 2.38 takes no base; it finds `start` as that of a commit which has the tip's files and `start` as parent.
-        mine = self._commit(self._git("rev-parse", f"{tip}^{{tree}}"), change.start, change)
-        return self._git("merge-tree", "--write-tree", mine, change.commit).splitlines()[0]
+        # merge-tree takes no merge base before git 2.40. It finds `start` as the merge base of a commit with the
+        # files of the tip and `start` as its parent.
+        tip_on_start = self._commit(self._git("rev-parse", f"{tip}^{{tree}}"), change.start, change)
+        return self._git("merge-tree", "--write-tree", tip_on_start, change.commit).splitlines()[0]
 
     def _commit(self, tree: str, parent: str, change: _Change) -> str:
-        """Make a commit. It only depends on the arguments, so that equal arguments give the same commit."""
+        """Make a commit, and return its id."""
+        # Author, committer and both dates are set: equal arguments give the same commit, also on another day.
         author, date = self._host.author, self._git("show", "-s", "--format=%at +0000", change.commit)
-        roles = {f"GIT_{role}_": role for role in ("AUTHOR", "COMMITTER")}
-        who = {
-            f"{role}{key}": value
-            for role in roles
+        prefixes = ("GIT_AUTHOR_", "GIT_COMMITTER_")
+        identity = {
+            f"{prefix}{key}": value
+            for prefix in prefixes
             for key, value in (("NAME", author.name), ("EMAIL", author.email), ("DATE", date))
         }
         message = f"{_make_title(change)}\n\n{_TRAILER}: {change.mark}"
-        return self._git("commit-tree", tree, "-p", parent, "-m", message, more=who)
+        return self._git("commit-tree", tree, "-p", parent, "-m", message, variables=identity)
 
     def _push(self, commit: str) -> None:
         """Push the changes to the branch. Raises CodeloopError when the branch has only commits of others."""
         remote, ref = self._pull.repository, f"refs/heads/{self._pull.branch}"
-        there = self._git("ls-remote", remote, ref, more=self._secret).partition("\t")[0]
-        if there == commit:
+        remote_commit = self._git("ls-remote", remote, ref, variables=self._credential_variables).partition("\t")[0]
+        if remote_commit == commit:
             return
-        if not there:
-            self._git("push", "--quiet", remote, f"{commit}:{ref}", more=self._secret)
+        if not remote_commit:
+            self._git("push", "--quiet", remote, f"{commit}:{ref}", variables=self._credential_variables)
             return
-        self._git("fetch", "--quiet", "--no-tags", remote, ref, more=self._secret)
-        marks = self._list_marks(there)
-        mine = {change.mark for change in self._changes}
-        if marks <= mine:  # the branch has only earlier versions of these commits
-            lease = f"--force-with-lease={ref}:{there}"
-            self._git("push", "--quiet", lease, remote, f"{commit}:{ref}", more=self._secret)
+        self._git("fetch", "--quiet", "--no-tags", remote, ref, variables=self._credential_variables)
+        marks = self._list_marks(remote_commit)
+        own_marks = {change.mark for change in self._changes}
+        # The branch has only earlier versions of these commits. The lease makes the push fail if others push now.
+        if marks <= own_marks:
+            lease = f"--force-with-lease={ref}:{remote_commit}"
+            self._git("push", "--quiet", lease, remote, f"{commit}:{ref}", variables=self._credential_variables)
             return
-        if not marks & mine:
+        if not marks & own_marks:
             raise CodeloopError(
                 f"The branch {self._pull.branch} of {remote} has commits that are not of this fleet. "
                 "Delete it, or give the fleet another name with --name."
             )
+        # Others have added commits, which are kept: only the missing changes go on top.
         missing = [change for change in self._changes if change.mark not in marks]
-        tip, left_out = self._stack(there, missing)
+        tip, left_out = self._stack_commits(remote_commit, missing)
         if left_out:
             raise CodeloopError(f"{self._pull.branch} was changed by others. {_describe_conflict(left_out)}")
-        if tip != there:
-            self._git("push", "--quiet", remote, f"{tip}:{ref}", more=self._secret)
+        if tip != remote_commit:
+            self._git("push", "--quiet", remote, f"{tip}:{ref}", variables=self._credential_variables)
 
     def _list_marks(self, commit: str) -> set[str]:
         """Return the marks of a branch's commits after the jobs' start commits; "" for commits without a mark."""
@@ -189,11 +198,11 @@ class _Publication:
         trailers = (re.search(rf"^{_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
         return {match[1] if match else "" for match in trailers}
 
-    def _git(self, *arguments: str, more: Mapping[str, str] | None = None) -> str:
-        return run_git(self._pull.repository, f"--git-dir={self._own}", *arguments, more=more).strip()
+    def _git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+        return run_git(self._pull.repository, f"--git-dir={self._repository}", *arguments, variables=variables).strip()
 
 
-async def _open(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int, str]:
+async def _open_pull(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int, str]:
     """Open or update the pull request; return its number and URL."""
     try:
         target = pull.target or await host.default_branch()
@@ -204,12 +213,13 @@ async def _open(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int
 
 
 def _make_title(change: _Change) -> str:
+    """Return the first line of the job's goal or prompt."""
     job = change.row.job
     return one_line((job.goal or job.prompt).strip().partition("\n")[0], _MAX_TITLE_LENGTH)
 
 
-def _describe(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
-    """Return title and text of the pull request."""
+def _describe_pull(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
+    """Return the title and the text of the pull request."""
     title = _make_title(changes[0]) if len(changes) == 1 else f"{name}: {len(changes)} changes"
     parts: list[str] = []
     for change in changes:
@@ -219,5 +229,6 @@ def _describe(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
 
 
 def _describe_conflict(left_out: Sequence[_Change]) -> str:
+    """Return the message about changes that are left out; "" if there are none."""
     ids = ", ".join(change.row.job.id for change in left_out)
     return f"Left out, because the changes conflict with those of the other jobs: {ids}." if ids else ""

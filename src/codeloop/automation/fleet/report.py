@@ -1,4 +1,4 @@
-"""Shows the results of a fleet: as JSON, and as a self-contained HTML page."""
+"""The reports of a fleet: jobs and their sums as JSON, and all results as one self-contained HTML page."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,10 +21,11 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 """
 
 
-def describe(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> JSON:
+def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> JSON:
     """Return a job and its result as JSON.
 
-    `work`: the path of its clone, "" until the job has ended. `pull`: the pull request with its changes, or None.
+    `folder`: the folder of the fleet. In the result, `work` is the path of the job's clone, "" until the job has ended;
+    `pull` is the pull request with its changes, or null.
     """
     final = folder / "jobs" / row.job.id / "work"
     pull = next((each for each in pulls if row.job.id in each.jobs), None)
@@ -39,8 +40,8 @@ def describe(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> J
     }
 
 
-def sum_up(rows: Sequence[LedgerRow]) -> JSON:
-    """Return the number of jobs in each state, and the cost of all in dollars."""
+def sum_jobs(rows: Sequence[LedgerRow]) -> JSON:
+    """Return the number of jobs, also in each state, and the dollars that all have cost."""
     counts = Counter(row.state for row in rows)
     cost = sum(float(row.result.get("cost") or 0.0) for row in rows)
     return {
@@ -51,11 +52,11 @@ def sum_up(rows: Sequence[LedgerRow]) -> JSON:
 
 
 def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Sequence[FleetPull]) -> str:
-    """Return the page: the sums, and a row for each job with its cost, answer, diff and pull request."""
-    sums = sum_up(rows)
+    """Return the page as HTML: the sums, and for each job its cost, answer, diff and pull request."""
+    sums = sum_jobs(rows)
     states = f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"
     head = f"{states} · ${sums['cost']:.4f}"
-    body = "".join(_row(describe(folder, row, pulls), row) for row in rows)
+    body = "".join(_render_row(describe_job(folder, row, pulls), row) for row in rows)
     title = escape(f"Fleet {name}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -65,24 +66,25 @@ def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Seque
     )
 
 
-def _row(shown: JSON, row: LedgerRow) -> str:
+def _render_row(description: JSON, row: LedgerRow) -> str:
     result = row.result
-    words = escape(str(result.get("message") or result.get("text") or ""))
+    answer = escape(str(result.get("message") or result.get("text") or ""))
     diff = str(result.get("diff") or "")
-    more = f"<details><summary>diff</summary><pre>{escape(diff)}</pre></details>" if diff else ""
+    details = f"<details><summary>diff</summary><pre>{escape(diff)}</pre></details>" if diff else ""
     task = escape(row.job.goal or row.job.prompt)
     return (
         f"<tr><td><b>{escape(row.job.id)}</b><br>{escape(row.job.repository)}<br>{task}</td>"
         f'<td class="{row.state}">{row.state}</td><td>${float(result.get("cost") or 0.0):.4f}</td>'
-        f"<td>{words}<br>{escape(str(shown['work']))}{_pull(shown['pull'])}{more}</td></tr>"
+        f"<td>{answer}<br>{escape(str(description['work']))}{_render_pull(description['pull'])}{details}</td></tr>"
     )
 
 
-def _pull(pull: JSON | None) -> str:
+def _render_pull(pull: JSON | None) -> str:
     """Return a pull request as HTML: its link, its branch and its problem, as far as it has these."""
     if pull is None:
         return ""
     url, name = escape(str(pull["url"])), escape(f"pull request #{pull['number']}")
+    # The URL comes from the host; another scheme could run a script.
     link = f'<a href="{url}">{name}</a>' if url.startswith(("https://", "http://")) else ""
     branch = f"branch {escape(str(pull['branch']))}" if pull["commit"] else ""
     problem = f'<span class="failed">{escape(str(pull["problem"]))}</span>' if pull["problem"] else ""

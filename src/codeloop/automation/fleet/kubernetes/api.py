@@ -22,13 +22,13 @@ from codeloop.schema.bounds.automation import (
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_PAGE_JOBS = 500
-"""Jobs in one answer."""
-_MAX_REQUESTS = 32
-"""Requests at the same time: the API would refuse the requests of a thousand jobs that end together."""
-_LOG_LINES = 50
-"""How many last lines of a log are read: the result is codeloop's last line, but other output may follow."""
-_START_FAILURES = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
+_JOBS_PER_PAGE = 500
+# The API refuses too many requests at once, such as those of a thousand jobs that end together.
+_MAX_PARALLEL_REQUESTS = 32
+# The result is the last line that codeloop prints, but other output may follow.
+_LOG_TAIL_LINES = 50
+# With these, a pod keeps waiting until the deadline of its Job.
+_START_FAILURE_REASONS = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
 _ADVICE = {
     401: "The cluster does not know the token or certificate: renew it in the kubeconfig.",
     403: "The account needs the verbs get, list, watch, create and delete on jobs, list on pods, get on pods/log.",
@@ -36,7 +36,7 @@ _ADVICE = {
 
 
 class ApiProblem(CodeloopError):
-    """The API refused a request, or can't be reached. `status`: the HTTP status, 0 without an answer."""
+    """The API refused a request, or can't be reached. `status`: the HTTP status; 0 if there was no answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class KubernetesApi:
         self._access = access
         self._jobs = f"/apis/batch/v1/namespaces/{access.namespace}/jobs"
         self._pods = f"/api/v1/namespaces/{access.namespace}/pods"
-        self._at_once = asyncio.Semaphore(_MAX_REQUESTS)
+        self._request_slots = asyncio.Semaphore(_MAX_PARALLEL_REQUESTS)
         self._http = OriginClient(access.url, FLEET_API_ANSWER.seconds, FLEET_API_ANSWER.seconds, access.tls)
 
     async def create_job(self, manifest: JSON) -> JSON | None:
@@ -58,6 +58,7 @@ class KubernetesApi:
         try:
             return await self._send("POST", self._jobs, manifest)
         except ApiProblem as problem:
+            # 409 Conflict: the name is taken.
             if problem.status == 409:
                 return None
             raise
@@ -73,6 +74,7 @@ class KubernetesApi:
 
     async def delete_job(self, name: str) -> None:
         """Delete a Job with its pods, if it exists. Raises ApiProblem."""
+        # Without a propagation policy, the API deletes only the Job and leaves its pods.
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         try:
             await self._send("DELETE", f"{self._jobs}/{name}", options)
@@ -86,18 +88,21 @@ class KubernetesApi:
             try:
                 return await self._list_pages(selector)
             except ApiProblem as problem:
-                if problem.status != 410:  # 410: the list expired between two pages
+                # 410: the list expired between two pages.
+                if problem.status != 410:
                     raise
 
     async def watch_jobs(self, selector: str, version: str) -> AsyncGenerator[JSON]:
         """Yield the changes after a resource version, until the API ends the answer. Raises ApiProblem."""
         seconds = int(FLEET_API_WATCH.seconds)
         query = {"labelSelector": selector, "watch": "true", "resourceVersion": version}
+        # Bookmarks keep the resource version young while no Job changes.
         query |= {"allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         response = await self._open("GET", self._jobs, query)
         remainder = b""
         try:
             while data := await response.read(seconds + FLEET_API_ANSWER.seconds):
+                # One JSON object a line; a piece of the answer may end within a line.
                 *lines, remainder = (remainder + data).split(b"\n")
                 for line in lines:
                     event: JSON = msgspec.json.decode(line)
@@ -116,11 +121,12 @@ class KubernetesApi:
         if (pod := await self._find_pod(job)) is None:
             return None
         path = f"{self._pods}/{pod['metadata']['name']}/log"
-        query = {"container": "codeloop", "tailLines": str(_LOG_LINES)}
+        query = {"container": "codeloop", "tailLines": str(_LOG_TAIL_LINES)}
         try:
             data = await self._fetch("GET", path, None, query)
         except ApiProblem as problem:
-            if problem.status in {400, 404}:  # the container never started, or the pod has just been removed
+            # 400: the container never started. 404: the pod has just been removed.
+            if problem.status in {400, 404}:
                 return []
             raise
         return data.decode("utf-8", "replace").splitlines()
@@ -130,21 +136,22 @@ class KubernetesApi:
         pod = await self._find_pod(job) or {}
         for container in pod.get("status", {}).get("containerStatuses") or ():
             waiting: JSON = container.get("state", {}).get("waiting") or {}
-            if waiting.get("reason") in _START_FAILURES:
+            if waiting.get("reason") in _START_FAILURE_REASONS:
                 return f"{waiting['reason']}: {waiting.get('message') or 'no reason given'}"
         return ""
 
     async def aclose(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def _find_pod(self, job: str) -> JSON | None:
-        """Return the newest pod of a Job."""
+        """Return the newest pod of a Job; None if it has none."""
         pods = await self._send("GET", self._pods, query={"labelSelector": f"job-name={job}"})
         return max(pods["items"], key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""), default=None)
 
     async def _list_pages(self, selector: str) -> tuple[list[JSON], str]:
-        query = {"labelSelector": selector, "limit": str(_PAGE_JOBS)}
+        """Return the Jobs of all pages and the resource version of the list."""
+        query = {"labelSelector": selector, "limit": str(_JOBS_PER_PAGE)}
         jobs: list[JSON] = []
         while True:
             page = await self._send("GET", self._jobs, query=query)
@@ -164,15 +171,13 @@ class KubernetesApi:
             ) from None
 
     async def _fetch(self, method: str, path: str, body: JSON | None, query: Mapping[str, str] | None) -> bytes:
-        """Return the body of the answer; repeat the request while the API is unreachable or busy.
-
-        Every request can be repeated, since it names its Job.
-        """
+        """Return the body of the answer; repeat the request while the API is unreachable or busy. Raises ApiProblem."""
+        # Every request can be repeated: also a creation, since the manifest names the Job.
         wait = FLEET_API_RETRY.seconds
         for attempt in range(FLEET_API_TRIES.value):
             try:
-                async with self._at_once:
-                    return await _read_whole(await self._open(method, path, query, body))
+                async with self._request_slots:
+                    return await _read_body(await self._open(method, path, query, body))
             except ApiProblem as problem:
                 is_last = attempt + 1 == FLEET_API_TRIES.value
                 if is_last or (problem.status not in {0, 429} and problem.status < 500):
@@ -184,6 +189,7 @@ class KubernetesApi:
     async def _open(
         self, method: str, path: str, query: Mapping[str, str] | None, body: JSON | None = None
     ) -> HttpResponse:
+        """Send a request, and return the response with its unread body. Raises ApiProblem for a status from 300."""
         headers = {"accept": "application/json"}
         if token := self._access.read_token():
             headers["authorization"] = f"Bearer {token}"
@@ -198,6 +204,7 @@ class KubernetesApi:
         if response.status < 300:
             return response
         try:
+            # The message of an error is in a JSON object, but a proxy may answer with HTML.
             error_body = await response.read_some(FLEET_API_RESPONSE.value, FLEET_API_ANSWER.seconds)
         finally:
             response.close()
@@ -207,7 +214,7 @@ class KubernetesApi:
         raise _to_problem(response.status, answer)
 
 
-async def _read_whole(response: HttpResponse) -> bytes:
+async def _read_body(response: HttpResponse) -> bytes:
     pieces = bytearray()
     try:
         while data := await response.read(FLEET_API_ANSWER.seconds):

@@ -1,4 +1,4 @@
-"""Finds the access to a cluster, its address, certificates and token, in a kubeconfig or in the pod of this process."""
+"""The access to a cluster (address, certificates, token), from a kubeconfig or from the pod of this process."""
 
 import base64
 import os
@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 
-IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_HOME_FILE = "~/.kube/config"
+# Kubernetes mounts the account of a pod here.
+SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_DEFAULT_KUBECONFIG = "~/.kube/config"
 
 
 class ClusterAccess(Struct, frozen=True):
@@ -30,7 +31,7 @@ class ClusterAccess(Struct, frozen=True):
     read_token: Callable[[], str]
 
 
-class _Entry(Struct, frozen=True):
+class _NamedEntry(Struct, frozen=True):
     """A named cluster, user or context of a kubeconfig."""
 
     name: str
@@ -40,38 +41,43 @@ class _Entry(Struct, frozen=True):
 
 
 class _KubeConfig(Struct, frozen=True, rename="kebab"):
-    clusters: tuple[_Entry, ...] = ()
-    users: tuple[_Entry, ...] = ()
-    contexts: tuple[_Entry, ...] = ()
+    """The fields of a kubeconfig that are needed to find an access."""
+
+    clusters: tuple[_NamedEntry, ...] = ()
+    users: tuple[_NamedEntry, ...] = ()
+    contexts: tuple[_NamedEntry, ...] = ()
     current_context: str = ""
 
 
 def find_access(environment: Mapping[str, str], context: str = "", namespace: str = "") -> ClusterAccess:
     """Return the access from the first file of KUBECONFIG, else ~/.kube/config, else the pod of this process.
 
-    `context`, `namespace`: to use instead of those in the file. Raises CodeloopError.
+    `context` and `namespace` replace those of the file. Raises CodeloopError.
     """
     kubeconfig = environment.get("KUBECONFIG", "").split(os.pathsep)[0]
-    file = Path(kubeconfig or _HOME_FILE).expanduser()
+    file = Path(kubeconfig or _DEFAULT_KUBECONFIG).expanduser()
     if not kubeconfig and not context and not file.is_file() and environment.get("KUBERNETES_SERVICE_HOST"):
-        return read_pod_access(environment, IN_POD, namespace)
+        return read_pod_access(environment, SERVICE_ACCOUNT_FOLDER, namespace)
     return read_kubeconfig(file, context, namespace)
 
 
 def read_pod_access(environment: Mapping[str, str], folder: Path, namespace: str = "") -> ClusterAccess:
     """Return the access for a pod's service account, whose files are in `folder`. Raises CodeloopError."""
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    # An IPv6 address stands in brackets in a URL.
     host = f"[{host}]" if ":" in host else host
     try:
         tls = create_default_context(cafile=str(folder / "ca.crt"))
-        own = (folder / "namespace").read_text().strip()
+        pod_namespace = (folder / "namespace").read_text().strip()
     except OSError as error:
         raise CodeloopError(f"The pod's service account can't be read from {folder}: {error.strerror}.") from error
-    return ClusterAccess(f"https://{host}:{port}", namespace or own, tls, lambda: _read_token(folder / "token"))
+    return ClusterAccess(
+        f"https://{host}:{port}", namespace or pod_namespace, tls, lambda: _read_token(folder / "token")
+    )
 
 
 def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> ClusterAccess:
-    """Return the access that a kubeconfig describes. Raises CodeloopError."""
+    """Return the access for a context of a kubeconfig ("": the current one). Raises CodeloopError."""
     import yaml
 
     try:
@@ -83,9 +89,10 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
     except (ValueError, yaml.YAMLError) as error:
         raise CodeloopError(f"{file} is no kubeconfig: {error}") from error
     context_name = context or config.current_context
-    entry = _pick(file, "context", context_name, config.contexts).context or {}
-    cluster = _pick(file, "cluster", entry.get("cluster", ""), config.clusters).cluster or {}
-    user = _pick(file, "user", entry["user"], config.users).user or {} if entry.get("user") else {}
+    entry = _find_entry(file, "context", context_name, config.contexts).context or {}
+    cluster = _find_entry(file, "cluster", entry.get("cluster", ""), config.clusters).cluster or {}
+    # The user of a context is optional.
+    user = _find_entry(file, "user", entry["user"], config.users).user or {} if entry.get("user") else {}
     url = str(cluster.get("server", "")).rstrip("/")
     if not url.startswith(("https://", "http://")):
         raise CodeloopError(f"The cluster of {context_name} in {file} has no `server` that is an address of HTTP.")
@@ -93,11 +100,12 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
         tls = _make_tls(file.parent, cluster, user) if url.startswith("https://") else None
     except (OSError, SSLError, ValueError) as error:
         raise CodeloopError(f"A certificate or key of {context_name} in {file} can't be used: {error}") from error
-    where = namespace or entry.get("namespace") or "default"
-    return ClusterAccess(url, where, tls, _token_reader(file, context_name, user))
+    job_namespace = namespace or entry.get("namespace") or "default"
+    return ClusterAccess(url, job_namespace, tls, _make_token_reader(file, context_name, user))
 
 
-def _pick(file: Path, kind: str, name: str, entries: tuple[_Entry, ...]) -> _Entry:
+def _find_entry(file: Path, kind: str, name: str, entries: tuple[_NamedEntry, ...]) -> _NamedEntry:
+    """Return the entry with this name. `kind`: for errors. Raises CodeloopError if there is none."""
     for entry in entries:
         if entry.name == name:
             return entry
@@ -106,7 +114,8 @@ def _pick(file: Path, kind: str, name: str, entries: tuple[_Entry, ...]) -> _Ent
     )
 
 
-def _token_reader(file: Path, context: str, user: Mapping[str, Any]) -> Callable[[], str]:
+def _make_token_reader(file: Path, context: str, user: Mapping[str, Any]) -> Callable[[], str]:
+    """Return the function that returns the token of a user, "" for none. Raises CodeloopError for another sign-in."""
     if token := str(user.get("token") or ""):
         return lambda: token
     if name := user.get("tokenFile"):
@@ -128,6 +137,7 @@ def _read_token(file: Path) -> str:
 
 
 def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> SSLContext:
+    """Return the TLS settings of a cluster and a user. `folder`: of the kubeconfig, to which paths are relative."""
     authority = cluster.get("certificate-authority-data")
     text = base64.b64decode(authority, validate=True).decode() if authority else None
     authority_file = cluster.get("certificate-authority")
@@ -135,24 +145,20 @@ def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any])
     if cluster.get("insecure-skip-tls-verify") is True:
         tls.check_hostname, tls.verify_mode = False, CERT_NONE
     with ExitStack() as stack:
-        certificate = _to_file(stack, folder, user, "client-certificate")
-        key = _to_file(stack, folder, user, "client-key")
+        certificate = _make_file(stack, folder, user, "client-certificate")
+        key = _make_file(stack, folder, user, "client-key")
         if certificate is not None:
-            tls.load_cert_chain(
-                certificate, key, lambda: ""
-            )  # without a password function OpenSSL would ask on the terminal
+            # Without a password function, OpenSSL would ask for the password on the terminal.
+            tls.load_cert_chain(certificate, key, lambda: "")
     return tls
 
 
-def _to_file(stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str) -> Path | None:
-    """Return a file with a certificate or key that an entry names (`key`) or contains (`key`-data).
-
-    OpenSSL loads these from files only, so data is written to a temporary file.
-    """
-    if (data := user.get(f"{key}-data")) is not None:
-        file = (
-            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeloop-"))) / key
-        )  # readable by its owner only
+def _make_file(stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str) -> Path | None:
+    """Return a file with a certificate or key: that of the field `key`, or a new one with the data of `key`-data."""
+    data = user.get(f"{key}-data")
+    if data is not None:
+        # OpenSSL loads a key from a file only. The temporary folder is readable by its owner only.
+        file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeloop-"))) / key
         file.write_bytes(base64.b64decode(str(data), validate=True))
         return file
     return folder / str(user[key]) if user.get(key) else None

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
-from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
+from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
 from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess
 from codeloop.automation.fleet.kubernetes.job_watcher import JobWatcher
-from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest, make_name
+from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_job_name, make_manifest
 from codeloop.schema.bounds.automation import FLEET_POD_CHECK, FLEET_POD_STOP, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_INTERRUPTED = 130
 _RETRY_ADVICE = "`codeloop fleet retry` lets it be done again."
 
 
@@ -35,37 +35,40 @@ class KubernetesDriver:
         self._api = KubernetesApi(access)
         self._watcher = JobWatcher(self._api, fleet)
 
-    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver. If an earlier coordinator has created the Job, follow that one."""
-        del note_child  # no process of this machine
+        # No process of this machine works on the job.
+        del record_child
         base = run_git(task.job.repository, "-C", str(task.tree), "rev-parse", "HEAD").strip()
         order = PodOrder(task.job, task.flags, base, self._settings.push)
         manifest = make_manifest(self._fleet, order, self._settings, self._seconds)
-        name = make_name(self._fleet, task.job.id)
+        name = make_job_name(self._fleet, task.job.id)
         try:
             result = self._follow(name, manifest, is_stopping)
-        except Stopped:
-            until = time.monotonic() + FLEET_POD_STOP.seconds
-            with suppress(ApiProblem, Stopped):
-                self._watcher.call(self._api.delete_job(name), lambda: time.monotonic() > until)
+        except FleetStopped:
+            deadline = time.monotonic() + FLEET_POD_STOP.seconds
+            with suppress(ApiProblem, FleetStopped):
+                self._watcher.call(self._api.delete_job(name), lambda: time.monotonic() > deadline)
             raise
         except ApiProblem as problem:
             raise _to_failure(problem) from None
         try:
-            _take_commits(task, result)
+            _fetch_commits(task, result)
         except CodeloopError:
-            self.forget(task.job.id)  # otherwise the next attempt would follow the same Job
+            # Otherwise the next attempt would follow the same Job, and fail again.
+            self.remove_remains(task.job.id)
             raise
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
-    def forget(self, job_id: str) -> None:
-        """See Driver. A remaining Job would be followed when the job is to be done again."""
+    def remove_remains(self, job_id: str) -> None:
+        """See Driver."""
+        # A Job that stays would be followed, and its old result taken, when the job is to be done again.
         try:
-            self._watcher.call(self._api.delete_job(make_name(self._fleet, job_id)), lambda: False)
+            self._watcher.call(self._api.delete_job(make_job_name(self._fleet, job_id)), lambda: False)
         except ApiProblem as problem:
             raise DriverLost(str(problem)) from None
 
-    def end_leftovers(self, job_id: str, attempt: int) -> None:
+    def end_remote_processes(self, job_id: str, attempt: int) -> None:
         """Do nothing: the Job continues, and the next attempt follows it."""
 
     def close(self) -> None:
@@ -75,21 +78,22 @@ class KubernetesDriver:
     def _follow(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
         """Create the Job, wait for its end, and return the result from its pod's log."""
         uid = self._create(name, manifest, is_stopping)
-        check = time.monotonic() + FLEET_POD_CHECK.seconds
+        # The watch may miss a change, and does not tell why a pod does not start: that is asked from time to time.
+        next_check = time.monotonic() + FLEET_POD_CHECK.seconds
         while not is_stopping():
-            job, is_gone = self._watcher.find(uid), self._watcher.is_gone(uid)
-            if time.monotonic() > check:
-                check = time.monotonic() + FLEET_POD_CHECK.seconds
+            job, is_deleted = self._watcher.find_job(uid), self._watcher.is_deleted(uid)
+            if time.monotonic() > next_check:
+                next_check = time.monotonic() + FLEET_POD_CHECK.seconds
                 job = self._watcher.call(self._api.read_job(name), is_stopping)
-                is_gone = job is None or job["metadata"]["uid"] != uid
+                is_deleted = job is None or job["metadata"]["uid"] != uid
                 if problem := self._watcher.call(self._api.find_start_problem(name), is_stopping):
-                    return _fail(f"The pod can't start ({problem}).")
-            if is_gone:
-                return _fail("Somebody deleted the job in the cluster.")
+                    return _make_error(f"The pod can't start ({problem}).")
+            if is_deleted:
+                return _make_error("Somebody deleted the job in the cluster.")
             if job is not None and (end := _find_end(job)) is not None:
                 return _read_result(self._watcher.call(self._api.read_log(name), is_stopping), end)
             time.sleep(FLEET_POLL.seconds)
-        raise Stopped("The fleet was stopped.")
+        raise FleetStopped("The fleet was stopped.")
 
     def _create(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> str:
         """Create the Job unless it exists, and return its uid."""
@@ -98,8 +102,9 @@ class KubernetesDriver:
             job = job or self._watcher.call(self._api.read_job(name), is_stopping)
             if job is not None and not job["metadata"].get("deletionTimestamp"):
                 return job["metadata"]["uid"]
-            time.sleep(FLEET_POLL.seconds)  # the existing Job is being deleted
-        raise Stopped("The fleet was stopped.")
+            # The existing Job is being deleted, which takes until its pod has ended.
+            time.sleep(FLEET_POLL.seconds)
+        raise FleetStopped("The fleet was stopped.")
 
 
 def _find_end(job: JSON) -> Mapping[str, str] | None:
@@ -116,24 +121,28 @@ def _read_result(log: Sequence[str] | None, end: Mapping[str, str]) -> JSON:
         with suppress(msgspec.DecodeError):
             result: JSON = msgspec.json.decode(line, type=dict[str, Any])
             if isinstance(result.get("exitCode"), int) and "reason" in result:
-                return result if result["exitCode"] != _INTERRUPTED else _fail("The pod was told to end too early.")
+                if result["exitCode"] == INTERRUPTED_EXIT_CODE:
+                    return _make_error("The pod was told to end too early.")
+                return result
     reason = f"{end.get('reason') or end['type']}: {end.get('message') or 'no reason given'}"
     if end.get("reason") == "DeadlineExceeded":
-        return _fail(f"The job took too long ({reason}).")
+        return _make_error(f"The job took too long ({reason}).")
     last = f" It last wrote: {log[-1]}" if log else ""
-    return _fail(f"The pod ended without a result ({reason}).{last}")
+    return _make_error(f"The pod ended without a result ({reason}).{last}")
 
 
-def _fail(message: str) -> JSON:
+def _make_error(message: str) -> JSON:
+    """Return the result of a job that failed, with the advice to retry it."""
     return {"reason": "error", "exitCode": 1, "message": f"{message} {_RETRY_ADVICE}"}
 
 
 def _to_failure(problem: ApiProblem) -> CodeloopError:
-    """Return the error to raise: the job has failed when the API refused a request, else it is set to waiting."""
+    """Return the error to raise for a problem of the API."""
+    # A refused request would be refused again, so the job has failed. Without an answer, the job waits for the API.
     return problem if 400 <= problem.status < 500 else DriverLost(str(problem))
 
 
-def _take_commits(task: JobTask, result: JSON) -> None:
+def _fetch_commits(task: JobTask, result: JSON) -> None:
     """Fetch the commits of the pod into the clone: from the branch that it pushed, or from the bundle in its result."""
     if result.get("commit") in {None, result.get("base")}:
         return
@@ -146,5 +155,6 @@ def _take_commits(task: JobTask, result: JSON) -> None:
     git = (task.job.repository, "-C", str(task.tree))
     run_git(*git, "fetch", "--quiet", "--no-tags", source, f"refs/heads/{branch}")
     run_git(*git, "reset", "--quiet", "--hard", "FETCH_HEAD")
+    # Somebody may have pushed to the branch between the pod and this fetch.
     if run_git(*git, "rev-parse", "HEAD").strip() != result["commit"]:
         raise CodeloopError(f"The branch {branch} of {task.job.repository} was moved since the job pushed it.")

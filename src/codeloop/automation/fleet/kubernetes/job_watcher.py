@@ -1,4 +1,4 @@
-"""Watches all Jobs of a fleet with one request, and makes the API requests of the fleet's threads on its event loop."""
+"""Watches all Jobs of a fleet with one request. Its event loop also makes the other requests of the fleet's threads."""
 
 import asyncio
 import threading
@@ -7,26 +7,29 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
-from codeloop.automation.fleet.driver import Stopped
+from codeloop.automation.fleet.driver import FleetStopped
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.manifest import FLEET_LABEL
 from codeloop.schema.bounds.automation import FLEET_API_RETRY_MOST, FLEET_POLL
 from codeloop.schema.wire import JSON
 
-Given = TypeVar("Given")
+Response = TypeVar("Response")
+# When the fleet is stopped, a request that creates a Job may be under way. It gets this time, so that the driver
+# deletes the Job after it was created.
 _STOP_GRACE_SECONDS = 1.0
-"""How long a request may still take when the fleet is stopped: a Job that it creates has to be deleted."""
 
 
 class JobWatcher:
-    """The states of a fleet's Jobs, by uid: a Job of the same name that is created later has another uid."""
+    """The states of a fleet's Jobs by uid, kept up to date in a thread with an event loop."""
+
+    # By uid, since a Job that is created again has the same name but another uid.
 
     def __init__(self, api: KubernetesApi, fleet: str) -> None:
         self._api = api
         self._selector = f"{FLEET_LABEL}={fleet}"
         self._loop = asyncio.new_event_loop()
         self._jobs: dict[str, JSON] = {}
-        self._gone: set[str] = set()
+        self._deleted_uids: set[str] = set()
         self._problem: ApiProblem | None = None
         self._task = self._loop.create_task(self._follow())
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -37,31 +40,32 @@ class JobWatcher:
         self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
 
-    def find(self, uid: str) -> JSON | None:
-        """Return the last known state of a Job; None: it was not seen. Raises ApiProblem if Jobs can't be watched."""
+    def find_job(self, uid: str) -> JSON | None:
+        """Return the last known state of a Job; None if it was not seen. Raises ApiProblem if Jobs can't be watched."""
         if self._problem is not None:
             raise self._problem
         return self._jobs.get(uid)
 
-    def is_gone(self, uid: str) -> bool:
+    def is_deleted(self, uid: str) -> bool:
         """Return whether a Job was deleted."""
-        return uid in self._gone
+        return uid in self._deleted_uids
 
-    def call(self, work: Coroutine[Any, Any, Given], is_stopping: Callable[[], bool]) -> Given:
-        """Make a request on the event loop, and wait for its answer. Raises ApiProblem, Stopped."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        until = float("inf")
+    def call(self, request: Coroutine[Any, Any, Response], is_stopping: Callable[[], bool]) -> Response:
+        """Make a request on the event loop, and wait for its answer. Raises ApiProblem and FleetStopped."""
+        future = asyncio.run_coroutine_threadsafe(request, self._loop)
+        deadline = float("inf")
         while True:
             try:
                 return future.result(FLEET_POLL.seconds)
             except TimeoutError:
-                if until == float("inf") and is_stopping():
-                    until = time.monotonic() + _STOP_GRACE_SECONDS
-                if time.monotonic() > until:
+                if deadline == float("inf") and is_stopping():
+                    deadline = time.monotonic() + _STOP_GRACE_SECONDS
+                if time.monotonic() > deadline:
                     future.cancel()
-                    raise Stopped("The fleet was stopped.") from None
+                    raise FleetStopped("The fleet was stopped.") from None
+            # `close` has ended the event loop.
             except CancelledError:
-                raise Stopped("The fleet was stopped.") from None
+                raise FleetStopped("The fleet was stopped.") from None
 
     def _run(self) -> None:
         try:
@@ -73,38 +77,43 @@ class JobWatcher:
             self._loop.close()
 
     async def _follow(self) -> None:
+        """Keep the states up to date: list all Jobs, then watch changes, and list again when changes were missed."""
         version, wait = "", FLEET_POLL.seconds
         while True:
             try:
                 if not version:
-                    version = await self._list()
+                    version = await self._list_jobs()
                     self._problem = None
                 async for event in self._api.watch_jobs(self._selector, version):
                     version = event["object"]["metadata"]["resourceVersion"]
-                    self._note(event)
+                    self._apply_event(event)
                     wait = FLEET_POLL.seconds
             except ApiProblem as problem:
-                if problem.status == 410:  # the API no longer has the changes since this version
+                # 410: the API no longer has the changes since this version.
+                if problem.status == 410:
                     version = ""
                 elif problem.status in {400, 401, 403, 404, 422}:
-                    self._problem = problem  # a wrong setup, so jobs fail; the next list may clear it
+                    # A wrong setup, so jobs fail now; a list that succeeds later clears it.
+                    self._problem = problem
             await asyncio.sleep(wait)
             wait = min(wait * 2, FLEET_API_RETRY_MOST.seconds)
 
-    async def _list(self) -> str:
+    async def _list_jobs(self) -> str:
+        """Read the states of all Jobs, and return the resource version to watch changes from."""
         jobs, version = await self._api.list_jobs(self._selector)
         found = {job["metadata"]["uid"]: job for job in jobs}
-        self._gone |= self._jobs.keys() - found.keys()
+        self._deleted_uids |= self._jobs.keys() - found.keys()
         self._jobs = found
         return version
 
-    def _note(self, event: JSON) -> None:
+    def _apply_event(self, event: JSON) -> None:
         uid = event["object"]["metadata"].get("uid")
         match event["type"]:
             case "ADDED" | "MODIFIED":
                 self._jobs[uid] = event["object"]
             case "DELETED":
                 self._jobs.pop(uid, None)
-                self._gone.add(uid)
-            case _:  # BOOKMARK: only the version is new
+                self._deleted_uids.add(uid)
+            # BOOKMARK: only the resource version is new.
+            case _:
                 return

@@ -1,4 +1,4 @@
-"""Makes the manifest of a Kubernetes Job for a job of a fleet, with the order for its pod."""
+"""The manifest of the Kubernetes Job for a job of a fleet, the settings of its pod, and the order that the pod gets."""
 
 import hashlib
 import re
@@ -13,14 +13,15 @@ from codeloop.schema.bounds.automation import FLEET_ENVIRONMENT, FLEET_POD_START
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
-VARIABLE = "CODELOOP_FLEET_JOB"
+# The environment variable of the pod that holds its order.
+ORDER_VARIABLE = "CODELOOP_FLEET_JOB"
 FLEET_LABEL = "codeloop/fleet"
-_STOP_SECONDS = 5
-"""How long a pod that is to end may take, before it is killed."""
+# A pod that is to end is killed after this time.
+_TERMINATION_GRACE_SECONDS = 5
 
 
 class PodOrder(Struct, frozen=True):
-    """The order for a pod: a job, to start at the commit `base`. `flags`: of `codeloop run`; `push`: push it, too."""
+    """The order for a pod: the job, and the commit `base` where it starts. `flags`: of `codeloop run`. `push`: push the branch."""
 
     job: FleetJob
     flags: Sequence[str]
@@ -29,9 +30,9 @@ class PodOrder(Struct, frozen=True):
 
 
 class PodSettings(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The settings of all pods of a fleet, as users write them. `secret`: the name of the Secret with model keys.
+    """The settings for all pods of a fleet, as users write them. `secret`: the name of the Secret with API keys.
 
-    `context`, `namespace`: of the cluster; "": those of the kubeconfig.
+    `context`, `namespace`: those of the cluster; "": as in the kubeconfig.
     """
 
     image: str
@@ -45,7 +46,7 @@ class PodSettings(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     namespace: str = ""
 
 
-def read_settings(file: Path) -> PodSettings:
+def read_pod_settings(file: Path) -> PodSettings:
     """Read settings in YAML or JSON. Raises UsageProblem."""
     import yaml
 
@@ -57,8 +58,10 @@ def read_settings(file: Path) -> PodSettings:
         raise UsageProblem(f"{file} does not describe pods: {error}. docs/fleet.md shows one that does.") from error
 
 
-def make_name(fleet: str, job_id: str) -> str:
-    """Return the name of the Job for a job. It is always the same, so that no second Job can be created."""
+def make_job_name(fleet: str, job_id: str) -> str:
+    """Return the name of the Job for a job."""
+    # The same job has the same name, so the API refuses a second Job for it. Names have up to 63 characters: a-z, 0-9
+    # and hyphens.
     stem = re.sub(r"[^a-z0-9]+", "-", job_id.lower()).strip("-")[:30].strip("-")
     mark = hashlib.sha256(f"{fleet}/{job_id}".encode()).hexdigest()[:12]
     return f"codeloop-{stem}-{mark}" if stem else f"codeloop-{mark}"
@@ -74,6 +77,7 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
         raise CodeloopError(
             f"A pod can't clone {job.repository}, a path of this machine. Give the repository's address."
         )
+    # Linux refuses an environment variable of 128 KiB or more.
     text = msgspec.json.encode(order).decode()
     if len(text.encode()) > FLEET_ENVIRONMENT.value:
         raise CodeloopError(
@@ -81,32 +85,33 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
         )
     labels = {"app.kubernetes.io/managed-by": "codeloop", FLEET_LABEL: fleet}
     amounts = {name: amount for name, amount in (("cpu", settings.cpu), ("memory", settings.memory)) if amount}
-    limits = {
-        name: amount for name, amount in amounts.items() if name == "memory"
-    }  # a CPU limit would only slow the pod down
+    # A CPU limit would only slow the pod down; without a memory limit it could make the node run out of memory.
+    limits = {name: amount for name, amount in amounts.items() if name == "memory"}
     container: JSON = {
         "name": "codeloop",
         "image": settings.image,
         "command": list(settings.command),
-        "env": [{"name": VARIABLE, "value": text}],
+        "env": [{"name": ORDER_VARIABLE, "value": text}],
         "resources": {"requests": amounts, "limits": limits} if amounts else {},
     }
     if settings.secret:
         container["envFrom"] = [{"secretRef": {"name": settings.secret}}]
     pod: JSON = {
+        # The fleet decides about another attempt, not the cluster: see also backoffLimit.
         "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": _STOP_SECONDS,
+        "terminationGracePeriodSeconds": _TERMINATION_GRACE_SECONDS,
+        # Without an account of its own, the agent gets no token of the cluster.
         "automountServiceAccountToken": bool(settings.service_account),
         "containers": [container],
     }
     if settings.service_account:
         pod["serviceAccountName"] = settings.service_account
-    most = seconds + FLEET_POD_START.seconds if seconds else FLEET_POD_TIME.seconds
+    deadline_seconds = seconds + FLEET_POD_START.seconds if seconds else FLEET_POD_TIME.seconds
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": make_name(fleet, job.id),
+            "name": make_job_name(fleet, job.id),
             "labels": labels,
             "annotations": {"codeloop/job": job.id, "codeloop/repository": job.repository},
         },
@@ -114,7 +119,7 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
             "backoffLimit": 0,
             "completions": 1,
             "parallelism": 1,
-            "activeDeadlineSeconds": int(most),
+            "activeDeadlineSeconds": int(deadline_seconds),
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
     }

@@ -1,4 +1,4 @@
-"""Does the job of a pod (`codeloop fleet work`), and returns the result that is printed to the pod's log."""
+"""`codeloop fleet work`: does the job of the pod in which it runs. The result goes to the log of the pod."""
 
 import base64
 import tempfile
@@ -7,25 +7,25 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.automation.fleet.driver import JobTask, Stopped
+from codeloop.automation.fleet.driver import FleetStopped, JobTask
 from codeloop.automation.fleet.git import run_git
-from codeloop.automation.fleet.job_attempt import INTERRUPTED, JobAttempt
-from codeloop.automation.fleet.kubernetes.manifest import VARIABLE, PodOrder
+from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt
+from codeloop.automation.fleet.kubernetes.manifest import ORDER_VARIABLE, PodOrder
 from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.schema.bounds.automation import FLEET_BUNDLE
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 
-def do_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
-    """Do the job of an order in JSON; return its result, with the commits unless they were pushed.
+def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
+    """Do the job of an order, given as JSON. Return the result, with the commits as a bundle unless they were pushed.
 
     Raises UsageProblem for an invalid order.
     """
     try:
         order = msgspec.json.decode(text, type=PodOrder)
     except msgspec.DecodeError as error:
-        raise UsageProblem(f"{VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it.") from error
+        raise UsageProblem(f"{ORDER_VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it.") from error
     with tempfile.TemporaryDirectory(prefix="codeloop-fleet-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         task = JobTask(order.job, 1, folder / "attempt", order.flags)
@@ -34,18 +34,20 @@ def do_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
             result = attempt.run(lambda _child: None, is_stopping)
             result["base"] = order.base
             if result.get("commit", order.base) != order.base:
-                _hand_over(folder / "jobs" / order.job.id / "work", order, result)
-        except Stopped:
-            return {"reason": "error", "exitCode": INTERRUPTED, "message": "It was told to end."}
+                _transfer_commits(folder / "jobs" / order.job.id / "work", order, result)
+        except FleetStopped:
+            return {"reason": "error", "exitCode": INTERRUPTED_EXIT_CODE, "message": "It was told to end."}
         except (CodeloopError, OSError) as error:
             return {"reason": "error", "exitCode": 1, "message": str(error)}
-    result.pop("diff", None)  # the coordinator makes it from the commits
+    # The coordinator makes the diff from the commits.
+    result.pop("diff", None)
     return result
 
 
-def _hand_over(tree: Path, order: PodOrder, result: JSON) -> None:
+def _transfer_commits(tree: Path, order: PodOrder, result: JSON) -> None:
     """Push the branch with the commits, or put a bundle of them into the result."""
     branch, git = f"codeloop/{order.job.id}", (order.job.repository, "-C", str(tree))
+    # --force: an earlier pod of the same job may have pushed.
     if order.push:
         run_git(*git, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
         return

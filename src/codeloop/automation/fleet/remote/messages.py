@@ -1,7 +1,7 @@
-"""The messages between a coordinator and its worker on another machine: a line of JSON, followed by a git bundle.
+"""The messages between a driver and its worker on another machine: a line of JSON, followed by a git bundle.
 
-The coordinator sends one Order with its bundle on the worker's stdin, and then a byte every FLEET_HEARTBEAT. The worker
-answers with one Reply and its bundle on stdout. Lines before the reply come from the other machine's shell.
+The driver writes one Order with its bundle to the worker's stdin, and then a byte every FLEET_HEARTBEAT. The worker
+writes one Reply with its bundle to stdout. Lines before the reply come from the shell of the other machine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from codeloop.automation.fleet.driver import DriverLost, JobTask
 from codeloop.automation.fleet.git import run_git
-from codeloop.automation.fleet.job_attempt import INTERRUPTED
+from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.schema.wire import JSON
 
 
 class Order(Struct, frozen=True):
-    """A job to do, starting at `commit`. `flags`: of `codeloop run`; `environment`: variables of the agent.
+    """A job that starts at `commit`. `flags`: flags of `codeloop run`. `environment`: variables for the agent.
 
-    `size`: the bytes of the bundle to clone; 0: the job's repository is a URL, which the worker clones.
+    `size`: the bytes of the bundle to clone; 0: the worker clones the job's repository, which is a URL.
     """
 
     job: FleetJob
@@ -39,7 +39,7 @@ class Reply(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Path]:
-    """Return the line of a job's order, and the path of its bundle, which is made for a repository on this machine."""
+    """Return the line of a job's order, and the path of its bundle; there is one for a repository on this machine."""
     bundle = task.folder / "sent"
     repository, base = task.job.repository, _git(task, "rev-parse", "HEAD").strip()
     if Path(repository).is_absolute() or repository.startswith("file:"):
@@ -48,12 +48,13 @@ def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Pa
     return msgspec.json.encode(Order(task.job, base, task.flags, dict(environment), size)) + b"\n", bundle
 
 
-def take_reply(task: JobTask, answer: Path, driver_name: str) -> JSON | None:
+def apply_reply(task: JobTask, answer: Path, driver_name: str) -> JSON | None:
     """Return the result in a worker's output, and fetch its commits into the clone; None: the output has no result.
 
     `driver_name`: the driver's name for errors. Raises DriverLost if the worker was interrupted.
     """
     with answer.open("rb") as read:
+        # `forbid_unknown_fields` keeps a line of JSON that the shell printed from being taken for the reply.
         for line in read:
             with suppress(msgspec.DecodeError):
                 reply = msgspec.json.decode(line, type=Reply)
@@ -61,7 +62,8 @@ def take_reply(task: JobTask, answer: Path, driver_name: str) -> JSON | None:
         else:
             return None
         data = read.read()
-    if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED:
+    # A cut bundle means that the connection broke; an interrupted agent, that somebody stopped the worker.
+    if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED_EXIT_CODE:
         raise DriverLost(f"{driver_name} was interrupted.")
     if data:
         bundle = task.folder / "received"

@@ -1,22 +1,22 @@
-"""The driver for a Ray cluster: each job is a Ray task, which runs `codeloop fleet worker` on its node."""
+"""The driver for a Ray cluster: each job is a Ray task that runs `codeloop fleet worker` on its node."""
 
 import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
-from codeloop.automation.fleet.remote.messages import pack_order, take_reply
+from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
+from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
 from codeloop.schema.bounds.automation import FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 
 class RayDriver:
-    """Runs agents on a Ray cluster. `address`: as for `ray.init`: `auto`, `HOST:6379` or `ray://HOST:10001`."""
+    """Runs agents on a Ray cluster. `address`: as in `ray.init`: `auto`, `HOST:6379` or `ray://HOST:10001`."""
 
     def __init__(self, address: str, codeloop: str, environment: Mapping[str, str]) -> None:
-        """Connect. `codeloop`: the command of codeloop on a node; `environment`: of agents. Raises CodeloopError."""
+        """Connect. `codeloop`: the command of codeloop on a node. `environment`: for agents. Raises CodeloopError."""
         try:
             import ray
         except ImportError:
@@ -31,22 +31,26 @@ class RayDriver:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise CodeloopError(f"The Ray cluster {address} can't be reached: {error}") from None
-        self._work: Any = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(_make_work())
+        # Ray does not retry a task: the fleet's table gives a lost job out again.
+        self._remote_function: Any = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(
+            _make_remote_function()
+        )
 
-    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
-        del note_child  # no process of this machine
+        # No process of this machine works on the job.
+        del record_child
         order, bundle = pack_order(task, self._environment)
         data = bundle.read_bytes() if bundle.exists() else b""
         bundle.unlink(missing_ok=True)
         ray, bounds = self._ray, (FLEET_HEARTBEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
         try:
-            working = self._work.remote(self._command, order + data, *bounds)
-            while not ray.wait([working], timeout=FLEET_POLL.seconds)[0]:
+            task_reference = self._remote_function.remote(self._command, order + data, *bounds)
+            while not ray.wait([task_reference], timeout=FLEET_POLL.seconds)[0]:
                 if is_stopping():
-                    self._cancel(working)
-                    raise Stopped("The fleet was stopped.")
-            code, output, errors = ray.get(working)
+                    self._cancel(task_reference)
+                    raise FleetStopped("The fleet was stopped.")
+            code, output, errors = ray.get(task_reference)
         except ray.exceptions.RayError as error:
             raise DriverLost(f"{self.name} lost the job: {str(error).strip().splitlines()[-1]}") from None
         if len(output) > FLEET_REPLY.value:
@@ -54,37 +58,42 @@ class RayDriver:
         answer = task.folder / "answer"
         answer.write_bytes(output)
         (task.folder / "log").write_bytes(errors)
-        result = take_reply(task, answer, self.name)
+        result = apply_reply(task, answer, self.name)
         answer.unlink()
         if result is None:
-            raise DriverLost(f"{self.name} gave no result: {_describe(code, errors)}")
+            raise DriverLost(f"{self.name} gave no result: {_describe_failure(code, errors)}")
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
-    def forget(self, job_id: str) -> None:
+    def remove_remains(self, job_id: str) -> None:
         """Do nothing: a worker removes its files before it ends."""
 
-    def end_leftovers(self, job_id: str, attempt: int) -> None:
+    def end_remote_processes(self, job_id: str, attempt: int) -> None:
         """Do nothing: Ray ends the tasks of a coordinator that has ended, and a worker ends with its task."""
 
-    def _cancel(self, working: Any) -> None:
-        """Cancel a task, so that its worker ends; kill the task if that takes too long."""
-        self._ray.cancel(working)
-        if not self._ray.wait([working], timeout=FLEET_HOST_END.seconds)[0]:
-            self._ray.cancel(working, force=True)
+    def _cancel(self, task_reference: Any) -> None:
+        """Cancel a task, so that its worker ends; kill it if that takes too long."""
+        self._ray.cancel(task_reference)
+        if not self._ray.wait([task_reference], timeout=FLEET_HOST_END.seconds)[0]:
+            self._ray.cancel(task_reference, force=True)
 
 
-def _describe(code: int, errors: bytes) -> str:
+def _describe_failure(code: int, errors: bytes) -> str:
+    """Return why a worker ended without a result, and what to do."""
     words = " ".join(errors.decode("utf-8", "replace").split())[-300:]
     if code == 127:
         return f"codeloop was not found on a node. Say how to start it with --codeloop. {words}"
     return words or f"the worker ended with {code}."
 
 
-def _make_work() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:
-    """Return the function that runs a task on its node. Ray sends its code, so it may use only the standard library."""
+def _make_remote_function() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:
+    """Return the function that runs a job on a node."""
+    # Ray sends the code of a nested function to the node, where the environment of Ray may lack codeloop. So it
+    # imports nothing but the standard library, and gets the limits as arguments.
 
-    def work(command: Sequence[str], order: bytes, beat: float, end: float, most: int) -> tuple[int, bytes, bytes]:
-        """Run a worker for an order while this process lives; return its exit code, stdout and stderr."""
+    def run_worker(
+        command: Sequence[str], order: bytes, heartbeat_seconds: float, grace_seconds: float, max_bytes: int
+    ) -> tuple[int, bytes, bytes]:
+        """Run a worker for an order; return its exit code, stdout and stderr."""
         import os
         import signal
         import subprocess
@@ -105,20 +114,21 @@ def _make_work() -> Callable[[Sequence[str], bytes, float, float, int], tuple[in
                     with suppress(BrokenPipeError):
                         program.stdin.flush()
                     with suppress(subprocess.TimeoutExpired):
-                        program.wait(beat)
+                        program.wait(heartbeat_seconds)
                         break
                     with suppress(BrokenPipeError):
-                        program.stdin.write(b".")  # a sign of life
+                        program.stdin.write(b".")
             finally:
                 with suppress(BrokenPipeError):
-                    program.stdin.close()  # the worker notices, and ends with all that it has started
+                    # At the end of its stdin the worker ends with all that it has started.
+                    program.stdin.close()
                 try:
-                    program.wait(end)
+                    program.wait(grace_seconds)
                 except subprocess.TimeoutExpired:
                     os.killpg(program.pid, signal.SIGKILL)
                     program.wait()
             output.seek(0)
             errors.seek(0)
-            return program.returncode, output.read(most + 1), errors.read()[-65_536:]
+            return program.returncode, output.read(max_bytes + 1), errors.read()[-65_536:]
 
-    return work
+    return run_worker

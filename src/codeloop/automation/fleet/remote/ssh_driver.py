@@ -1,4 +1,4 @@
-"""The driver for another machine: runs `codeloop fleet worker` there by `ssh`, for as long as the connection holds."""
+"""The driver for another machine, where `ssh` starts `codeloop fleet worker`. The worker ends with the connection."""
 
 import os
 import re
@@ -13,24 +13,25 @@ from typing import IO
 
 from msgspec import Struct
 
-from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
+from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
 from codeloop.automation.fleet.local_driver import end_program
-from codeloop.automation.fleet.remote.messages import pack_order, take_reply
+from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
 from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
-_HOST = re.compile(r"((?:[\w.-]+@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\]))(?::(\d{1,5}))?")
+# IPv6 addresses are in brackets, so that the colon before the port can be found.
+_HOST_ADDRESS = re.compile(r"((?:[\w.-]+@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\]))(?::(\d{1,5}))?")
 _CHUNK_BYTES = 65_536
+# An error shows this much of the end of ssh's output.
 _LOG_TAIL_CHARACTERS = 300
-"""How much of the end of ssh's output an error shows."""
 
 
 class SshSettings(Struct, frozen=True):
-    """The settings for all hosts. `program`: the command of ssh; `codeloop`: the command of codeloop on a host.
+    """The settings for all hosts. `program`: the command of ssh. `codeloop`: the command of codeloop on a host.
 
-    `environment`: variables of the agents. They are sent on stdin, since a list of processes shows arguments.
+    `environment`: variables for the agents.
     """
 
     program: str
@@ -42,8 +43,8 @@ class SshDriver:
     """Runs agents on another machine. `address`: `[USER@]HOST[:PORT]`."""
 
     def __init__(self, address: str, settings: SshSettings) -> None:
-        """Connect to nothing yet. Raises UsageProblem for an invalid address, or if ssh is not installed."""
-        match = _HOST.fullmatch(address)
+        """Connect later, once for each job. Raises UsageProblem for an invalid address, or if ssh is not installed."""
+        match = _HOST_ADDRESS.fullmatch(address)
         if match is None:
             raise UsageProblem(
                 f"`--on ssh:{address}` names no host. Write `--on ssh:USER@HOST` or `--on ssh:HOST:PORT`."
@@ -53,14 +54,17 @@ class SshDriver:
         path = program if program.startswith("/") else find_program(program, make_safe_environment(os.environ)["PATH"])
         if path is None:
             raise UsageProblem(f"{program} was not found on the PATH. Install it, or name another with --ssh.")
-        options_set = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
-        options_set += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
+        # BatchMode: fail instead of asking for a password. ServerAlive: notice within 15 s that the host is gone.
+        ssh_options = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
+        ssh_options += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
         port = ("-p", match[2]) if match[2] else ()
-        self._command = [path, *options, "-T", *(word for each in options_set for word in ("-o", each)), *port]
+        self._command = [path, *options, "-T", *(word for each in ssh_options for word in ("-o", each)), *port]
+        # With `exec`, no shell stays between the connection and the worker.
         self._command += ["--", match[1].replace("[", "").replace("]", ""), f"exec {settings.codeloop} fleet worker"]
+        # These go through stdin: all users of a host can read the arguments of its processes.
         self._environment = dict(settings.environment)
 
-    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
         order, bundle = pack_order(task, self._environment)
         answer = task.folder / "answer"
@@ -79,32 +83,34 @@ class SshDriver:
             end_event = threading.Event()
             sender = threading.Thread(target=_send, args=(child.stdin, order, bundle, end_event), daemon=True)
             try:
-                note_child(child.pid)
+                record_child(child.pid)
                 sender.start()
                 _receive(child.stdout, output, is_stopping)
             finally:
-                end_event.set()  # closes the worker's stdin, by which it ends with all that it has started
+                # Closes the worker's stdin, and the worker ends with all that it has started.
+                end_event.set()
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(FLEET_HOST_END.seconds)
                 end_program(child.pid)
                 child.wait()
                 child.stdout.close()
-        result = take_reply(task, answer, self.name)
+        result = apply_reply(task, answer, self.name)
         if result is None:
             raise DriverLost(f"{self.name} gave no result: {_describe(child.returncode, task.folder / 'log')}")
         bundle.unlink(missing_ok=True)
         answer.unlink()
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
-    def forget(self, job_id: str) -> None:
+    def remove_remains(self, job_id: str) -> None:
         """Do nothing: a worker removes its files before it ends."""
 
-    def end_leftovers(self, job_id: str, attempt: int) -> None:
+    def end_remote_processes(self, job_id: str, attempt: int) -> None:
         """Do nothing: a worker ends when its connection ends."""
 
 
 def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Event) -> None:
-    """Send the order and its bundle, and then a heartbeat until the job has ended."""
+    """Send the order and its bundle, and then heartbeats until the job has ended."""
+    # A write fails when ssh has ended; `run` then finds no reply and reports why.
     with suppress(OSError), stdin:
         stdin.write(order)
         if bundle.exists():
@@ -118,11 +124,11 @@ def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Eve
 
 
 def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], bool]) -> None:
-    """Store the worker's output until it has ended. Raises Stopped, and CodeloopError for too much output."""
+    """Write the worker's stdout to a file until its end. Raises FleetStopped, and CodeloopError for too much output."""
     size = 0
     while True:
         if is_stopping():
-            raise Stopped("The fleet was stopped.")
+            raise FleetStopped("The fleet was stopped.")
         if not select.select([stdout], [], [], FLEET_POLL.seconds)[0]:
             continue
         chunk = os.read(stdout.fileno(), _CHUNK_BYTES)
@@ -137,6 +143,7 @@ def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], boo
 def _describe(code: int, log: Path) -> str:
     """Return why ssh ended without a result, and what to do."""
     words = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[-_LOG_TAIL_CHARACTERS:]
+    # The shell on the host did not find the command.
     if code == 127:
         return f"codeloop was not found there. Say how to start it with --codeloop. {words}"
     return words or f"ssh ended with {code}."

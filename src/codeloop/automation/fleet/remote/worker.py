@@ -1,4 +1,4 @@
-"""Does one job on another machine (`codeloop fleet worker`), for as long as its coordinator sends heartbeats."""
+"""`codeloop fleet worker`: does one job of another machine's fleet, for as long as that machine sends heartbeats."""
 
 import os
 import select
@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.fleet.driver import JobTask, Stopped
+from codeloop.automation.fleet.driver import FleetStopped, JobTask
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.job_attempt import JobAttempt
 from codeloop.automation.fleet.local_driver import LocalDriver, end_program
@@ -29,16 +29,16 @@ from codeloop.schema.wire import JSON
 _CHUNK_BYTES = 65_536
 
 
-class Lease:
-    """The connection to the coordinator on the file descriptor `fd`; it is over when no heartbeat comes."""
+class CoordinatorConnection:
+    """The connection to the coordinator on the file descriptor `fd`. It ends with the stream, or without heartbeats."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._buffer = b""
-        self._is_over = threading.Event()
+        self._must_end = threading.Event()
 
     def read_order(self) -> Order:
-        """Read the order. Raises UsageProblem if the first line is none."""
+        """Read the order. Raises UsageProblem if the first line is no order."""
         while b"\n" not in self._buffer and len(self._buffer) < FLEET_ORDER.value:
             self._buffer += self._read(_CHUNK_BYTES)
         line, _, self._buffer = self._buffer.partition(b"\n")
@@ -50,7 +50,7 @@ class Lease:
             ) from error
 
     def read_bundle(self, file: Path, size: int) -> None:
-        """Read the bundle that follows the order, and write it to a file. Raises Stopped."""
+        """Read the bundle that follows the order into a file. Raises FleetStopped if the connection ends before."""
         with file.open("wb") as output:
             while size:
                 chunk = self._buffer[:size] or self._read(min(size, _CHUNK_BYTES))
@@ -59,38 +59,42 @@ class Lease:
                 output.write(chunk)
 
     def watch(self, end: Callable[[], object]) -> None:
-        """Start to watch the connection; when it is over, call `end` after FLEET_HOST_END."""
+        """Read heartbeats in a thread; when the connection ends, call `end` after FLEET_HOST_END.
 
-        def look() -> None:
-            with suppress(Stopped, OSError):
-                while not self._is_over.is_set():
+        In between, the job has time to end by itself.
+        """
+
+        def read_heartbeats() -> None:
+            with suppress(FleetStopped, OSError):
+                while not self._must_end.is_set():
                     self._read(_CHUNK_BYTES)
-            self._is_over.set()
+            self._must_end.set()
             time.sleep(FLEET_HOST_END.seconds)
             end()
 
-        threading.Thread(target=look, daemon=True).start()
+        threading.Thread(target=read_heartbeats, daemon=True).start()
 
-    def is_over(self) -> bool:
+    def must_end(self) -> bool:
         """Return whether the job must end."""
-        return self._is_over.is_set()
+        return self._must_end.is_set()
 
-    def give_up(self) -> None:
-        """Make the job end."""
-        self._is_over.set()
+    def request_end(self) -> None:
+        """Make the job end, as when the connection ends."""
+        self._must_end.set()
 
     def _read(self, size: int) -> bytes:
+        """Read up to `size` bytes. Raises FleetStopped at the end of the stream, or after FLEET_LEASE without data."""
         deadline = time.monotonic() + FLEET_LEASE.seconds
-        while not self._is_over.is_set() and time.monotonic() < deadline:
+        while not self._must_end.is_set() and time.monotonic() < deadline:
             if select.select([self._fd], [], [], FLEET_POLL.seconds)[0]:
                 if data := os.read(self._fd, size):
                     return data
                 break
-        raise Stopped("The coordinator is gone.")
+        raise FleetStopped("The coordinator is gone.")
 
 
-class _Owner(Struct, frozen=True):
-    """The owner of a folder: the process id and start time of a worker, and those of its agent (`child`)."""
+class _FolderOwner(Struct, frozen=True):
+    """The owner of a folder: process id and start time of a worker, and those of its agent (`child`)."""
 
     worker: int
     worker_started: str
@@ -98,33 +102,35 @@ class _Owner(Struct, frozen=True):
     child_started: str = ""
 
 
-def work(root: Path, lease: Lease, output: IO[bytes]) -> None:
-    """Read the order, do the job in a folder below `root`, and write the reply. Raises Stopped, UsageProblem."""
+def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes]) -> None:
+    """Read the order, do the job in a folder below `root`, and write the reply. Raises FleetStopped, UsageProblem."""
+    # In a session of its own, all processes can be ended together. A process that leads one already gets an error.
     with suppress(PermissionError):
-        os.setsid()  # so that all processes can be ended together
-    order = lease.read_order()
+        os.setsid()
+    order = connection.read_order()
     os.environ.update(order.environment)
     with _make_folder(root) as folder:
         job, branch = order.job, f"codeloop/{order.job.id}"
         if order.size:
-            lease.read_bundle(folder / "bundle", order.size)
+            connection.read_bundle(folder / "bundle", order.size)
             job = msgspec.structs.replace(job, repository=str(folder / "bundle"), base=branch)
-        owner = _Owner(os.getpid(), read_start_time(os.getpid()))
+        owner = _FolderOwner(os.getpid(), read_start_time(os.getpid()))
 
-        def note(child: int) -> None:
+        def record_child(child: int) -> None:
             _write_owner(folder, msgspec.structs.replace(owner, child=child, child_started=read_start_time(child)))
 
-        lease.watch(lambda: _end_all(folder))
+        connection.watch(lambda: _end_session(folder))
         task = JobTask(job, 1, folder / "attempt", order.flags)
         result: JSON = {"reason": "error", "exitCode": 1}
         changes = folder / "changes"
         try:
-            result = JobAttempt(folder, LocalDriver(), task, order.commit).run(note, lease.is_over)
+            result = JobAttempt(folder, LocalDriver(), task, order.commit).run(record_child, connection.must_end)
+            # The coordinator makes the diff anew, from the commits.
             result.pop("diff", None)
             if result.get("commit", order.commit) != order.commit:
                 tree = str(folder / "jobs" / job.id / "work")
                 run_git(tree, "-C", tree, "bundle", "create", "--quiet", str(changes), branch, f"^{order.commit}")
-        except Stopped:
+        except FleetStopped:
             raise
         except (CodeloopError, OSError) as error:
             result = {**result, "reason": "error", "exitCode": 1, "message": str(error)}
@@ -142,32 +148,38 @@ def _make_folder(root: Path) -> Generator[Path]:
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with lock(root / "lock", FLEET_BUSY.seconds):
         for folder in root.iterdir():
-            if folder.is_dir() and not is_alive((owner := _read_owner(folder)).worker, owner.worker_started):
+            if not folder.is_dir():
+                continue
+            owner = _read_owner(folder)
+            if not is_alive(owner.worker, owner.worker_started):
                 if owner.child:
                     end_program(owner.child, owner.child_started)
                 remove_tree(folder)
-        made = Path(tempfile.mkdtemp(dir=root))
-        _write_owner(made, _Owner(os.getpid(), read_start_time(os.getpid())))
+        # Still under the lock: a folder without an owner would be taken for one of a killed worker.
+        new_folder = Path(tempfile.mkdtemp(dir=root))
+        _write_owner(new_folder, _FolderOwner(os.getpid(), read_start_time(os.getpid())))
     try:
-        yield made
+        yield new_folder
     finally:
-        remove_tree(made)
+        remove_tree(new_folder)
 
 
-def _end_all(folder: Path) -> None:
+def _end_session(folder: Path) -> None:
     """Kill the agent, remove the folder, and kill all processes of this session, with this one."""
-    if child := (owner := _read_owner(folder)).child:
-        end_program(child, owner.child_started)
+    owner = _read_owner(folder)
+    if owner.child:
+        end_program(owner.child, owner.child_started)
     remove_tree(folder)
     os.killpg(0, signal.SIGKILL)
 
 
-def _write_owner(folder: Path, owner: _Owner) -> None:
+def _write_owner(folder: Path, owner: _FolderOwner) -> None:
     write_atomically(folder / "owner.json", msgspec.json.encode(owner))
 
 
-def _read_owner(folder: Path) -> _Owner:
+def _read_owner(folder: Path) -> _FolderOwner:
+    """Return the owner of a folder; one that is not alive if the file is missing or damaged."""
     try:
-        return msgspec.json.decode((folder / "owner.json").read_bytes(), type=_Owner)
+        return msgspec.json.decode((folder / "owner.json").read_bytes(), type=_FolderOwner)
     except (OSError, msgspec.DecodeError):
-        return _Owner(0, "never")
+        return _FolderOwner(0, "never")

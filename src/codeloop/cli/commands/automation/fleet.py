@@ -12,14 +12,14 @@ import click
 import msgspec
 
 from codeloop.automation.fleet.coordinator import Coordinator
-from codeloop.automation.fleet.driver import Driver, Stopped
+from codeloop.automation.fleet.driver import Driver, FleetStopped
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
 from codeloop.automation.fleet.ledger_databases import list_fleets, open_ledger
 from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.automation.fleet.remote.ray_driver import RayDriver
 from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
-from codeloop.automation.fleet.report import describe, render_page, sum_up
+from codeloop.automation.fleet.report import describe_job, render_page, sum_jobs
 from codeloop.cli import options
 from codeloop.cli.options import AGENT_OPTION, AUTO_OPTION, FILE_TYPE, MODEL_OPTION, PROFILE_OPTION, TRUST_OPTION
 from codeloop.cli.output.style import align_columns, print_json
@@ -83,9 +83,9 @@ def run(
     address, publish = str(flags.pop("address") or ""), bool(flags.pop("publish"))
     secret_variables: Sequence[str] = ()
     if publish:
-        from codeloop.automation.fleet.repository_host import TOKENS
+        from codeloop.automation.fleet.repository_host import TOKEN_VARIABLES
 
-        secret_variables = TOKENS
+        secret_variables = TOKEN_VARIABLES
         # The tokens are in our environment, which agents could read where there is no sandbox.
         make_undumpable()
     if pods is not None and places:
@@ -93,7 +93,7 @@ def run(
     drivers = _make_drivers(places or ("here",), flags, secret_variables)
     folder = _get_folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
-    ledger.add(read)
+    ledger.add_jobs(read)
     if pods is not None:
         drivers = [_make_pod_driver(pods, ledger.identity, flags)]
     coordinator = Coordinator(folder, ledger, _format_flags(flags), drivers, _show_result)
@@ -103,11 +103,11 @@ def run(
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
-    coordinator.work(at_once)
+    coordinator.run_jobs(at_once)
     for reason in coordinator.lost_drivers.values():
         click.echo(f"Jobs wait: {reason}", err=True)
     is_published = not publish or _publish_fleet(folder, ledger, lambda: coordinator.is_stopping)
-    sums = sum_up(ledger.rows())
+    sums = sum_jobs(ledger.list_rows())
     click.echo(
         f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
     )
@@ -117,7 +117,7 @@ def run(
 @fleet.command(hidden=True)
 def work() -> None:
     """Do the job that the variable CODELOOP_FLEET_JOB holds, as a pod does."""
-    from codeloop.automation.fleet.kubernetes.pod_worker import VARIABLE, do_order
+    from codeloop.automation.fleet.kubernetes.pod_worker import ORDER_VARIABLE, run_pod_order
 
     codes: list[int] = []
 
@@ -126,7 +126,7 @@ def work() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    result = do_order(os.environ.pop(VARIABLE, ""), lambda: bool(codes))
+    result = run_pod_order(os.environ.pop(ORDER_VARIABLE, ""), lambda: bool(codes))
     click.echo(msgspec.json.encode(result))
     sys.exit(int(result.get("exitCode") or 0))
 
@@ -137,18 +137,18 @@ def worker() -> None:
 
     `fleet run --on ssh:HOST` starts it on the host.
     """
-    from codeloop.automation.fleet.remote.worker import Lease, work
+    from codeloop.automation.fleet.remote.worker import CoordinatorConnection, run_worker
 
-    lease = Lease(sys.stdin.fileno())
+    connection = CoordinatorConnection(sys.stdin.fileno())
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        lease.give_up()
+        connection.request_end()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     try:
-        work(find_paths(os.environ).data / "fleet-worker", lease, sys.stdout.buffer)
-    except Stopped:
+        run_worker(find_paths(os.environ).data / "fleet-worker", connection, sys.stdout.buffer)
+    except FleetStopped:
         sys.exit(130)
 
 
@@ -165,10 +165,10 @@ def status(name: str | None, *, as_json: bool) -> None:
         return
     folder = _find_fleet(name)
     ledger = open_ledger(folder)
-    rows = ledger.rows()
+    rows = ledger.list_rows()
     if as_json:
         pulls = ledger.list_pulls()
-        print_json({"name": name, **sum_up(rows), "rows": [describe(folder, row, pulls) for row in rows]})
+        print_json({"name": name, **sum_jobs(rows), "rows": [describe_job(folder, row, pulls) for row in rows]})
         return
     cells = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), MESSAGE_CHARS)] for row in rows]
     click.echo(align_columns(cells))
@@ -186,17 +186,17 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     """
     folder = _find_fleet(name)
     ledger = open_ledger(folder)
-    rows, pulls = [row for row in ledger.rows() if job in {None, row.job.id}], ledger.list_pulls()
+    rows, pulls = [row for row in ledger.list_rows() if job in {None, row.job.id}], ledger.list_pulls()
     if not rows:
         raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
     if page is not None:
         write_atomically(page, render_page(name, folder, rows, pulls).encode())
     elif as_json:
-        print_json([describe(folder, row, pulls) for row in rows])
+        print_json([describe_job(folder, row, pulls) for row in rows])
     else:
         for row in rows:
             result = row.result
-            description = describe(folder, row, pulls)
+            description = describe_job(folder, row, pulls)
             click.echo(f"{row.job.id}  {row.state}  {description['work']}")
             if (pull := description["pull"]) is not None:
                 click.echo(f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip())
@@ -236,7 +236,7 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
 
     Those named, else all; `fleet run` does them.
     """
-    click.echo(f"{open_ledger(_find_fleet(name)).retry(jobs)} to be done again: codeloop fleet run", err=True)
+    click.echo(f"{open_ledger(_find_fleet(name)).requeue_failed(jobs)} to be done again: codeloop fleet run", err=True)
 
 
 def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
@@ -289,7 +289,7 @@ def _show_result(row: LedgerRow, result: JSON) -> None:
 
 
 def _show_fleets(*, as_json: bool) -> None:
-    rows = {folder.name: sum_up(open_ledger(folder).rows()) for folder in list_fleets(_get_root())}
+    rows = {folder.name: sum_jobs(open_ledger(folder).list_rows()) for folder in list_fleets(_get_root())}
     if as_json:
         print_json(rows)
     elif not rows:
@@ -301,9 +301,9 @@ def _show_fleets(*, as_json: bool) -> None:
 def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Driver:
     from codeloop.automation.fleet.kubernetes.cluster_access import find_access
     from codeloop.automation.fleet.kubernetes.driver import KubernetesDriver
-    from codeloop.automation.fleet.kubernetes.manifest import read_settings
+    from codeloop.automation.fleet.kubernetes.manifest import read_pod_settings
 
-    settings = read_settings(file)
+    settings = read_pod_settings(file)
     access = find_access(os.environ, settings.context, settings.namespace)
     seconds = flags.get("timeout")
     return KubernetesDriver(access, identity, settings, seconds if isinstance(seconds, float) else None)
