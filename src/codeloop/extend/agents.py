@@ -19,6 +19,7 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import DescriptionBuilder
 
 Mode = Literal["primary", "subagent", "all"]
+# The list is part of a tool's description, so it is paid for in every request.
 MAX_SUBAGENT_CHARS = 300
 
 
@@ -58,6 +59,8 @@ def build_agents(
     overlaps = OverlapCache()
     agents = {name: _build_agent(name, config, base, overlaps) for name in names}
     for name, agent in agents.items():
+        # A page may name a model without its provider, as Claude Code does (`sonnet`): the short name is in
+        # `provider_id` then.
         if agent.model is not None and not agent.model.model_id:
             agents[name] = replace(agent, model=newest(agent.model.provider_id))
     return {name: agent for name, agent in agents.items() if name not in config.agent or not config.agent[name].disable}
@@ -78,10 +81,10 @@ def build_rules(
     return (*rules, *restrict_rules((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
+# An agent with a list of tools keeps these permissions: calls of any tool may need them besides the tool's own.
 _TOOL_INDEPENDENT_PERMISSIONS = [
     *("external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop", "subagents")
 ]
-"""Permissions that calls of any tool may need besides the tool's own."""
 
 
 def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
@@ -89,6 +92,7 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
 
     A name in `only` may be a wildcard.
     """
+    # Rules that already follow are repeated behind the general denial, as the last match counts.
     names = dict.fromkeys((*only, *_TOOL_INDEPENDENT_PERMISSIONS))
     yield PermissionRule(permission="*", pattern="*", action="deny")
     for rule in rules:
@@ -139,6 +143,7 @@ def make_subagent_description(description: str, agents: dict[str, Agent]) -> Des
             if rule is not None and rule.action == "deny":
                 continue
             line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', MAX_SUBAGENT_CHARS)}"
+            # Agents beyond the limit are listed by name only, so that each can still be called.
             value -= len(line.encode()) + 1
             lines.append(line if value > 0 else f"- {agent.name}")
         return "\n".join((description, "Subagents:", *lines)) if lines else None

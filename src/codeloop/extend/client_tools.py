@@ -80,6 +80,7 @@ class ClientTools:
 
     async def close(self) -> None:
         """End every offer."""
+        # A copy, since `_end` removes the offer from the dictionary.
         for offer in list(self._offers.values()):
             self._end(offer)
 
@@ -96,8 +97,12 @@ class ClientTools:
         offer.tools = args.tools
         if offer.timer is not None:
             offer.timer.cancel()
+        # An offer is a lease: a client that is killed, or whose network is gone, is noticed because it does not renew
+        # it.
         offer.timer = asyncio.get_running_loop().call_later(CLIENT_TOOLS.seconds, self._end, offer)
         offer.until = now_ms() + CLIENT_TOOLS.value
+        # The pending calls are listed in each renewal, so that a call whose event was lost with the stream still
+        # reaches the client.
         return ToolsOffered(until=offer.until, calls=[call.asked for call in offer.calls.values()])
 
     def withdraw(self, session_id: str, lease_id: str) -> bool:
@@ -140,7 +145,8 @@ class ClientTools:
             writes=Writes(),
         )
         asking = asyncio.ensure_future(call.ctx.ask(need))
-        call.deadline.reschedule(None)  # the user may take days
+        # No deadline while the user decides: an answer may take days.
+        call.deadline.reschedule(None)
         try:
             await asyncio.wait((asking, call.answer), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
@@ -168,6 +174,7 @@ class ClientTools:
         mine = {tool.name: self._tool(offer, tool) for offer in offers for tool in offer.tools}
         if not mine:
             return base
+        # The batch tool is made anew: the project's own would not know the tools of clients.
         any_tools = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
         tools = (*any_tools, *mine.values())
         return Toolbox((*tools, make_batch_tool(Toolbox(tools))), base.fit, base.find)
@@ -181,9 +188,11 @@ class ClientTools:
     async def _run(self, offer: ToolOffer, name: str, traits: Traits, arguments: JSON, ctx: ToolContext) -> ToolResult:
         """Have the client run a call, once permitted. Raises ToolFailure, Denied, Rejected."""
         metadata: JSON = {"tool": name, "input": arguments}
+        # A client's tool may change any file, unless the client says that it only reads.
         writes = None if traits.need_traits else Writes()
         need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
         await ctx.ask(replace(need, traits=traits.need_traits))
+        # The offer may have ended while the user was asked.
         if offer.is_over:
             raise ToolFailure(CLIENT_GONE_MESSAGE.format(name))
         answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
@@ -209,6 +218,7 @@ class ClientTools:
             raise ToolFailure(CLIENT_LATE_MESSAGE.format(name, CLIENT_TOOL_CALL.seconds)) from None
         finally:
             offer.calls.pop(client_tool_call.request_id, None)
+            # The call timed out or was cancelled: the client is told, so that it can stop working on it.
             if not answer.done() or answer.cancelled():
                 self._tell(ClientToolChanged(properties=replace(client_tool_call, state="ended")))
 

@@ -32,6 +32,7 @@ def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
     }
     commands |= {name: _make_command(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():
+        # A command of the same name was written on purpose; the skill stays available to the model.
         if skill.name not in commands:
             commands[skill.name] = Command(
                 name=skill.name, template="", hints=[], description=skill.description, source="skill"

@@ -20,6 +20,7 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     at = 0
     while at < len(lines):
         line = lines[at]
+        # NumPy underlines the title of a section; Google ends it with a colon.
         is_underlined = at + 1 < len(lines) and lines[at + 1].strip().startswith("---")
         if _SECTION_TITLE.fullmatch(line.strip()) and (is_underlined or line.strip().endswith(":")):
             at = (
@@ -56,6 +57,7 @@ def _read_google_section(lines: list[str], at: int, depth: int, sections: dict[s
     texts: list[str] = []
     while at < len(lines) and (not lines[at].strip() or _measure_indent(lines[at]) > depth):
         line = lines[at]
+        # The first line sets the indentation of the items; deeper lines continue an item's text.
         own = _measure_indent(line) if own is None and line.strip() else own
         item = _GOOGLE_ITEM.fullmatch(line.strip()) if _measure_indent(line) == own else None
         if item:
@@ -72,6 +74,7 @@ def _read_numpy_section(lines: list[str], at: int, sections: dict[str, list[str]
             at += 1
             continue
         item = _NUMPY_ITEM.fullmatch(lines[at].strip())
+        # Another underlined title begins the next section.
         if item is None or (at + 1 < len(lines) and lines[at + 1].strip().startswith("---")):
             return at
         sections[item[1]] = []

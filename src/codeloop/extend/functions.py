@@ -26,6 +26,7 @@ T = TypeVar("T")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RESULT_KEYS = frozenset(("title", "output", "metadata", "attachments"))
 _CONTEXT_PARAMETER = "ctx"
+# A marker of its own, since None may be a real argument.
 _OMITTED: Any = object()
 
 
@@ -68,6 +69,7 @@ class FunctionTool(Struct, frozen=True):
         if unknown:
             raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
+            # Not strict: models often send a number or a boolean as text.
             struct = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode_path)
         except (ValueError, OverflowError) as error:
             raise self._report_wrong(str(error)) from error
@@ -92,6 +94,7 @@ class FunctionTool(Struct, frozen=True):
         if self.context:
             values[self.context] = context
         call = partial(self.function, **values)
+        # A plain function may block, so it runs in a thread; it may still return an awaitable, which is awaited here.
         value = await call() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(call)
         return convert_result(await value if inspect.isawaitable(value) else value)
 
@@ -113,6 +116,7 @@ def make_function_tool(
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     context, foreign, descriptions = "", dict[str, Any](), dict[str, str]()
     for parameter in inspect.signature(function).parameters.values():
+        # Models give arguments by name only: positional-only parameters, `*args` and `**kwargs` can't be filled.
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
             raise UnsuitedFunction(f"{name} takes {parameter} without a name: a model names what it gives.")
         hint = hints.get(parameter.name, Any)
@@ -123,6 +127,7 @@ def make_function_tool(
             descriptions[parameter.name] = text
         if _is_pydantic(hint):
             foreign[parameter.name] = _make_adapter(hint)
+            # pydantic converts this value itself, later: msgspec passes it through unchanged.
             hint = Any
         fields.append(_make_field(parameter, hint))
     takes = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
@@ -136,7 +141,8 @@ def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> 
 
     Raises CodeloopError in async functions, where waiting would deadlock.
     """
-    with suppress(RuntimeError):  # such a thread has no loop
+    # A thread of a plain function has no running loop: `get_running_loop` raises RuntimeError there.
+    with suppress(RuntimeError):
         if asyncio.get_running_loop() is loop:
             raise CodeloopError("ctx.wait is for plain functions. Use `await` in this one.")
 
@@ -155,6 +161,7 @@ def convert_result(value: Any) -> FunctionResult:
         return value
     if value is None or isinstance(value, str):
         return FunctionResult(value or "")
+    # Through plain JSON values, so that dataclasses, structs and pydantic models are all accepted.
     plain: Any = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other)
     if isinstance(plain, str):
         return FunctionResult(plain)
@@ -179,6 +186,7 @@ def _make_field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tu
     """Return the field of a parameter: with a default where a call may leave it out."""
     if parameter.default is not parameter.empty:
         return (parameter.name, hint, struct_field(default_factory=lambda: _OMITTED))
+    # A parameter that takes None is optional for the model even without a default.
     return (parameter.name, hint, None) if _takes_none(hint) else (parameter.name, hint)
 
 
@@ -199,6 +207,7 @@ def _make_schema(name: str, takes: type[Struct], foreign: JSON, descriptions: di
         definitions |= {f"{parameter}/{key}": each for key, each in given.pop("$defs", {}).items()}
         definitions[own["$ref"]]["properties"][parameter] = given
     for definition in definitions.values():
+        # msgspec copies the docstrings of classes into the schema, which are not written for models.
         definition.pop("description", None)
     schema: JSON = inline_references(own, definitions)
     for parameter, text in descriptions.items():
@@ -217,6 +226,8 @@ def _find_description(hint: Any) -> str:
 
 def _is_pydantic(hint: Any) -> bool:
     """Return whether a parameter is a pydantic type; if so, pydantic is already imported."""
+    # Looked up instead of imported: pydantic takes long to load, and a function with pydantic types has loaded it
+    # already.
     pydantic: Any = sys.modules.get("pydantic")
     if pydantic is None:
         return False

@@ -74,6 +74,7 @@ def list_watched_paths(home: Home) -> Iterator[Path]:
     for name in sorted(home.names & FOLDERS):
         for top, folders, files in os.walk(home.path / name):
             entries += len(folders) + len(files)
+            # The walk is bounded: a folder that holds far more than pages must not delay the start of a session.
             if entries > EXTEND_ENTRIES.value:
                 return
             yield Path(top)
@@ -99,6 +100,7 @@ def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
         if entries > EXTEND_ENTRIES.value:
             break
         if len(Path(top).relative_to(folder).parts) + 1 >= EXTEND_DEPTH.value:
+            # Clearing the list in place stops `os.walk` from descending further.
             folders.clear()
         paths += [Path(top, name) for name in files if is_wanted(name)]
     return sorted(paths)
@@ -121,6 +123,7 @@ def is_valid_name(name: str) -> bool:
 def links_outside(file: Path, root: Path) -> bool:
     """Return whether a file is, by its links, outside of `root` (a resolved path), or can't be resolved."""
     try:
+        # Strict, since a dangling link could be pointed out of the project after this check.
         return not file.resolve(strict=True).is_relative_to(root)
     except (OSError, RuntimeError):
         return True

@@ -30,6 +30,7 @@ class Rulebook:
         """Use another configuration."""
         self._loaded = loaded
         self.profile: Profile = loaded.config.profile or "auto"
+        # Rules are built once for each agent and profile, since every tool call asks for them.
         self._cache.clear()
 
     def agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
@@ -74,6 +75,7 @@ class Rulebook:
         for size, keys in parts:
             if index < size:
                 return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"
+            # The parts follow each other in the order in which `build_rules` joins them.
             index -= size
         return "the project, which is not trusted"
 

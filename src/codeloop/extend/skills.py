@@ -70,6 +70,7 @@ def find_skills(
                 warnings.append(f"{error} Left out.")
                 continue
             skill_file = skill_files.get(skill.name)
+            # A repository could otherwise replace a skill that the user relies on with instructions of its own.
             if is_project and not trusted and skill_file is not None and not skill_file.is_project:
                 warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
             elif skill_file is None and len(skill_files) >= MAX_SKILLS.value:
@@ -113,6 +114,7 @@ def _read_head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
     if path is not None and links_outside(file, path):
         raise CodeloopError(f"{file} leads out of the project.")
     try:
+        # Only the head is needed for the listing; the body is read when the skill is loaded.
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
         head = split_frontmatter(text).head
     except OSError as error:
@@ -134,6 +136,7 @@ def _read_head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
 
 def _locate_key(file: Path, text: str, key: str) -> str:
     match = re.search(rf"^{key}\s*:", text, re.MULTILINE)
+    # `chr(10)` is the newline: Python 3.11 allows no backslash inside an f-string's expression.
     return f"{file}:{text.count(chr(10), 0, match.start()) + 1 if match else 1}"
 
 
@@ -141,6 +144,7 @@ def load_skill(skill_file: SkillFile) -> Skill:
     """Read a skill's text. Raises CodeloopError when it is gone, too large, no text, or now leads elsewhere."""
     if (
         skill_file.bound is not None
+        # Checked again: the link may have been changed since the skill was found.
         and os.path.lexists(skill_file.file)
         and links_outside(skill_file.file, skill_file.bound)
     ):
@@ -217,6 +221,7 @@ def make_skill_tool(skills: Skills) -> Tool:
     @tool("skill", params=SkillParams, traits=READ_ONLY_TRAITS, description=text, build_description=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
         """Return a skill's text, where it lies, and the names of its files."""
+        # A name in another case still finds the skill, if only one skill has it.
         folded = params.name.strip().lower()
         names = [name for name in skills.found if name.lower() == folded]
         name = names[0] if len(names) == 1 else params.name.strip()

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from codeloop.schema.part import FilePartSourceText, FileSource
 
-# Compiled (and kept by `re`) when first used: most runs use no command.
+# Not compiled here but by `re` when first used, which caches them: most runs use no command.
 _PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
 _SHELL = r"!`([^`\n]+)`"
 _WORD = r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+"""
@@ -54,6 +54,7 @@ def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. Words without a
     placeholder are appended. Only the template's own shell lines are run, never filled in text.
     """
+    # Shell lines are taken from the template before arguments are filled in: an argument with !`...` is never run.
     arguments = arguments.strip()
     words = split_arguments(arguments)
     numbers = [int(hint[1:]) for hint in list_placeholders(template) if hint != "$ARGUMENTS"]
@@ -93,6 +94,7 @@ def list_resource_mentions(text: str) -> list[str]:
 
 def locate_mention(name: str, text: str) -> FilePartSourceText:
     """Return where a text mentions something."""
+    # A name that stands in the text twice is located at its first occurrence.
     value = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
     start = max(text.find(value), 0)
     return FilePartSourceText(value=value, start=start, end=start + len(value))

@@ -8,11 +8,11 @@ from codeloop.schema.wire import JSON
 
 Reach = Literal["project", "own", "all"]
 """An extension's confinement: the commands' sandbox (a project's), its own (a user's), or none."""
+# Configuration keys that can run programs without a sandbox, or without a question.
 _ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
-"""Configuration keys that run programs unsandboxed, or without a question."""
 _RULE_KEYS = frozenset(("permission", "tools"))
+# MCP servers that run in containers have no sandbox, so adding one would lead out of it.
 _CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
-"""Programs that MCP servers run with outside the sandbox by default."""
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
@@ -24,6 +24,7 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
             # A project's allows nothing, since what it loads may have been changed by a command.
             may_allow = reach == "own" and payload.get("permission") != "sandbox"
             return answer if may_allow else {**answer, "status": output.get("status")}
+        # These variables are for programs outside the sandbox, where one such as LD_PRELOAD would run code.
         case "shell.env" if reach == "project" and ("sessionID" not in payload or payload.get("outside")):
             return output
         case "config":
@@ -34,6 +35,7 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
 
 def _filter_config(new: JSON, old: JSON) -> JSON:
     """Return a changed configuration with the original values of keys that could lead out."""
+    # The original values are put back, so that an answer can't remove them either.
     config: JSON = {key: old[key] for key in _ESCAPING_KEYS & old.keys()}
     for key, value in new.items():
         before = old.get(key)

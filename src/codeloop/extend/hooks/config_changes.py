@@ -17,10 +17,10 @@ from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
 
 CONFIG_HOOK = "config"
+# Part of the key of a cached answer: a new format makes the old ones unused.
 _FORMAT_VERSION = 1
-"""Part of the key of a cached answer: a new format makes the old ones unused."""
+# Each change of the configuration has an answer of its own; the oldest ones are removed.
 _MAX_CACHED_ANSWERS = 50
-"""The most cached answers of one project."""
 
 
 def read_cached_answer(
@@ -60,8 +60,11 @@ async def ask_extensions(hooks: Hooks, loaded: LoadedConfig, file: Path) -> JSON
     They are cached, unless an extension failed. Raises OSError if caching fails.
     """
     failures = hooks.failures
+    # Through JSON: extensions get plain values, and compare with what they return.
     before = msgspec.json.decode(msgspec.json.encode(redact_config(loaded, "")))
+    # Only the differences are cached: the rest would freeze the user's own later changes.
     config_changes = find_differences(before, await hooks.run(CONFIG_HOOK, {}, before))
+    # With a failed extension the answer is incomplete, so it is asked for again next time.
     if hooks.failures == failures:
         write_private(file, msgspec.json.encode(config_changes).decode())
         for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MAX_CACHED_ANSWERS]:

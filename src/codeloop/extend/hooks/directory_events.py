@@ -26,9 +26,11 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
                     continue
                 if session_id not in is_own:
                     session = store.find_session(session_id)
+                    # The last event of a removed session comes when it is no longer in the store; it counts as ours.
                     is_own[session_id] = session is None or session.directory == directory_name
                 if is_own[session_id]:
                     yield event.event
+        # The store drops followers that are too far behind.
         except GapError:
             continue
 
@@ -49,5 +51,6 @@ async def send_notifications(hooks: HookRunner, store: Store, directory: Path) -
         if report is not None:
             try:
                 await hooks.run("notification", report, {})
+            # A notification can't be refused.
             except HookRefused:
                 continue

@@ -16,8 +16,8 @@ from codeloop.schema.wire import JSON
 
 REFUSAL_HOOKS = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
 """Hooks in which an exception raised by the extension's own code counts as a refusal."""
+# Failures are remembered, so that each is reported once; beyond this number the oldest is forgotten.
 _MAX_REPORTED_FAILURES = 1_000
-"""Failures that are remembered, so that each is reported once."""
 
 
 class HookFailed(Exception):
@@ -111,6 +111,7 @@ class Hooks:
 
     def take(self, handlers: Iterable[Handler]) -> None:
         """Replace the handlers, in this order."""
+        # Sorting is stable: within the user's and the project's handlers the given order stays.
         self._handlers = tuple(sorted(handlers, key=lambda handler: handler.is_project))
         self._answers: dict[tuple[str, bytes], JSON] = {}
         self._names = frozenset(name for handler in self._handlers for name in handler.names)
@@ -146,12 +147,14 @@ class Hooks:
     async def run_cached(self, name: str, given: JSON, output: JSON) -> JSON:
         """Like `run`, but cached by its arguments until the handlers change."""
         key = (name, msgspec.json.encode((given, output)))
-        answers = self._answers  # `take` makes others
+        # Kept in a local variable: while this waits, `set_handlers` may put another dictionary in place.
+        answers = self._answers
         if key not in answers:
             answer = await self.run(name, given, output)
             if len(answers) >= HOOK_ANSWERS.value:
                 answers.clear()
-            answers.setdefault(key, answer)  # a concurrent caller may have asked meanwhile: its answer was used already
+            # A concurrent caller may have asked meanwhile; its answer was used already, so all keep to that one.
+            answers.setdefault(key, answer)
         return answers[key]
 
     async def _ask(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
@@ -183,6 +186,7 @@ class Hooks:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
         seconds = self._deadline(handler)
         working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
+        # A handler that is late may still raise after nobody waits for it.
         working.add_done_callback(retrieve_exception)
         try:
             # Not `wait_for`, which waits until a handler that ignores its cancellation has ended.
@@ -198,6 +202,7 @@ class Hooks:
             raise error
         if error is not None:
             message = str(error) or type(error).__name__
+            # These hooks judge an action, and code refuses one by raising an exception.
             if name in REFUSAL_HOOKS or isinstance(error, HookRefused):
                 raise HookRefused(
                     f"Refused by {handler.label}: {message}", ends=isinstance(error, HookRefused) and error.ends

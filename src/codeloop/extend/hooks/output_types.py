@@ -62,6 +62,7 @@ def check_output(name: str, output: JSON) -> JSON:
     for key, kind in OUTPUT_TYPES.get(name, {}).items():
         if key in output:
             try:
+                # Converted only to check it: the value itself is passed on as it is.
                 msgspec.convert(output[key], kind)
             except msgspec.ValidationError as error:
                 raise msgspec.ValidationError(f"{key}: {error}") from None
@@ -71,5 +72,6 @@ def check_output(name: str, output: JSON) -> JSON:
 def _complete_parts(output: JSON) -> list[JSON]:
     """Return the parts of a prompt as parts of that message; those that an extension has added may lack their ids."""
     message = msgspec.convert(output["message"], UserMessage)
+    # An extension must not move its parts to another message or session.
     own = {"sessionID": message.session_id, "messageID": message.id}
     return [{"id": new_id("prt"), **part, **own} for part in msgspec.convert(output["parts"], list[JSON])]

@@ -74,14 +74,17 @@ class HookTimings:
 
     def save(self) -> None:
         """Add the new counts to the file."""
+        # Taken before the file is written, so that what fails to be saved is not tried again with each call.
         new, self._new, self._saved_at = self._new, {}, time.monotonic()
         if not new:
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
+            # Several processes of one project add to the same file.
             with lock(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
                 rows = {(row.label, row.hook): row for row in read_timings(self._file.parent)}
                 for key, row in new.items():
+                    # Popped and put at the end: the rows that were not used for longest are cut off.
                     before = rows.pop(key, HookTiming(row.label, row.hook))
                     before.add(row)
                     rows[key] = before

@@ -21,6 +21,7 @@ class BackOff:
     def note_failure(self) -> None:
         """Record a failure."""
         self._failed_at = time.monotonic()
+        # A program that ran for long has failed for a new reason.
         is_old = self._failed_at - self._started_at > HOST_BACK_OFF_MOST.seconds
         self.failures = 1 if is_old else self.failures + 1
 
@@ -30,6 +31,7 @@ class BackOff:
             return 0
         pause = min(HOST_BACK_OFF.seconds * 2 ** (self.failures - 1), HOST_BACK_OFF_MOST.seconds)
         seconds_left = self._failed_at + pause - time.monotonic()
+        # A short pause is waited for; a long one is reported, as the user waits for the turn.
         if seconds_left > HOST_RESTART_WAIT.seconds:
             return seconds_left
         await asyncio.sleep(max(seconds_left, 0))

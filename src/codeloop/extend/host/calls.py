@@ -45,6 +45,8 @@ class ToolCallListener:
         try:
             await self._ctx.ask(need)
         except (Denied, Rejected) as error:
+            # Kept: the extension's code may wrap the refusal in an exception of its own, and the turn must end as
+            # after any refusal.
             self.refusal = error
             raise OperationError("BadRequest", str(error)) from error
 
@@ -65,6 +67,7 @@ async def call_tool(
     try:
         answer = msgspec.convert(await ask(extension, message, listener), ToolAnswer)
     except ExtensionRaised as error:
+        # The real refusal, with its meaning for the turn, instead of the text that the extension made of it.
         if listener.refusal is not None:
             raise listener.refusal from error
         name = f"{error.name}: " if error.name else ""
@@ -89,6 +92,7 @@ def _convert_attachment(attachment: JSON) -> JSON:
     """Convert an attachment to an MCP content block."""
     url, mime = str(attachment.get("url", "")), str(attachment.get("mime", ""))
     head, _, data = url.partition(",")
+    # Other URLs are not fetched: we would make the request outside of the extension's sandbox.
     if not head.startswith("data:") or not head.endswith(";base64"):
         return {"type": "text", "text": f"[attachment left out: {mime or 'it'} is not a data: URL in base64]"}
     name = str(attachment.get("filename") or "")
@@ -98,5 +102,6 @@ def _convert_attachment(attachment: JSON) -> JSON:
 def _limit_metadata(metadata: JSON | None) -> JSON | None:
     size = len(encode(metadata)) if metadata else 0
     if size > HOST_METADATA.value:
+        # Metadata is stored with the session and sent to clients, so it is bounded.
         return {"left_out": f"{size:,} bytes of metadata; {HOST_METADATA.value:,} are kept"}
     return metadata

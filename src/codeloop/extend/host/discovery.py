@@ -43,6 +43,7 @@ _FOLDER_KINDS: dict[str, Literal["tool", "plugin"]] = {
 }
 ASSUMED_POLICY_HOOKS = ("experimental.chat.messages.transform", "tool.execute.before")
 """The hooks that a policy counts as having while its own are unknown: all requests and tool calls."""
+# These are large, or change at each run: reading them would slow every start down.
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", ".git"))
 
 
@@ -103,9 +104,12 @@ def find_extensions(
         extension, problem = _read_entry(scope, index, entry)
         if problem:
             warnings.append(problem)
+        # A policy that can't be loaded keeps its place in the list, so that its hooks refuse instead of being skipped
+        # silently.
         extension = extension or _make_placeholder(scope, index, entry, problem)
         if extension is not None:
             extensions[extension.name] = extension
+            # The file is watched even if it is broken or missing: the extension is loaded when it is repaired.
             files.append(Path(extension.path))
     for home, kind, file in list_extension_files(homes):
         if home.is_project and not trusted:
@@ -116,6 +120,7 @@ def find_extensions(
         if file.parent not in importable:
             importable_files = _list_importable(file.parent)
             files += [file.parent, *importable_files]
+            # A change of an imported module changes what the extension offers, so its content is part of the digest.
             importable[file.parent] = b"".join(map(_read_content, importable_files))
         files.append(file)
         name = _format_path(file, scope)
@@ -124,7 +129,8 @@ def find_extensions(
         )
         digest = _hash_parts(kind.encode(), name.encode(), _read_content(file), file_state, importable[file.parent])
         policy = ASSUMED_POLICY_HOOKS if home.is_policy and kind == "plugin" else ()
-        language = _LANGUAGES.get(file.suffix, "python")  # the Python host starts programs, too
+        # A program in another language is started by the Python host.
+        language = _LANGUAGES.get(file.suffix, "python")
         extensions[name] = Extension(
             name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
         )
@@ -132,12 +138,15 @@ def find_extensions(
     return FoundExtensions(tuple(extensions.values()), tuple(files), tuple(warnings))
 
 
+# A file without a known suffix counts as a tool if it can be executed.
 def _is_executable(file: Path) -> bool:
     return file.suffix not in _LANGUAGES and os.access(file, os.X_OK)
 
 
 def _knows_schema(file: Path) -> bool:
     """Return whether a program may answer `--schema`. A script that does not mention the word is never run."""
+    # Running an arbitrary script to see whether it knows `--schema` could do harm, so the script itself has to
+    # mention it.
     start = _read_content(file)
     return b"schema" in start or not start.startswith(b"#!")
 
@@ -164,7 +173,8 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
     if path is None:
         return None, f"{source}: {problem}"
     if (path / MANIFEST).is_file() or is_claude_plugin(path):
-        return None, ""  # a package: its files are those of a home
+        # A package is no single extension: its files are found like those of a home.
+        return None, ""
     language = _detect_language(path)
     if language is None:
         expectation = "a file that ends in .py, .js, .mjs or .ts, or the folder of a package"
@@ -246,6 +256,7 @@ def _list_importable(folder: Path) -> list[Path]:
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         paths += [file for name in sorted(names) if (file := Path(top, name)) not in extensions]
+        # All of these files are read or watched at each start, so their number is bounded.
         if len(paths) > HOST_WATCHED_FILES.value:
             break
     return paths[: HOST_WATCHED_FILES.value]
@@ -274,8 +285,10 @@ def _describe_file(file: Path, folder: Path) -> str:
 
 
 def _hash_parts(*parts: bytes) -> str:
+    # The version is part of it: an offer that another version of codeloop cached may have another form.
     digest = sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
+        # The length separates the parts: otherwise ("ab", "c") and ("a", "bc") had the same digest.
         digest.update(f" {len(part)} ".encode() + part)
     return digest.hexdigest()[:32]
 

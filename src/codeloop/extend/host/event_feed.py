@@ -8,10 +8,10 @@ import msgspec
 from codeloop.extend.host.protocol import EventBatch, encode_line
 from codeloop.schema.bounds.extension import HOST_EVENTS, HOST_EVENTS_MOST
 
+# Text arrives in many small events; those of this time are sent as one message.
 _BATCH_DELAY_SECONDS = 0.01
-"""Events of this time are sent together."""
+# A batch of this size is sent at once, so that a message stays far below its limit.
 _MAX_BATCH_EVENTS = 200
-"""Events of one batch."""
 
 
 class HostEventFeed:
@@ -34,9 +34,11 @@ class HostEventFeed:
 
     def has_room(self, *, is_delta: bool) -> bool:
         """Return whether there is room for an event; a dropped one is counted."""
+        # Deltas are dropped first: the whole text follows in a later event, other events have no substitute.
         most = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
         if self._unanswered + len(self._waiting) < most.value:
             return True
+        # Reported once: a warning for each event would flood the user.
         if not self.dropped:
             self._late()
         self.dropped += 1

@@ -52,4 +52,5 @@ class ClosedHandler:
 
     async def call(self, _name: str, _given: JSON, _output: JSON) -> JSON:
         """Raise HookFailed, which refuses, since every hook here is a policy."""
+        # A failed policy hook refuses the action.
         raise HookFailed(self._why)

@@ -38,8 +38,8 @@ from codeloop.extend.host.protocol import (
 from codeloop.schema.bounds.extension import HOST_LOAD, HOST_START, HOST_STOP
 from codeloop.schema.errors import OperationError
 
+# The greeting has no id of its own; it is kept among the requests under a number that is never given to one.
 _GREETING_ID = 0
-"""The request number of the greeting."""
 
 
 class InvalidCall(HookFailed):
@@ -118,7 +118,9 @@ class ExtensionHost:
         if loading is None:
             request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
             loading = process.loaded[extension.name] = asyncio.create_task(_parse_offer(request))
+            # Every caller may have been cancelled by the time that the load fails.
             loading.add_done_callback(retrieve_exception)
+        # Shielded: the load is shared, so a caller that is cancelled must not end it for the others.
         return await asyncio.shield(loading)
 
     async def ask(
@@ -148,6 +150,7 @@ class ExtensionHost:
         """End it; the next use starts it again."""
         opening, self._opening = self._opening, None
         if opening is not None:
+            # First the start, which could otherwise create a process after the end.
             opening.cancel()
             await asyncio.wait([opening])
         await self._end("it was ended")
@@ -165,6 +168,7 @@ class ExtensionHost:
         pieces: ReceivePiece | None = None,
     ) -> Any:
         number = next(self._numbers)
+        # Encoded before the request is registered: an argument that can't be encoded leaves nothing behind.
         encoded = encode_request(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         request = self._requests[number] = _Request(answer, about, seconds, listener, pieces)
@@ -172,6 +176,8 @@ class ExtensionHost:
             if not self.notify(encoded):
                 raise HookFailed(f"the extension host {self.callbacks.name} is gone")
             async with asyncio.timeout(seconds) as request.deadline:
+                # The answer outlives a timeout: the program still answers a cancelled request, and `_cancel` waits
+                # for that.
                 value = await asyncio.shield(answer)
         except TimeoutError as error:
             self._cancel(number)
@@ -217,6 +223,7 @@ class ExtensionHost:
 
     def _end_if_stuck(self) -> None:
         """End the program when only uncancellable requests are left in it."""
+        # Extensions share the process: it can't be killed while another one is still working in it.
         if self._stuck and self._requests.keys() <= self._stuck:
             self._spawn(self._fail("it was ended, since an extension in it did not stop working"))
 
@@ -237,11 +244,13 @@ class ExtensionHost:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             if opening.cancelled():
+                # Not this caller was cancelled but the start, by `close`: for the caller that is a failure.
                 raise HookFailed(f"the extension host {self.callbacks.name} was ended") from None
             raise
 
     async def _open(self) -> _Process:
         try:
+            # A program that dies at each start would otherwise be restarted by every hook of every turn.
             if seconds_left := await self._back_off.pause():
                 reason = f"the extension host {self.callbacks.name} has failed {self._back_off.failures} times"
                 raise HookFailed(f"{reason} and is started again in {seconds_left:.0f} s")
@@ -257,6 +266,7 @@ class ExtensionHost:
             self._requests[_GREETING_ID] = _Request(greeting, "greeting")
             reading = asyncio.create_task(self._read(pipes))
             process = self._process = _Process(pipes, reading, {})
+            # A new program has none of the events that the last one had not handled.
             self.callbacks.acknowledge(None)
             self.notify(encode_line(self.callbacks.hello))
             try:
@@ -265,6 +275,7 @@ class ExtensionHost:
                 del self._requests[_GREETING_ID]
             if not done:
                 await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
+            # The program refuses a greeting when its runtime is too old.
             if not done or isinstance(greeting.result(), AnswerError):
                 why = greeting.result().message if done else "it did not greet"
                 if self._process is process:
@@ -275,7 +286,8 @@ class ExtensionHost:
             self.callbacks.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
             return process
         finally:
-            if self._opening is asyncio.current_task():  # else `close` cleared it, and another may run
+            # If `close` has cleared it, another start may be under way, whose task must stay.
+            if self._opening is asyncio.current_task():
                 self._opening = None
 
     async def _read(self, pipes: HostPipes) -> None:
@@ -286,6 +298,7 @@ class ExtensionHost:
         except BrokenStream as error:
             why = str(error)
         if self._process is not None and self._process.pipes is pipes:
+            # In a task of its own, since `_fail` waits for this reader to end.
             self._spawn(self._fail(why or pipes.ending or "it closed its connection"))
 
     def _handle(self, message: FromHost) -> None:
@@ -332,6 +345,7 @@ class ExtensionHost:
             request.questions.remove(asking)
             request.reschedule()
 
+        # While the user is asked, the extension's time does not run.
         request.questions.append(asking)
         request.reschedule()
         asking.add_done_callback(finish_question)
@@ -367,6 +381,7 @@ class ExtensionHost:
         process, self._process = self._process, None
         if process is None:
             return
+        # Nobody waits for these any more; the others get an error as their answer.
         for number in self._stuck:
             self._requests.pop(number, None)
         self._stuck.clear()

@@ -50,6 +50,8 @@ async def read_messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
     parts: list[bytes] = []
     size = 0
     while chunk := await pipes.read():
+        # A chunk may end within a message; the parts are joined once the line is whole, since repeated concatenation
+        # would be quadratic.
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             complete = b"".join((*parts, line))
@@ -65,7 +67,9 @@ def _decode_message(line: bytes) -> FromHost:
     try:
         message = decode_from_host(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        # A program that writes anything but messages can't be resynchronised: the stream ends here.
         raise BrokenStream(f"it sent an invalid message ({error}): {line[:200]!r}") from error
+    # Another version may have other messages, so nothing more is read from such a program.
     if isinstance(message, HostReady) and message.version != VERSION:
         raise BrokenStream(f"it speaks version {message.version} of the protocol, not {VERSION}")
     return message

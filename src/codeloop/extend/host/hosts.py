@@ -134,7 +134,8 @@ class ExtensionHosts:
         """Wait for all offers, up to a limit; missing ones are reported."""
         empty = [each for each in self.extensions if offers_nothing(self.offers, each)]
         if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
-            for each in empty:  # what they depend on may exist by now
+            # The packages or files that such an extension depends on may exist by now.
+            for each in empty:
                 del self.offers[each.name]
                 self._learning[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
         if not (loads := list_unfinished(self._learning, self.unknown)):
@@ -156,6 +157,7 @@ class ExtensionHosts:
                 self._callbacks.warn(
                     f"This turn goes without changes of the configuration: not made in {HOST_WAIT.seconds:g} s."
                 )
+        # Only the first turn waits: later ones use what has arrived by then.
         self._waits = False
 
     def tools(self) -> tuple[Tool, ...]:
@@ -221,7 +223,8 @@ class ExtensionHosts:
         for task in (*self._learning.values(), self._following, *self._waking.values()):
             if task is not None:
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)  # retrieved, else asyncio logs it
+                # The exception is retrieved here: asyncio would log it otherwise.
+                await asyncio.gather(task, return_exceptions=True)
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _learn_offer(self, extension: Extension, *, again: bool = False) -> None:
@@ -229,7 +232,8 @@ class ExtensionHosts:
             await self.load(extension, again=again)
         except (HookFailed, ExtensionRaised) as error:
             if extension.name in self.offers:
-                return  # a failure is reported when it is called
+                # The cached offer is used; a failure is reported when the extension is called.
+                return
             self.failures[extension.name] = str(error)
             self._callbacks.warn(f"{extension.name} can't be used: {error}")
             log = self._callbacks.log(self.key(extension).name)
@@ -262,6 +266,7 @@ class ExtensionHosts:
                 hello.directory,
                 hello.root,
             )
+            # Imported late: a session that calls no extension's tool does not pay for it.
             from codeloop.extend.host.calls import call_tool
 
             return await call_tool(self.ask, extension, offered_tool.name, call_origin, given, ctx)
@@ -277,6 +282,7 @@ class ExtensionHosts:
     def host(self, key: HostKey) -> Any:
         """Return a host without starting it."""
         if key not in self._hosts:
+            # Imported late: with cached offers most sessions start no host.
             from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
 
             log = self._callbacks.log(key.name)
@@ -317,7 +323,8 @@ class ExtensionHosts:
 
         def send(events: bytes) -> bool:
             is_sent: bool = self.host(key).notify(events)
-            if not is_sent:  # its program has ended and misses these; it is restarted for the next ones
+            # The program has ended and misses these events; it is restarted for the next ones.
+            if not is_sent:
                 self._wake(key)
             return is_sent
 
@@ -333,7 +340,8 @@ class ExtensionHosts:
         async def load_followers() -> None:
             try:
                 if first := [task for task in self._learning.values() if not task.done()]:
-                    await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for that
+                    # Followers are loaded last: a turn waits for the other loads.
+                    await asyncio.wait(first, timeout=HOST_WAIT.seconds)
                 extensions = [
                     each for each in self.extensions if self.key(each) == key and _follows_events(each, self.offers)
                 ]
@@ -349,6 +357,7 @@ class ExtensionHosts:
             is_delta = isinstance(event, PartDelta)
             wanting = [feed for feed in self._feeds.values() if feed.has_room(is_delta=is_delta)]
             if wanting:
+                # Encoded once for all hosts, and not at all if none has room.
                 raw = msgspec.Raw(encode(event))
                 for feed in wanting:
                     feed.take(raw)

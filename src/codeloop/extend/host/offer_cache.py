@@ -23,10 +23,11 @@ from codeloop.schema.bounds.extension import HOST_FILE
 from codeloop.workspace.process.program_environment import program_environment
 
 _SETTINGS_SUFFIXES = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
+# Variables of the terminal or login: they differ from window to window, and do not affect extensions.
 _IGNORED_VARIABLES = frozenset(
     ("TERM", "COLORTERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS")
 )
-"""Variables of the terminal or login, which do not affect extensions."""
+# systemd sets these anew with every login.
 _LOGIN_PREFIX = "XDG_SESSION_"
 
 
@@ -119,7 +120,8 @@ class OfferCache:
         None: remove them, unless the same extension has some in another project or with other settings.
         """
         stored_policy = StoredPolicy(path, hooks, digest)
-        if self._policies.get(path) == stored_policy:  # asked with each call of a hook
+        # Called with each load of an extension; the disk is read only when something is new.
+        if self._policies.get(path) == stored_policy:
             return
         self._policies[path] = stored_policy
         file = _get_policy_path(self._folder, path)
@@ -128,6 +130,7 @@ class OfferCache:
             if hooks and before != stored_policy:
                 make_private(file.parent)
                 write_atomically(file, msgspec.json.encode(stored_policy))
+            # The same file without a policy here may be a policy in another project, by its options there.
             elif not hooks and not (before is not None and before.digest and before.digest == digest):
                 file.unlink(missing_ok=True)
 
@@ -139,6 +142,7 @@ def find_sign_in_providers(folder: Path, look: Callable[[], str], digests: Seque
     return frozenset(str(auth.get("provider")) for auth in signing)
 
 
+# By the path, not the content: a policy that was broken by an edit still has to refuse.
 def find_policy_hooks(folder: Path, path: str) -> tuple[str, ...]:
     """Return the policy hooks of the extension at a path, or of one below it."""
     hooks: set[str] = set()

@@ -42,11 +42,13 @@ class PluginFetch:
         asking = self._host.ask(
             self._extension,
             lambda number: PluginRequest(number, name, request, self._credential()),
+            # A response may stream for as long as the model works; the caller has its own limits between two chunks.
             math.inf,
             pieces=stream.pieces.put_nowait,
         )
         stream.work = asyncio.create_task(stream.fill(asking))
         try:
+            # `asyncio.timeout` takes None, not infinity, for no limit.
             async with asyncio.timeout(None if math.isinf(self._first_byte) else self._first_byte):
                 head = await stream.pieces.get()
         except TimeoutError:
@@ -89,6 +91,7 @@ class _FetchStream:
     async def read(self) -> bytes:
         """Return more of the body, b"" at its end. Raises NetworkError."""
         while isinstance(piece := await self.pieces.get(), FetchChunk):
+            # An empty chunk would read as the end of the body.
             if piece.data:
                 return piece.data
         if isinstance(piece, NetworkError):

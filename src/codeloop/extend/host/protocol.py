@@ -291,6 +291,7 @@ class LoadedSignIn(Struct, frozen=True):
     fetch: bool = False
 
 
+# One encoder and one decoder for each direction: making them costs more than most messages.
 encode = msgspec.json.Encoder().encode
 
 

@@ -9,8 +9,9 @@ from codeloop.extend.host.extension import Language
 
 _ROOT = Path(str(codeloop.__file__)).parents[1]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop()); from codeloop.extend.host.python.main import main; main()"
+# -I ignores PYTHON* variables and the working directory. -B writes no .pyc, since a new file in a project would end
+# its trust. A .pyc with a hash is used only if it matches its source.
 _OPTIONS = ("-IB", "--check-hash-based-pycs", "always")
-"""Compiled code is not written, since a new file in a project ends its trust, nor is it read."""
 
 
 def find_host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:

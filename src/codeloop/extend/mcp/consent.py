@@ -16,8 +16,8 @@ from codeloop.kit.small_files import expand_user_path, lock, make_private, read_
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
+# So many definitions of one name are stored; the user is asked again about older ones.
 _MAX_DEFINITIONS = 20
-"""Definitions of one name that are stored; the user is asked again about older ones."""
 
 
 class KnownDefinition(Wire):
@@ -44,6 +44,7 @@ class Approvals:
             return ""
         return (
             make_unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
+            # The digest covers the OAuth client, which the shown text leaves out: then the two texts are equal.
             or "(the secret of its sign-in)"
         )
 
@@ -77,6 +78,7 @@ class Approvals:
 
 
 def _make_key(definition: ServerDefinition) -> str:
+    # Two projects may use one name for different servers.
     return f"{definition.scope}\n{definition.name}" if definition.scope else definition.name
 
 
@@ -114,6 +116,7 @@ async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDe
     config = definition.config
     if not isinstance(config, LocalDefinition) or not (definition.scope or _leads_into_project(config, dependencies)):
         return ""
+    # Whether a sandbox can be had is known only after a try.
     if config.effective_sandbox is not False:
         await dependencies.boxes.probe()
     if dependencies.boxes.is_used(config.effective_sandbox):
@@ -139,6 +142,7 @@ def _fingerprint_files(root: Path) -> str:
                 status = os.lstat(f"{top}/{name}")
             except OSError:
                 continue
+            # Change times and inodes are included, because no program can set them back.
             rows.append(f"{top}/{name}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
         if len(rows) >= MCP_PROJECT_FILES.value:
             # Too many to compare: as they can't be known to be unchanged, the user is asked each time.

@@ -10,10 +10,11 @@ from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secr
 from codeloop.schema.wire import JSON
 
 _MAX_HEADER_CHARS = 30
+# Splits `cardPin`, `card_pin` and `PIN code` into words.
 _LABEL_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _WORDS_AFTER_PIN = frozenset(("code", "number", "no", "nr"))
+# These names of fields say nothing; for them the form's message is searched for words such as "password".
 _GENERIC_NAMES = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
-"""Meaningless field names: then the form's message tells what it asks for."""
 
 
 class SecretAsked(CodeloopError):
@@ -42,7 +43,8 @@ def _is_secret(name: str, field: JSON, message: str) -> bool:
     title, about = str(field.get("title") or ""), str(field.get("description") or "")
     if _names_pin(name) or _names_pin(title):
         return True
-    if field.get("type") in {"integer", "number"}:  # a limit of tokens, the length of passwords
+    # Numbers are about secrets, not secrets themselves: a limit of tokens, the length of passwords.
+    if field.get("type") in {"integer", "number"}:
         return False
     is_any = name.lower() in _GENERIC_NAMES
     return any(map(asks_for_secret, (name, title, about, message if is_any else "")))
@@ -93,6 +95,7 @@ def _map_values(field: JSON) -> dict[str, Any]:
     if rows:
         return {escape_controls(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
     values: list[Any] = items.get("enum", [])
+    # Older servers name the values of `enum` in `enumNames`, newer ones in `oneOf`.
     names: list[Any] = items.get("enumNames", values)
     return {escape_controls(str(name)): value for name, value in zip(names, values, strict=False)}
 
@@ -107,6 +110,7 @@ def convert_answers(schema: JSON, answers: list[list[str]]) -> JSON | None:
         value = _convert_answer(field, [each for each in choices if each.strip()])
         if value is not None:
             content[name] = value
+        # A form with a missing field is invalid, so it counts as not filled in.
         elif name in schema.get("required", []):
             return None
     return content

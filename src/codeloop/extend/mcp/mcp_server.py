@@ -48,6 +48,7 @@ ServerState = Literal[
 CHANGED_PERMISSION = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
 ListingRequest = Callable[["Client"], Awaitable[Any]]
+# Versions are dates in ISO form, so they can be compared as text.
 LAST_VERSION_WITH_REQUESTS = "2025-11-25"
 """The last protocol version in which servers can send requests."""
 _NOT_FOUND_STATUS = 404
@@ -183,7 +184,9 @@ class McpServer:
                 is_lost = connection.transport == "http" and connection.status == _NOT_FOUND_STATUS
                 if not is_lost or is_last:
                     raise self._failure(connection, error) from error
-                await self.disconnect()  # the server has lost the session, so it did nothing
+                # 404: the server has lost the session, such as by a restart, so it did nothing. The request is made once
+                # more.
+                await self.disconnect()
         raise AssertionError("the second time returns or raises")
 
     async def settle(self, ctx: ToolContext) -> None:
@@ -243,6 +246,7 @@ class McpServer:
             self._opening = asyncio.create_task(connect(target, self.consent.dependencies))
             self._opening.add_done_callback(self._finish_opening)
             self._changed()
+        # Kept in a local variable: `_finish_opening` clears the attribute.
         opening = self._opening
         await asyncio.wait({opening})
         if self._connection is None:
@@ -251,6 +255,7 @@ class McpServer:
 
     def _finish_opening(self, opening: "asyncio.Task[tuple[ServerConnection, Listing]]") -> None:
         """Handle the outcome of connecting."""
+        # After `disconnect` another start may be under way already.
         if self._opening is opening:
             self._opening = None
         if opening.cancelled():
@@ -263,6 +268,7 @@ class McpServer:
         self._lists.ask = self._connection.fetch_listing
         self._connection.on_end = self._changed
         self._failures = _Failures()
+        # Other processes show the last failure in their lists.
         self.records.failures.put(self.definition.digest, None)
         self.consent.agree()
         self._take()
@@ -292,6 +298,8 @@ class McpServer:
 
     def _take(self, *, is_agreed: bool = False) -> None:
         """Store the server's listing, unless the user must agree first."""
+        # New texts reach the model only after the user has agreed: a server could otherwise slip instructions in
+        # later.
         if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
             self.listing = self._lists.found
             self.records.listings.put(self.definition.listing_key, self._lists.found)
@@ -301,7 +309,8 @@ class McpServer:
         """Subscribe a session to changes of a resource that it has read, if the server offers that."""
         self._requests.watch(uri, ctx)
         if self._connection is not None:
-            with suppress(*list_request_errors()):  # without it, changes go unnoticed
+            # A server that refuses the subscription is still usable; its changes just go unnoticed.
+            with suppress(*list_request_errors()):
                 await self._connection.watch(uri)
 
     def _take_lists(self) -> None:
@@ -371,6 +380,7 @@ class _Failures(Struct, frozen=True):
 
     def with_failure(self, reason: str) -> "_Failures":
         """Return the failures with one more, after which the wait is twice as long."""
+        # Doubled each time, so that a broken server does not delay every call.
         wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
         return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)
 

@@ -54,6 +54,7 @@ class McpServers:
     async def add(self, definition: ServerDefinition) -> McpServer:
         """Add a server, or replace the definition of one; it is not connected yet."""
         before = self.by_name.get(definition.name)
+        # The old program must not go on with a definition that is no longer in effect.
         if before is not None:
             await before.disconnect()
         self.table.definitions[definition.name] = definition
@@ -62,6 +63,7 @@ class McpServers:
 
     async def close(self) -> None:
         """End them all."""
+        # First the sign-ins: the end of one connects its server.
         await asyncio.gather(*(each.close() for each in self._signing_in.values()))
         await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
         await self.boxes.close()
@@ -98,7 +100,8 @@ class McpServers:
             server.fail(error)
             raise
         server.is_off = False
-        with suppress(ServerFailed):  # its status says why
+        # The server's status tells the reason of a failure.
+        with suppress(ServerFailed):
             await server.connect()
 
     def _server(self, definition: ServerDefinition) -> McpServer:

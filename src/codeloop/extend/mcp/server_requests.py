@@ -85,6 +85,7 @@ class ServerRequests:
         try:
             yield
         finally:
+            # Calls overlap, so this one need not be the last.
             self._calls.remove(ctx)
 
     def callbacks(self) -> JSON:
@@ -123,6 +124,7 @@ class ServerRequests:
         from mcp_types import ElicitRequestURLParams, ElicitResult
 
         ctx = self._calls[-1] if self._calls else None
+        # Outside of a call there is no session whose user could be asked.
         if ctx is None:
             return ElicitResult(action="cancel")
         need = Need(permission="question", patterns=("*",), metadata={"server": self._server})
@@ -143,6 +145,7 @@ class ServerRequests:
             questions = make_questions(schema, who, params.message)
             content = convert_answers(schema, await ctx.session.ask_questions(questions, need))
         except Rejected as error:
+            # A form that nobody could see was not declined by the user: the server may act on that.
             if error.message != NOBODY_MESSAGE:
                 return ElicitResult(action="decline")
             return self._refuse_form(ctx, "nobody is there to fill it in")

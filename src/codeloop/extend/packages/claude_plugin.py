@@ -36,10 +36,12 @@ class ClaudePlugin:
             f"{key} in {path}"
             for key, default in _PAGE_FOLDERS.items()
             for path in _as_list(manifest.get(key))
+            # Pages are found only in the usual folders; others are reported as not used.
             if Path(str(path)).parts[:1] != (default,)
         )
         for source in (HOOKS_FILE, *_as_list(manifest.get("hooks"))):
             self._take_hooks(source)
+        # Checked before they are merged, so that an error leaves out the hooks of this plugin alone.
         layer = Layer("global", str(folder / HOOKS_FILE), folder, Document("", {"hooks": self.hooks}))
         if problem := find_hooks_error(layer):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
@@ -75,6 +77,7 @@ class ClaudePlugin:
 
     def _take_servers(self, source: Any) -> None:
         data = self._load(source)
+        # Both forms exist: the table itself, and a file that has it under `mcpServers`.
         servers = data.get("mcpServers", data)
         for name, entry in servers.items() if is_object(servers) else ():
             entry_found = convert_entry(

@@ -36,7 +36,8 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
         name = get_plugin_name(entry)
         origin = loaded.provenance.get(f"plugin[{index}]")
         if name is None:
-            continue  # reported where single extensions are searched for
+            # An invalid entry is reported by `find_extensions`.
+            continue
         path, _ = resolve_entry(name, origin.layer.base if origin is not None else root, paths)
         if path is None or not path.is_dir():
             continue

@@ -40,6 +40,7 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
     """
     if is_offline():
         raise CodeloopError(f"{package.name} can't be installed: {OFFLINE_MESSAGE}.")
+    # Installed beside the old version, which is replaced only when everything has worked.
     new = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     make_private(folder.parent)
@@ -70,6 +71,7 @@ def _list_install_commands(package: PackageName, folder: Path, which: FindProgra
     if package.registry == "npm":
         spec = f"{package.name}@{_choose_version(package)}"
         if npm := which("npm"):
+            # Install scripts would run code of a package outside of any sandbox.
             quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
             return [[npm, "install", "--prefix", str(folder), *quiet, spec]]
         if bun := which("bun"):
@@ -84,6 +86,8 @@ def _list_install_commands(package: PackageName, folder: Path, which: FindProgra
         return [[uv, "pip", *target, "--python", sys.executable]]
     if find_spec("pip") is not None:
         return [[sys.executable, "-m", "pip", "--disable-pip-version-check", *target]]
+    # A Python without pip (as uv makes them) still has venv, whose pip installs the package and is removed
+    # afterwards.
     own = folder / "pip"
     return [[sys.executable, "-m", "venv", str(own)], [str(own / "bin" / "pip"), *target]]
 
@@ -103,6 +107,7 @@ def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
 
 def _find_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     """Return the version, and the entry: the folder with a manifest, else a file that imports the plugin."""
+    # Removed before the hashes are taken: it is no part of the package.
     shutil.rmtree(folder / "pip", ignore_errors=True)
     distribution = next(
         (each for each in distributions(path=[str(folder / _SITE_FOLDER)]) if _has_name(each, package.name)), None

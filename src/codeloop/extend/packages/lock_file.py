@@ -19,6 +19,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import make_private, write_atomically
 
 Registry = Literal["npm", "pypi"]
+# Caches change while a package is used; its hashes must not.
 _SKIPPED_FOLDERS = frozenset(("__pycache__", ".cache"))
 _PACKAGE_NAME = re.compile(r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))?")
 
@@ -111,6 +112,8 @@ def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
     lock = read_lock(folder)
     if lock is None:
         return None, f"{entry} is not installed. `codeloop plugin add {entry}` installs it."
+    # A range such as `^1` is not resolved here: it counts as satisfied by the version that it was resolved to when
+    # installed.
     if package.version not in {"", lock.version, lock.wanted}:
         return None, f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that."
     if (changed_file := find_changed_file(folder, lock)) is not None:
@@ -131,6 +134,8 @@ def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     for path in sorted(now.keys() | lock.files.keys()):
         if now.get(path) != lock.files.get(path):
             return path
+    # The times have changed but no content, such as after a copy: with the new stats the files need not be read next
+    # time.
     write_lock(folder, msgspec.structs.replace(lock, looked=looks))
     return None
 
@@ -151,12 +156,14 @@ def hash_stats(folder: Path) -> str:
 
 
 def _hash_file(path: Path) -> str:
+    # A link is hashed by its target's name: following it would hash files outside of the package.
     data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
     return sha256(data).hexdigest()
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
     for top, folders, names in os.walk(folder):
+        # Links to folders count as files, and are not followed.
         linked = [name for name in folders if Path(top, name).is_symlink()]
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and name not in linked)
         yield from (Path(top, name) for name in sorted((*names, *linked)) if not name.endswith(".pyc"))

@@ -53,6 +53,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except (OSError, UnicodeDecodeError) as error:
         raise CodeloopError(f"{file} can't be read: {error}.") from error
     try:
+        # Only these fields of Claude Code's manifest mean the same as ours.
         if file.parent != folder:
             return Manifest(**msgspec.structs.asdict(msgspec.convert(parse_jsonc(text).value, _ClaudeManifest)))
         return msgspec.convert(parse_jsonc(text).value, Manifest)

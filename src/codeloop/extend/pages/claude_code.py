@@ -15,6 +15,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
+# The names of Claude Code's tools -> the permissions that they correspond to.
 _TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
     "Read": ("read", "lsp"),
     "Write": ("edit",),
@@ -39,7 +40,6 @@ _TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
     "Skill": ("skill",),
     "LSP": ("lsp",),
 }
-"""The permissions of each tool of Claude Code."""
 _HEAD_LINE = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
 _TOOL_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 _TOOL_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
@@ -96,6 +96,7 @@ def read_command(name: str, text: str) -> ClaudePage:
     for key in ("model", "agent"):
         if (value := _to_text(head.get(key))) not in _INHERITED_VALUES:
             values[key] = value
+    # Claude Code calls the command of `team/review.md` `/team:review`.
     return ClaudePage(name.replace("/", ":"), values)
 
 
@@ -104,6 +105,7 @@ def _split_page(text: str) -> Frontmatter:
     try:
         return split_frontmatter(text)
     except FrontmatterError:
+        # Claude Code accepts heads that are not valid YAML, such as a description with an unquoted colon.
         parts = re.split(r"^---[ \t]*\r?$", text.removeprefix("\ufeff"), maxsplit=2, flags=re.MULTILINE)
         if len(parts) < 3 or parts[0].strip():
             raise
@@ -125,9 +127,12 @@ def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
             permissions = _list_permissions(name)
             only |= dict.fromkeys(permissions)
             if pattern and permissions:
+                # `Bash(git:*)` allows only what it names, so everything else of that tool is denied first; a plain
+                # `Bash` beside it allows all.
                 of_tool = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
                 of_tool[_convert_pattern(pattern)] = "allow"
         values["only"] = list(only)
+    # An empty list means no tools; a missing key means all tools.
     elif is_list(tools):
         values["only"] = []
     for name, pattern in map(_split_rule, _list_tool_names(denied_tools)):

@@ -50,10 +50,12 @@ class OfferedNotes(Struct, frozen=True):
 def read_notes(root: Path) -> list[Note]:
     """Return the notes of a work tree, by name; a file that leads elsewhere is left out."""
     folder = root / NOTES_FOLDER
+    # The folder itself may be a link as well.
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
         return []
     notes: list[Note] = []
     for file in sorted(folder.glob("*.md"))[: MEMORY_NOTES.value]:
+        # A link could lead to a file outside the project, whose text would then be sent to a service.
         if file.is_symlink() or not file.is_file():
             continue
         try:
@@ -89,6 +91,7 @@ def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
     """Return the notes that a prompt is about: it names one of their files, a keyword, or every word of their name."""
     text = prompt.casefold()
     words = {word.strip("./@-") for word in _WORD.findall(text)}
+    # A prompt may name a file by its path or by its last part alone.
     files = words | {word.rpartition("/")[2] for word in words}
 
     def is_relevant(note: Note) -> bool:
@@ -110,6 +113,7 @@ def format_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> Off
     room = MEMORY_NOTES_OFFERED_BYTES.value - used - len((NOTES_START + NOTES_END).encode())
     rows: list[str] = []
     marks: dict[str, str] = {}
+    # Current notes come first, so that the stale ones are left out when there is no room.
     for note in sorted(notes, key=lambda each: each.name in stale):
         about = f" (about {', '.join(note.about)})" if note.about else ""
         state = f" STALE: {stale[note.name]}." if note.name in stale else ""

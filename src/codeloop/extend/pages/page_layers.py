@@ -28,10 +28,10 @@ _SECTION_FOLDERS = (
     ("command", ("command", "commands")),
 )
 _CLAUDE_SECTION_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
+# A warning names this many files, and counts the rest.
 _MAX_NAMED_FILES = 3
-"""Files that a warning names."""
+# Pages written for other programs have these keys too; they are ignored without a warning.
 _IGNORED_KEYS = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
-"""Keys of other programs that are ignored."""
 
 
 class PageLayer(Layer, frozen=True):
@@ -45,6 +45,7 @@ class PageLayer(Layer, frozen=True):
         index = 0
         for key in keys[2:]:
             if key in {"prompt", "template"}:
+                # The prompt begins behind the line that ends the head.
                 index = max(self.text.find("\n---", 3) + 1, 0)
                 break
             match = re.compile(rf"""^[ \t]*["']?{re.escape(str(key))}["']?[ \t]*:""", re.MULTILINE).search(
@@ -93,10 +94,12 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
 
 def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
     """Read a page in the form of Claude Code; [] when it can't be used, which is added to `unusable`, or is none."""
+    # A README among the agents documents the folder; it is no agent.
     if Path(name).name.upper() == "README":
         return []
     try:
         text = read_text(file, PAGE_BYTES.value) or ""
+        # Imported late: most users have no pages of Claude Code.
         from codeloop.extend.pages.claude_code import read_agent, read_command
 
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
@@ -170,6 +173,7 @@ def to_json(value: Any, depth: int = 16) -> Any:
 
     Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may expand to very much.
     """
+    # YAML aliases can expand a few lines to millions of values ("billion laughs").
     remaining = EXTEND_VALUES.value
 
     def convert(value: Any, depth: int) -> Any:

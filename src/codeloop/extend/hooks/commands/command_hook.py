@@ -66,8 +66,10 @@ class CommandHook:
             fields = {"tool_name": names[0], "tool_input": tool_input, "tool_use_id": payload["callID"]}
             decision = await self._run_row(payload, fields)
             self._refuse(decision)
+            # The hook of a patch is called once for each file, so its input can't replace the whole patch.
             if decision.updated_input is not None and tool != "apply_patch":
                 output = {**output, "args": convert_from_script_input(tool, decision.updated_input)}
+            # The stricter answer of an earlier hook stays.
             if decision.permission is not None and output.get("permission") != "ask":
                 output = {**output, "permission": decision.permission}
             if decision.context:
@@ -79,6 +81,7 @@ class CommandHook:
         for names, tool_input in self._format_calls(tool, payload["args"]):
             response = {**output["metadata"], "output": output["output"], "title": output["title"]}
             if tool == "bash":
+                # Scripts written for Claude Code read the fields of its own tools.
                 response |= {"stdout": output["output"], "stderr": "", "interrupted": False}
             elif path := tool_input.get("file_path"):
                 response |= {"filePath": path, "success": True}
@@ -114,6 +117,7 @@ class CommandHook:
         )
 
     async def _run_prompt(self, payload: JSON, output: JSON) -> JSON:
+        # The prompt of a subagent was written by a model, not submitted by the user.
         if payload.get("parentID"):
             return output
         texts = [part["text"] for part in output["parts"] if part["type"] == "text" and not part.get("synthetic")]
@@ -180,6 +184,7 @@ class CommandHook:
             "session_id": session_id,
             "transcript_path": str(await self._scope.transcripts.file(session_id) or ""),
             "cwd": str(workspace.directory),
+            # Claude Code's modes do not exist here; scripts expect the field.
             "permission_mode": "default",
             "hook_event_name": row.event,
             **fields,

@@ -9,10 +9,10 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.text.terminal_output import to_plain_text
 from codeloop.schema.wire import JSON, Wire
 
+# As in Claude Code: 2 refuses, every other code but 0 is a failure of the hook.
 _REFUSAL_CODE = 2
-"""The exit code by which a hook refuses."""
+# The message of a failed hook is one line for the user, so its output is cut.
 _MAX_OUTPUT_CHARS = 300
-"""The length to which the output of a failed hook is cut in the message."""
 
 
 class EventOutput(Wire):
@@ -57,6 +57,7 @@ def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool)
     Raises HookFailed: the exit code is neither 0 nor 2, or the JSON is invalid.
     """
     text = output.decode("utf-8", "replace").strip()
+    # Programs colour their errors; the model and the user get plain text.
     errors = to_plain_text(errors).text.strip()
     if code == _REFUSAL_CODE:
         return HookDecision(refusal_reason=errors or text or "The hook gave no reason.")
@@ -67,6 +68,7 @@ def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool)
     try:
         return _read_decision(msgspec.json.decode(text, type=HookOutput))
     except msgspec.DecodeError as error:
+        # Text may begin with a brace without being JSON; JSON with wrong values is an error of the script.
         if is_context and not isinstance(error, msgspec.ValidationError):
             return HookDecision(context=text)
         raise HookFailed(f"its output is invalid: {error}") from error

@@ -36,8 +36,9 @@ DEFAULT_TIMEOUT_SECONDS = {
 """The deadline of a hook that sets none, by its type."""
 EVENT_PLACEHOLDER = "$ARGUMENTS"
 """In a hook's prompt: where the event's JSON is put."""
+# As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
-"""Events for which the output of a command becomes context of the model."""
+# Found in a command's text before a shell expands it, to learn which files of the home the command needs.
 _HOME_REFERENCE = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
 _WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _VARIABLE_REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -123,6 +124,7 @@ def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:
     """Return the directory of a command: for a user's hook not an untrusted project, whose files could affect it."""
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
+    # Interpreters and package runners load code and settings from the folder that they start in.
     make_private(scope.own)
     return scope.own
 
@@ -136,6 +138,7 @@ def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed:
         project_variables["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
     variables = drop_bash_variables(workspace.environment)
     if not is_sandboxed:
+        # Without a sandbox the hook is a program of the user's, and has the user's variables.
         return {**make_safe_environment(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
@@ -158,6 +161,7 @@ async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -
     allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
     def value(match: re.Match[str]) -> str:
+        # Only the variables that the row names are filled in, so that a URL of somebody else gets no other secret.
         return allowed.get(match[1] or match[2], "")
 
     row_headers = {name: _VARIABLE_REFERENCE.sub(value, text) for name, text in row.headers.items()}
@@ -168,6 +172,7 @@ async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -
         response = await client.post("", headers, msgspec.json.encode(payload))
         try:
             body = bytearray()
+            # Read to one chunk beyond the limit, which tells a too long answer from one that fits exactly.
             while (data := await response.read(seconds)) and len(body) <= HOOK_OUTPUT.value:
                 body += data
         finally:
@@ -184,4 +189,5 @@ async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -
 
 
 def _normalise_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    # These two belong to the connection; a wrong length would break the request.
     return {name.lower(): text for name, text in headers.items() if name.lower() not in {"host", "content-length"}}

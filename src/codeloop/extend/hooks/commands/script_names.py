@@ -11,6 +11,7 @@ from codeloop.kit.wildcard import matches, overlaps
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import JSON
 
+# Our name of a tool -> its names in Claude Code's scripts: the first is sent, and matchers may use any.
 _SCRIPT_NAMES: dict[str, tuple[str, ...]] = {
     "bash": ("Bash",),
     "read": ("Read",),
@@ -33,7 +34,6 @@ _SCRIPT_NAMES: dict[str, tuple[str, ...]] = {
     "skill": ("Skill",),
     "lsp": ("LSP",),
 }
-"""Our name -> the names that scripts know: the first is sent, and matchers may use any."""
 _SCRIPT_ARGUMENTS = {
     "filePath": "file_path",
     "oldString": "old_string",
@@ -43,8 +43,8 @@ _SCRIPT_ARGUMENTS = {
 }
 _OWN_ARGUMENTS = {theirs: ours for ours, theirs in _SCRIPT_ARGUMENTS.items()}
 _PATCH_PATH = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+# A hook is called once for each file of a patch, up to this number.
 _MAX_PATCH_FILES = 50
-"""Files of one patch for which hooks are called."""
 _CONDITION = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
 _PLAIN_MATCHER = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
@@ -80,8 +80,10 @@ def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool
     if pattern is None:
         return True
     if isinstance(command := tool_input.get("command"), str):
+        # `git:*` is Claude Code's older form of `git *`.
         pattern = f"{pattern.removesuffix(':*')} *" if pattern.endswith(":*") else pattern
         analysis = analyse(command)
+        # The whole line and each command in it: `cd x && git push` must not slip past `Bash(git *)`.
         texts = (command, *analysis.commands)
         return any(matches(text, pattern) for text in texts) or any(
             overlaps(each, pattern) for each in analysis.possible
@@ -89,6 +91,7 @@ def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool
     if isinstance(url := tool_input.get("url"), str) and pattern.startswith("domain:"):
         return matches(urlsplit(url).hostname or "", pattern.removeprefix("domain:"))
     path = tool_input.get("file_path", tool_input.get("path"))
+    # In doubt the hook runs: one that was left out could not refuse.
     if not isinstance(path, str):
         return True
     return matches(path, pattern) or matches(path, f"*/{pattern.removeprefix('./').lstrip('/')}")
@@ -114,6 +117,7 @@ def convert_to_script_inputs(tool: str, data: JSON, directory: Path) -> list[JSO
         files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_PATCH_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
     if isinstance(path := inputs.get("file_path"), str):
+        # No path of the file system holds a NUL, and resolving it would raise.
         inputs["file_path"] = str(directory / expand_user_path(path)) if "\0" not in path else path
     return [inputs]
 

@@ -18,8 +18,8 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 
 TRANSCRIPTS_FOLDER = "transcripts"
+# The written state of so many sessions is kept, with its messages, to see whether a file is current.
 _MAX_CACHED_SESSIONS = 16
-"""Sessions whose written state is cached, with their messages."""
 
 
 class Transcripts:
@@ -39,9 +39,11 @@ class Transcripts:
         if self._written_views.get(session_id) is not view or not file.exists():
             entries = self._store.read_conversation(session_id).entries
             try:
+                # In a thread, since a long session takes a while to write.
                 await asyncio.to_thread(self._write, file, session_id, entries)
             except OSError:
                 return None
+            # Popped first, so that the session moves to the end: the first one is the one used longest ago.
             self._written_views.pop(session_id, None)
             self._written_views[session_id] = view
             if len(self._written_views) > _MAX_CACHED_SESSIONS:
@@ -51,6 +53,7 @@ class Transcripts:
     def _write(self, file: Path, session_id: str, entries: tuple[Entry, ...]) -> None:
         lines: list[bytes] = []
         room = HOOK_TRANSCRIPT.value
+        # From the newest: when the file would be too large, the oldest messages are left out.
         for entry in reversed(entries):
             encoded_lines = [msgspec.json.encode(line) for line in _format_entry(entry, session_id, self._directory)]
             room -= sum(len(line) + 1 for line in encoded_lines)

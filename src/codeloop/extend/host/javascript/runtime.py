@@ -10,8 +10,9 @@ from codeloop.workspace.process.program_environment import program_environment
 
 HOST_FILE = Path(__file__).with_name("host.mjs")
 MIN_NODE_VERSION = 22
+# bun installs missing packages by itself, while an extension is loaded; nothing may be installed unasked.
 _BUN_OPTIONS = ("--no-install",)
-"""Keeps bun from installing missing packages by itself."""
+# Node warns at each start that it runs TypeScript by an experimental feature.
 _NODE_OPTIONS = ("--disable-warning=ExperimentalWarning",)
 _VERSION_TIMEOUT_SECONDS = 10
 _NO_RUNTIME_MESSAGE = f"JavaScript extensions need node {MIN_NODE_VERSION} or newer, or bun; {{}}."
@@ -49,6 +50,7 @@ def _read_version(node: str, search_path: str | None) -> str | None:
     try:
         completed = subprocess.run(
             [node, "--version"],
+            # Version managers (nvm, asdf, mise) choose node by files of the working directory.
             cwd="/",
             env=environment,
             capture_output=True,

@@ -34,6 +34,7 @@ class HostChannel:
 
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
+        # Programs that extensions start must not hold the connection open, or write into it.
         self._socket.set_inheritable(False)
         self._lock = Lock()
         self._numbers = itertools.count(1)
@@ -58,6 +59,7 @@ class HostChannel:
             if not isinstance(message, AnswerResult | AnswerError):
                 raise ValueError(text)
             line = encode(AnswerError(message.id, "invalid", text))
+        # Several extensions write from their own threads, and a message must not be cut by another.
         with self._lock:
             self._socket.sendall(line + b"\n")
 
@@ -88,6 +90,7 @@ class HostChannel:
     def _take_answer(self, message: AnswerResult | AnswerError) -> None:
         waiting = self._waiting.get(message.id)
         if waiting is not None:
+            # The future belongs to the loop of another thread.
             waiting[0].call_soon_threadsafe(_set_outcome, waiting[1], message)
 
 

@@ -80,21 +80,25 @@ def _import_module(extension: LoadSpec) -> ModuleType:
         path = next((path / name for name in _PLUGIN_FILES if (path / name).is_file()), path / _PLUGIN_FILES[0])
     elif "/" not in extension.path:
         return importlib.import_module(extension.path.partition(":")[0])
+    # The number keeps a reloaded file apart from its earlier version, which may still be running.
     name = f"codeloop_extensions.{extension.kind}_{path.stem}_{len(sys.modules)}"
     folder = str(path.parent)
     if folder not in sys.path:
+        # Appended, not prepended: a file of the folder must not hide a module of the standard library.
         sys.path.append(folder)
     is_package = path.name == "__init__.py"
     spec = spec_from_file_location(name, path, submodule_search_locations=[folder] if is_package else None)
     if spec is None or spec.loader is None:
         raise NotLoadable(f"{path} is not a Python file.")
     module = module_from_spec(spec)
+    # Registered before it is executed: dataclasses and pickle look up the module of a class there.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
 def _list_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    # A copy: a module may still change in a thread that it started.
     for name, value in list(vars(module).items()):
         is_marked = callable(value) and (hasattr(value, HOOKS_ATTRIBUTE) or hasattr(value, TOOL_ATTRIBUTE))
         if is_marked or inspect.isfunction(value):

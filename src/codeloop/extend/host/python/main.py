@@ -23,10 +23,12 @@ from codeloop.extend.host.python.worker import Worker
 
 def main() -> None:
     """Serve until the connection ends; then exit at once, even if extensions are running."""
+    # Removed from the environment, so that programs which extensions start don't see it.
     channel = HostChannel(int(os.environ.pop(DESCRIPTOR_VARIABLE)))
     host = PythonHost(channel)
     for message in channel.messages():
         host.handle(message)
+    # Threads of extensions may never end, and a normal exit would wait for them.
     os._exit(0)
 
 
@@ -72,6 +74,7 @@ class PythonHost:
     def _forward_events(self, message: EventBatch) -> None:
         """Forward events; they are acknowledged when all followers are done."""
         following = [worker for worker in self._workers.values() if worker.follows]
+        # The workers finish in threads of their own, so the countdown needs a lock.
         pending, lock = [len(following)], Lock()
 
         def finish() -> None:

@@ -48,6 +48,7 @@ class ProgramTool(Struct, frozen=True):
         payload = msgspec.json.encode(drop_nulls(given, self.parameters))
         output = (await _run_program(self.path, (), payload, more)).decode(errors="replace")
         value: Any = output.removesuffix("\n")
+        # JSON with `output` is a whole result; any other output is the text itself.
         if output.startswith("{"):
             with suppress(msgspec.DecodeError):
                 value = _parse_result(output) or value
@@ -92,12 +93,14 @@ async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: 
     assert process.stdout is not None
     assert process.stderr is not None
     try:
+        # Read and written at once: a full pipe would block the program and us.
         output, errors, _ = await asyncio.gather(
             _read_output(process.stdout), _read_output(process.stderr), _write_input(process.stdin, payload)
         )
         code = await process.wait()
     finally:
-        with suppress(ProcessLookupError):  # also its leftover child processes
+        # The whole process group, so that children of the program end as well.
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     if code:
         text = (errors or output).decode(errors="replace").strip()
@@ -117,7 +120,8 @@ async def _read_output(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _write_input(stream: asyncio.StreamWriter, payload: bytes) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read its input
+    # A program need not read its input, and may have ended before it is written.
+    with suppress(BrokenPipeError, ConnectionResetError):
         stream.write(payload)
         await stream.drain()
         stream.close()

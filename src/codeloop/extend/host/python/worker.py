@@ -31,8 +31,8 @@ from codeloop.extend.host.python.program_tool import ProgramFailed, ProgramTool
 
 T = TypeVar("T")
 _MAX_THREADS = 32
+# Frames of these paths are left out of tracebacks: they mean nothing to the author of an extension.
 _INTERNAL_PATHS = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
-"""Paths of traceback frames that are irrelevant to the extension's author."""
 
 
 class HostContext:
@@ -120,7 +120,9 @@ class Worker:
         self._following: asyncio.Task[None] | None = None
         """The task that delivers the last events, after all earlier ones."""
         self._loop = asyncio.new_event_loop()
+        # An executor of its own: a blocked extension must not use up the threads of the others.
         self._loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix=extension.name))
+        # A daemon thread does not keep the process alive.
         Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
 
     @property
@@ -183,6 +185,7 @@ class Worker:
         running = self._running.get(number)
         if running is not None:
             if running.context is not None:
+                # A function in a thread can't be cancelled; it may look at `ctx.abort`.
                 running.context.abort.set()
             running.task.cancel()
 
@@ -205,12 +208,14 @@ class Worker:
         self._following.add_done_callback(lambda _: on_done())
 
     async def _handle_events(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
+        # Batches are handled one after the other, so that followers see the events in order.
         if earlier is not None:
             await asyncio.wait([earlier])
         context = self._context(self._origin, 0)
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):
+                # The result is collected instead of raised: one failing follower must not keep events from the next.
                 (failure,) = await asyncio.gather(
                     _prevent_exit(_call_hook(function, [event], context)), return_exceptions=True
                 )
@@ -228,6 +233,7 @@ async def _prevent_exit(work: Awaitable[Any]) -> Any:
 
 async def _call_hook(function: Callable[..., Any], values: list[Any], context: HostContext) -> Any:
     names = inspect.signature(function).parameters
+    # Hooks take as many of `input`, `output` and `ctx` as they like.
     more = {"ctx": context} if "ctx" in names else {}
     call = partial(function, *values[: len(names) - len(more)], **more)
     value = await call() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(call)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.wire import JSON, Wire
 
+# Keys that other programs use in such entries -> what to write instead, for the error message.
 _FOREIGN_KEYS = {
     "args": "part of `command`, a list of all words",
     "env": "`environment`",
@@ -21,9 +22,8 @@ _FOREIGN_KEYS = {
     "serverUrl": "`url`",
     "httpUrl": "`url`",
 }
-"""Keys that other programs use in such entries, with what to write instead."""
+# Container programs can't reach their service from inside a sandbox; the container itself confines the server.
 _CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
-"""Container programs, which can't reach their service from inside a sandbox."""
 ProtocolVersion = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
@@ -104,6 +104,8 @@ class ServerDefinition(Struct, frozen=True):
                     **_describe_sandbox(self.config),
                 }
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
+                # Of the OAuth settings only the client decides which server this is; the others may change without a
+                # new consent.
                 what = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
             case _:
                 what = {}

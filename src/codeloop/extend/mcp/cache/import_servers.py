@@ -99,6 +99,7 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     entry |= {key: data[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in data}
     if data.get("disabled") is True:
         entry["enabled"] = False
+    # VS Code asks the user for such values when the server starts; there is no such question here.
     if _INPUT_REFERENCE.search(str(entry)):
         return FoundServer(name, source, {}, "it asks for a value (`${input:...}`): add it by hand")
     return FoundServer(name, source, _convert_references(entry))
@@ -122,7 +123,9 @@ def _as_object(value: Any) -> JSON:
 _SNIPPET_SOURCE = Path("-")
 _SECTION_KEYS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+# Forms in which READMEs write a secret to be filled in: `<token>`, `your-api-key`, `token_here`, `xxx`, `...`.
 _PLACEHOLDER = re.compile(r"<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}", re.IGNORECASE)
+# A name like these is the first word of a command whose server was given no name.
 _PROGRAM_NAMES = frozenset(
     ("npx", "uvx", "docker", "node", "python", "python3", "bunx", "deno", "uv", "pipx", "podman")
 )
@@ -138,6 +141,7 @@ def parse_snippet(text: str, name: str = "") -> list[FoundServer]:
 
     Raises UsageProblem.
     """
+    # Snippets are often copied from the middle of a file: without the outer braces, or with a comma at the end.
     text = text.strip().rstrip(",")
     text = text if text.startswith("{") else f"{{{text}}}"
     try:
@@ -175,6 +179,7 @@ def split_command_line(name: str, what: Sequence[str]) -> tuple[list[str], dict[
         raise UsageProblem(
             f"A server has a name, which comes first: codeloop mcp add {_suggest_name(name, words)} {line}"
         )
+    # One quoted argument is a whole command line, unless a file of that name exists.
     if len(words) == 1 and " " in words[0].strip() and not Path(words[0]).exists():
         try:
             words = shlex.split(words[0])
@@ -217,7 +222,8 @@ def resolve_paths(entry: JSON, directory: Path) -> JSON:
 
 
 def _resolve_word(word: str, at: int, directory: Path) -> str:
-    is_name = at == 0 and "/" not in word  # found on the PATH
+    # A first word without a slash is the name of a program, which is found on the PATH.
+    is_name = at == 0 and "/" not in word
     return str(directory / word) if not is_name and (directory / word).is_file() else word
 
 

@@ -22,6 +22,7 @@ class LastFailure(Wire):
     @property
     def words(self) -> str:
         """The reason, with the time if a retry may help."""
+        # A missing sign-in does not pass by itself, so the time says nothing.
         if self.state != "failed":
             return self.reason
         return f"{self.reason} ({time.strftime('%Y-%m-%d %H:%M', time.localtime(self.at))}; the next call tries again)"

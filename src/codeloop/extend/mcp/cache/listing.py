@@ -82,10 +82,12 @@ class Listing(Wire):
     @property
     def digest(self) -> str:
         """The hash of that."""
+        # A server's JSON may hold lone surrogates, which plain UTF-8 can't encode.
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _format_tools(tools: list[ListedTool]) -> Iterator[str]:
+    # Sorted, so that another order of the same tools is no change that the user is asked about.
     for tool in sorted(tools, key=lambda each: each.name):
         yield f"tool {tool.name}"
         for line in tool.description.splitlines():

@@ -17,7 +17,8 @@ from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
 from codeloop.workspace.workspace import Workspace
 
 _REJECTED_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
-_MAX_NAME_CHARS = 64  # that services accept in a tool's name
+# Model services accept no longer names of tools.
+_MAX_NAME_CHARS = 64
 _HASH_CHARS = 6
 
 
@@ -26,6 +27,7 @@ def clean_name(name: str) -> str:
     return _REJECTED_CHARS.sub("_", name)
 
 
+# The hash depends on the two names alone, so it is the same in every session.
 def name_tools(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
     """Return server and tool by the name that a model calls them by. One that is taken, or too long, gets a hash."""
     names: dict[str, tuple[str, str]] = {}
@@ -39,9 +41,10 @@ def name_tools(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> d
 
 
 STATE_FOLDER = "mcp"
+# Claude Code names the tools of servers `mcp__server__tool`.
 _GENERIC_PREFIX = re.compile(r"^mcp_+(?=.)")
+# Models know names from other programs, which write these between a server's name and its tool's.
 _SEPARATORS = frozenset("_./:-")
-"""Separators between a server's name and its tool's in other programs."""
 
 
 class McpProject(Struct, frozen=True):
@@ -148,6 +151,7 @@ class McpTable:
 
     def offer(self) -> dict[str, ServerTool]:
         """Return the currently known tools; `has_other_tools` compares with them."""
+        # A copy: `has_other_tools` compares later listings with it.
         self._offered_listings = dict(self.listings)
         return self.tools(self._offered_listings)
 

@@ -15,6 +15,7 @@ from codeloop.extend.mcp.transport.http_client import CALLBACK_PATH, CALLBACK_PO
 from codeloop.kit.processes import start_desktop_program
 from codeloop.schema.errors import CodeloopError
 
+# In a process of its own: some browsers block `webbrowser.open`, or print to the terminal.
 _BROWSER_CODE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 _LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
@@ -78,9 +79,11 @@ class CallbackServer:
         line = (await reader.readline()).decode("latin-1").split(" ")
         target = urlsplit(line[1] if len(line) > 1 else "")
         query = parse_qs(target.query)
+        # The state is a secret of this sign-in: a page that sends a code of its own does not know it.
         is_redirect = target.path == self._redirect.path and line[0] == "GET" and self.state in query.get("state", [])
         text = "You are signed in. Close this page and go on in codeloop." if is_redirect else "Not here."
         if is_redirect and "error" in query:
+            # The text comes from the address, so anyone can choose it.
             text = f"It was refused: {html.escape(query['error'][0])}."
         body = f"<!doctype html><meta charset=utf-8><title>codeloop</title><p>{text}</p>".encode()
         status = b"200 OK" if is_redirect else b"404 Not Found"
@@ -110,6 +113,7 @@ def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
         more = f": {query['error_description'][0]}" if "error_description" in query else ""
         raise CodeloopError(f"the provider refused it ({query['error'][0]}{more})")
     if "code" not in query:
+        # A code alone has none of these; an address without a code is the wrong one.
         if not text or "://" in text or "=" in text.rstrip("="):
             raise CodeloopError("there is no code in what was pasted; paste the whole address that the browser shows")
         return AuthorizationCode(text)
@@ -120,10 +124,12 @@ def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
 
 async def open_browser(url: str) -> bool:
     """Open an address in the user's browser; False where there is none (over SSH, without a display)."""
+    # Over SSH a browser would open on the machine at the other end.
     is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if not os.environ.get("BROWSER") and (is_remote or not has_screen):
         return False
+    # The address comes from the server, and `webbrowser` would also open files and other programs.
     if urlsplit(url).scheme not in {"http", "https"}:
         return False
     try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
+# A request that any MCP server understands: it provokes the refusal that starts the sign-in.
 _INITIALIZE_REQUEST: JSON = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -71,6 +72,7 @@ async def sign_in(
             asyncio.timeout(MCP_SIGN_IN.seconds),
         ):
             before = sign_ins.get(definition.name, config.url)
+            # A server may have asked for more scopes than the last sign-in had.
             scope = settings.scope or (before.wanted if before is not None else "")
             flow = _SignInFlow(config, settings, _UserChannel(callback, show, paste), scope, challenge)
             return await flow.run(definition.name, sign_ins)
@@ -95,6 +97,7 @@ class _UserChannel:
 
         waiting: set[asyncio.Future[str]] = {self.callback.answer}
         if self._paste is not None:
+            # Whichever comes first: on a remote machine the redirect can't reach us, so the user pastes it.
             waiting.add(asyncio.ensure_future(self._paste()))
         try:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -181,6 +184,7 @@ class _SignInFlow:
     async def _redirect(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
         methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC_METHOD]
+        # The methods that the provider accepts are known only now, after the discovery.
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
             self._client.token_endpoint_auth_method = _BASIC_METHOD
         self._user.show(url)
@@ -199,6 +203,7 @@ def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "h
                 request = await anext(flow)
                 answer = yield request
                 if challenge is not None and answer.is_success:
+                    # The package starts its flow only at a refusal.
                     answer = make_refusal(challenge)
                 while True:
                     request = await flow.asend(answer)
@@ -217,6 +222,7 @@ def _make_client_metadata(scope: str, **more: Any) -> "OAuthClientMetadata":
 
     class About(OAuthClientMetadata):
         def __setattr__(self, name: str, value: Any) -> None:
+            # The package overwrites the scope during the discovery.
             if name != "scope" or not scope:
                 super().__setattr__(name, value)
 
@@ -258,6 +264,7 @@ class BackgroundSignIn:
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._codes: asyncio.Queue[str] = asyncio.Queue()
         self._task = asyncio.ensure_future(run(self._show, self._codes.get))
+        # A sign-in may fail after the client that started it has gone.
         self._task.add_done_callback(_retrieve_error)
 
     @property

@@ -23,8 +23,8 @@ from codeloop.schema.wire import JSON, Wire, replace
 if TYPE_CHECKING:
     import httpx2
 
+# Renewed this long before it expires, so that a token does not end on its way to the server.
 _RENEWAL_MARGIN_SECONDS = 30.0
-"""A token that expires within this time is renewed before it is used."""
 
 
 class ServerSignIn(Wire):
@@ -55,6 +55,7 @@ class ServerSignIn(Wire):
         return msgspec.structs.replace(
             self,
             access=str(answer["access_token"]),
+            # A provider may leave the refresh token out, which means that the old one stays valid.
             refresh=str(answer.get("refresh_token") or self.refresh),
             expires=time.time() + float(seconds) if seconds else 0.0,
             scope=str(answer.get("scope") or self.scope),
@@ -70,10 +71,12 @@ class SignIns:
     def get(self, name: str, url: str) -> ServerSignIn | None:
         """Return the sign-in stored for a server at exactly this address. Raises CodeloopError: the file is broken."""
         server_sign_in = self._read().get(name)
+        # A token is never sent to another address: an entry with the same name may have been changed.
         return server_sign_in if server_sign_in is not None and server_sign_in.url == url else None
 
     def put(self, name: str, entry: ServerSignIn | None) -> bool:
         """Store an entry, or remove it; return whether there was one. Raises CodeloopError."""
+        # A link is followed, so that a file which the user keeps elsewhere is not replaced by a copy.
         target = Path(os.path.realpath(self._file))
         try:
             make_private(target.parent)
@@ -93,6 +96,7 @@ class SignIns:
         lock_held = lock(self._lock_path("renew"), MCP_START.seconds)
         try:
             make_private(self._file.parent)
+            # In a thread, because another process may hold the lock while it waits for its provider.
             await asyncio.to_thread(lock_held.__enter__)
         except (OSError, TimeoutError) as error:
             raise CodeloopError(f"another process holds {self._lock_path('renew')}: {error}") from error
@@ -126,6 +130,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
     import httpx2
 
     config = definition.config
+    # A configured header is the user's own way to sign in.
     if not isinstance(config, RemoteDefinition) or config.oauth is False:
         return None
     if any(name.lower() == "authorization" for name in config.headers):
@@ -149,6 +154,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
             if answer.status_code == _UNAUTHORIZED and used_sign_in is not None and used_sign_in.refresh:
                 async with sign_ins.renewing():
                     entry = sign_ins.get(name, url)
+                    # Otherwise another process has renewed it meanwhile: its token is used without a second renewal.
                     if entry is not None and entry.access == used_sign_in.access:
                         renewal = yield _make_renewal_request(entry)
                         entry = await _store_renewal(sign_ins, name, entry, renewal)
@@ -181,6 +187,7 @@ def _make_provider_request(url: str, data: dict[str, str], entry: ServerSignIn) 
     limits = {"timeout": httpx2.Timeout(MCP_START.seconds).as_dict()}
     if secret and entry.client.get("token_endpoint_auth_method") == "client_secret_basic":
         request = httpx2.Request("POST", url, data=data, extensions=limits)
+        # RFC 6749 (2.3.1) wants name and secret form-encoded before they are joined.
         return next(httpx2.BasicAuth(quote_plus(name), quote_plus(secret)).auth_flow(request))
     own = {"client_id": name, **({"client_secret": secret} if secret else {})}
     return httpx2.Request("POST", url, data={**data, **own}, extensions=limits)
@@ -209,6 +216,7 @@ async def _store_renewal(
             raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
         sign_ins.put(name, entry)
         return entry
+    # These two mean that the provider has ended the sign-in; any other status may pass.
     if answer.status_code in {_BAD, _UNAUTHORIZED}:
         sign_ins.put(name, None)
         return None
@@ -231,7 +239,8 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
     if entry is None or not entry.revocation_endpoint:
         return f"Signed out at {name}."
     token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
-    token["client_secret"] = ""  # empty for a client without one; servers of the package `mcp` require it
+    # Servers that are made with the package `mcp` require this field, which is empty for a client without a secret.
+    token["client_secret"] = ""
     async with make_http_client({}, httpx2.Auth(), lambda _status: None) as client:
         try:
             answer = await client.send(_make_provider_request(entry.revocation_endpoint, token, entry))

@@ -40,6 +40,7 @@ def convert_result(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> 
     output = "\n".join(texts) or ("(no text)" if files else "(no output)")
     result = ToolResult(title, output, metadata, tuple(files))
     if data.get("isError"):
+        # Results are cut elsewhere, but the text of an exception is not.
         cut = truncate_output(result, ctx.workspace.scratch)
         raise ToolFailure(f"The server says that the call failed: {cut.output}", cut.metadata)
     return result
@@ -78,6 +79,7 @@ def add_resource(resource: JSON, ctx: ToolContext, texts: list[str], files: list
 
 def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
     try:
+        # Some servers break base64 into lines, which a strict decoder refuses.
         raw = base64.b64decode("".join(data.split()), validate=True)
     except (ValueError, binascii.Error):
         texts.append(f"[{mime or 'data'} left out: its base64 is broken]")
@@ -96,6 +98,7 @@ def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str]
         part = FilePart(id=new_id("prt"), session_id=session, message_id=message, mime=mime, url=url, filename=name)
         files.append(part)
         texts.append(f"[{mime} attached, {len(raw):,} bytes]")
+        # Few models hear sound, so it is also saved as a file that a program can work on.
         if not mime.startswith("audio/"):
             return
     try:
@@ -108,9 +111,10 @@ def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str]
     texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {shorten_output(path)}]")
 
 
+# Part of the error of a server that wanted to send a request, which the newest protocol version no longer allows.
 _NO_CHANNEL_TEXT = "server-initiated request"
-"""Part of servers' errors about requests that the current protocol version no longer has."""
-_MAX_NAMES_CHARS = 400  # of the names of new tools
+# The note about new tools is one line of the model's context.
+_MAX_NAMES_CHARS = 400
 
 
 async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
@@ -120,6 +124,7 @@ async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: Too
     writes = Writes() if tool.is_local else None
     need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
     await ctx.ask(*await server.needs(), need)
+    # A call may change the tools of its server, such as one that signs in or opens a project.
     before = _list_names(table, server)
     try:
         answer = await server.request(partial(send_call, tool.listed.name, arguments), ctx)

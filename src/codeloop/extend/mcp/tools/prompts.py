@@ -62,6 +62,7 @@ async def fetch_prompt(table: McpTable, command: str, text: str, ctx: ToolContex
 def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
     """Return the server of a command and its prompt. Raises LookupError: there is no such command."""
     name, _, prompt = command.partition(":")
+    # The name of a server may itself hold a colon.
     while (name not in table.definitions) and ":" in prompt:
         more, _, prompt = prompt.partition(":")
         name = f"{name}:{more}"
@@ -98,8 +99,8 @@ async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", 
     return await client.get_prompt(prompt, arguments)
 
 
+# The protocol allows at most 100 values in one answer.
 _MAX_COMPLETIONS = 100
-"""The protocol's maximum of values in one answer."""
 
 
 async def complete_argument(table: McpTable, complete_mcp_prompt: CompleteMcpPrompt) -> McpPromptCompletion:
@@ -110,7 +111,8 @@ async def complete_argument(table: McpTable, complete_mcp_prompt: CompleteMcpPro
         return McpPromptCompletion()
     server: McpServer = table.running.by_name[name]
     if complete_mcp_prompt.connect and not server.is_running and not await server.needs():
-        with suppress(ServerFailed):  # its status says why
+        # Its status says why.
+        with suppress(ServerFailed):
             await server.connect()
     argument, start = _find_typed_argument(prompt, complete_mcp_prompt.typed)
     if not argument or server.status.state != "connected":
@@ -131,7 +133,8 @@ def _find_typed_argument(prompt: ListedPrompt, words_before: str) -> tuple[str, 
     """Return the argument being typed at the end ("" for none), and the start of its value."""
     names = [each.name for each in prompt.arguments]
     spans = find_word_spans(words_before)
-    if words_before.count('"') % 2:  # a quote that is open keeps its words together
+    # The user is typing inside a quote, which keeps its words together.
+    if words_before.count('"') % 2:
         opened = words_before.rfind(" ", 0, words_before.rfind('"')) + 1
         spans = [*((start, end) for start, end in spans if end <= opened), (opened, len(words_before))]
     elif not spans or spans[-1][1] < len(words_before):
@@ -149,7 +152,8 @@ def _find_typed_argument(prompt: ListedPrompt, words_before: str) -> tuple[str, 
             plain.append(start)
     if not names:
         return "", len(words_before)
-    index = min(len(plain), len(names)) - 1  # the last argument takes the rest
+    # The last argument takes all further words.
+    index = min(len(plain), len(names)) - 1
     return names[index], plain[index]
 
 

@@ -21,12 +21,13 @@ from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import PreparedCall
 
 _MAX_LINE_CHARS = 120
+# Models ask in sentences; these words of a query say nothing about a tool.
 _STOP_WORDS = frozenset(
     ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
 )
-"""Words of a query that say nothing about a tool."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
-_MIN_STEM_CHARS = 4  # the common prefix length of two forms of one word
+# Shorter words are compared as they are: too many words begin with the same three letters.
+_MIN_STEM_CHARS = 4
 
 
 async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
@@ -45,6 +46,7 @@ async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> 
     if not server_tool:
         text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
     else:
+        # An empty query wants the list; parameters of arbitrary tools would only cost tokens.
         full = server_tool[: MCP_SEARCH_TOOLS.value] if _split_words(query) else []
         text = "\n\n".join(
             [*map(_format_in_full, full), *_format_tool_lines(server_tool[len(full) :], is_rest=bool(full))]
@@ -80,6 +82,7 @@ async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool
         problems = await _connect_servers([servers.by_name[each] for each in meant], ctx) if meant else []
         problems += [] if meant else await _connect_unknown(servers, name, ctx)
         for each in meant:
+            # A server that has just started may have more tools than the user has agreed to.
             await servers.by_name[each].settle(ctx)
         tools = table.tools(servers.listings)
     server_tool = next((tools[each] for each in names if each in tools), None)
@@ -99,6 +102,7 @@ async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, c
     async def run(arguments: JSON, context: ToolContext) -> ToolResult:
         return await call_tool(table, server_tool, arguments, context)
 
+    # The tool runs inside the call of another one, so its own hooks have to be called here.
     schema: JSON = {"type": "object", "properties": {}, **clean_schema(server_tool.listed.schema)}
     prepared_call = PreparedCall(
         Tool(server_tool.name, "", ExternalParameters, run, schema=schema), arguments, arguments
@@ -151,6 +155,7 @@ def _score_tool(tool: ServerTool, words: list[str]) -> tuple[int, int]:
     in_name = [any(_have_same_stem(word, each) for each in name) for word in words]
     in_text = [any(_have_same_stem(word, each) for each in about) for word in words]
     has = sum(map(max, in_name, in_text))
+    # A word in a tool's name says more about it than one in its description.
     return has, 4 * sum(in_name) + sum(in_text)
 
 

@@ -19,10 +19,10 @@ SEARCH_TOOL = "mcp"
 RESOURCE_TOOL = "mcp_resource"
 OWN_TOOLS = frozenset((SEARCH_TOOL, RESOURCE_TOOL))
 _FOLDER = Path(__file__).parent
+# Roughly, for JSON; a tokenizer would be slower, and differs from model to model.
 _BYTES_PER_TOKEN = 4
-"""Of JSON, roughly."""
+# Of a model whose window is unknown.
 _ASSUMED_WINDOW_TOKENS = 100_000
-"""The window of a model whose window is unknown."""
 
 
 class McpParams(msgspec.Struct, frozen=True):
@@ -82,6 +82,7 @@ def make_fit(table: McpTable, share: int | None) -> FitTools:
         most = min(part, MCP_DIRECT.value) if share is None else part
         if _estimate_tokens(own) > most:
             return tuple(spec for spec in specs if spec.name not in servers)
+        # Reversed, so that the first tool of each server is the one that stays in the dictionary.
         firsts = {servers[spec.name]: spec.name for spec in reversed(own)}
         tool_specs = (_add_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
         return tuple(spec for spec in tool_specs if spec.name != SEARCH_TOOL or not is_all_known)
@@ -107,6 +108,7 @@ def make_find(table: McpTable) -> FindTool:
             return None
 
         async def run(params: JSON, ctx: ToolContext) -> ToolResult:
+            # Imported late: these modules load the running servers, which most sessions never need.
             from codeloop.extend.mcp.tools.search import find_and_call
 
             return await find_and_call(table, name, params, ctx)

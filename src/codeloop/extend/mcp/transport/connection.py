@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mcp.client.subscriptions import Subscription
 
 _LOG_LEVEL = "info"
+# In versions of these years servers send all notifications unasked; later ones need a subscription.
 _HANDSHAKE_VERSIONS = ("2024", "2025")
-"""Prefixes of the versions in which servers send all notifications unasked."""
 
 
 class ChangeStream:
@@ -129,6 +129,8 @@ class ServerConnection:
         Raises TimeoutError, after cleaning up, as on cancellation.
         """
         future: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
+        # The package's contexts (anyio) must be entered and left by one task, which can't be the caller's: callers
+        # come and go.
         self._owner = asyncio.create_task(self._hold_open(future))
         is_kept = False
         try:
@@ -182,6 +184,7 @@ class ServerConnection:
         if client is None or owner is None:
             raise CodeloopError(self.ended or "it is not connected")
         loop = asyncio.get_running_loop()
+        # A list, so that the inner function can change the value.
         until = [loop.time() + most]
         last = loop.time() + max(most, MCP_CALL_LONGEST.seconds)
 
@@ -199,15 +202,18 @@ class ServerConnection:
                 if (seconds_left := until[0] - loop.time()) <= 0:
                     raise TimeoutError
                 await asyncio.wait({work, owner}, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
+                # Without its owner the connection is gone, and the package would wait for an answer forever.
                 if owner.done() and not work.done():
                     break
         finally:
+            # A late answer is dropped, and the server is told that the request is cancelled.
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=MCP_STOP.seconds)
         # The package reports only that the connection is closed: its owner knows the cause.
         if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == CONNECTION_CLOSED:
-            await asyncio.wait({owner}, timeout=MCP_STOP.seconds)  # which says why
+            # The owner task records the reason of the end.
+            await asyncio.wait({owner}, timeout=MCP_STOP.seconds)
         if work.cancelled() or not work.done():
             raise CodeloopError(self.ended or "the connection ended")
         return work.result()
@@ -236,7 +242,8 @@ class ServerConnection:
                     is_listed = True
                 finally:
                     if not is_listed:
-                        self._closing.set()  # its program's end from now on is not the cause
+                        # The listing has failed; the end of the program, which follows now, is not the cause.
+                        self._closing.set()
                 self._client, self._changes = client, ChangeStream(client)
                 future.set_result(listing)
                 listening = asyncio.create_task(self._changes.run())

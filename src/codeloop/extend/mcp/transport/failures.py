@@ -49,6 +49,7 @@ def find_cause(error: BaseException | None) -> BaseException | None:
     if error is None:
         return None
     leaves = list_leaves(error)
+    # Our own errors may be wrapped by the package's, as their cause.
     causes = [each for leaf in leaves for each in (leaf, leaf.__cause__) if isinstance(each, CodeloopError)]
     return causes[0] if causes else leaves[0]
 
@@ -65,7 +66,8 @@ def describe_error(error: BaseException | None) -> str:
             return root_cause.strerror
         case Exception() if host := _find_unreachable_host(root_cause):
             return f"{host} can't be reached: {root_cause or type(root_cause).__name__}"
-        case ValueError() if type(root_cause).__name__ == "ValidationError":  # pydantic's
+        # By name: importing pydantic only to compare a class would take long.
+        case ValueError() if type(root_cause).__name__ == "ValidationError":
             return "what it sent is not of the protocol's form"
         case _:
             text = str(root_cause).strip().partition("\n")[0]
@@ -74,6 +76,7 @@ def describe_error(error: BaseException | None) -> str:
 
 def _find_unreachable_host(error: Exception) -> str:
     """Return the host that could not be connected to; "" for any other error."""
+    # If the package was never imported, the error can't be one of its.
     if "httpx2" not in sys.modules:
         return ""
     import httpx2
@@ -82,7 +85,8 @@ def _find_unreachable_host(error: Exception) -> str:
         return ""
     try:
         return error.request.url.netloc.decode()
-    except RuntimeError:  # it was raised without its request
+    # httpx raises RuntimeError where an error was made without its request.
+    except RuntimeError:
         return ""
 
 

@@ -79,10 +79,12 @@ async def _fetch_pages(ask: Callable[..., Awaitable[Any]], name: str, errors: di
                 page: JSON = (await ask(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
                 items += page.get(name, [])
                 cursor = page.get("nextCursor")
+                # Both are bounded, since a faulty server may repeat one page forever.
                 if not cursor or len(items) >= MCP_TOOLS.value:
                     break
     except (MCPError, ValueError, TimeoutError) as error:
         code = getattr(error, "code", None)
+        # Without its tools a server is of no use; its other lists may fail.
         if code == CONNECTION_CLOSED or (name == "tools" and code != METHOD_NOT_FOUND):
             raise
         errors[name] = error
@@ -152,8 +154,11 @@ class LatestListing:
 
     async def _ask_again(self) -> None:
         while self._is_stale and self.ask is not None:
+            # Servers often report several lists, or one list several times, at once.
             await asyncio.sleep(MCP_CHANGES.seconds)
+            # Cleared before the request: a change that arrives while it runs needs another one.
             self._is_stale = False
-            with suppress(*list_request_errors()):  # the earlier listing stays valid, as far as known
+            # If this fails, the earlier listing is kept.
+            with suppress(*list_request_errors()):
                 self.found = await self.ask()
                 self._changed()

@@ -36,6 +36,7 @@ def make_http_client(
         headers=dict(headers),
         auth=auth,
         transport=_make_host_transport(),
+        # Reading has no limit here: an event stream may be silent for long, and requests have limits of their own.
         timeout=httpx2.Timeout(MCP_START.seconds, read=None),
         event_hooks={"response": [check_status]},
     )
@@ -55,12 +56,15 @@ def _make_host_transport() -> "httpx2.AsyncBaseTransport":
             except NetworkError as error:
                 raise httpx2.ConnectError(str(error), request=request) from None
             port = url.port or (443 if url.scheme == "https" else 80)
+            # For each request, since a sign-in goes to other hosts than the server's.
             proxy = find_proxy(url.scheme, url.host, port, os.environ)
             is_secure = url.scheme == "https" or (proxy or "").startswith("https")
             transport = transports.get((proxy, is_secure))
             if transport is None:
                 transport = httpx2.AsyncHTTPTransport(
-                    verify=load_service_tls_context() if is_secure else False, proxy=proxy
+                    # Loading the certificates takes time, and plain HTTP needs none.
+                    verify=load_service_tls_context() if is_secure else False,
+                    proxy=proxy,
                 )
                 transports[proxy, is_secure] = transport
             return await transport.handle_async_request(request)
@@ -78,6 +82,7 @@ def _limit_size(response: "httpx2.Response") -> None:
 
     stream = response.stream
     is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    # A stream of events has no end; the package bounds each event.
     if is_events or not isinstance(stream, httpx2.AsyncByteStream):
         return
 

@@ -27,6 +27,7 @@ from codeloop.workspace.sandbox.program_profile import (
 )
 from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 
+# A folder that exists everywhere, and holds nothing of a project.
 _ROOT_FOLDER = Path("/")
 _DOT_FOLDERS = (".", "..")
 
@@ -63,6 +64,7 @@ def make_user_spec(
     folder = _find_folder(config, project.directory)
     if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
         make_private(own)
+        # The server's own folder lies inside the project when the user's data folder does.
         folder = _ROOT_FOLDER if _is_inside(own, project_folders) else own
     words = config.command
     if project.is_trusted:
@@ -150,6 +152,7 @@ class ServerProcess:
         while chunk := await self._streams.reader.read(2**16):
             rest += chunk
             if b"\n" in chunk:
+                # Split only when a line has ended, so that a long message is not searched again with each chunk.
                 *lines, last = bytes(rest).split(b"\n")
                 rest = bytearray(last)
                 for line in lines:
@@ -175,6 +178,7 @@ class ServerProcess:
 
     async def close(self) -> None:
         """End it: its input first, then with its tree by signals. Done even when cancelled."""
+        # The end of its input is how an MCP server is asked to stop.
         self._streams.writer.close()
         try:
             await finish_uncancelled(self._end())
@@ -201,6 +205,7 @@ async def start_server(boxes: ProgramSandboxes, terms: LaunchSpec, log: ProgramL
     errors = Pipe(log.feed)
     ours_in, theirs_in = socket.socketpair()
     ours_out, theirs_out = socket.socketpair()
+    # Whatever fails below, no descriptor stays open.
     with ExitStack() as on_failure:
         for close in (errors.close, ours_in.close, ours_out.close):
             on_failure.callback(close)
@@ -214,6 +219,7 @@ async def start_server(boxes: ProgramSandboxes, terms: LaunchSpec, log: ProgramL
             except OSError as error:
                 where = error.filename or terms.words[0]
                 raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
+        # The process is started: its streams are closed by `ServerProcess` now.
         on_failure.pop_all()
     errors.listen()
     _, writer = await asyncio.open_connection(sock=ours_in)

@@ -40,13 +40,15 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import WriteStream
     from mcp.shared.message import SessionMessage
 
-_MAX_SHOWN_BYTES = 500  # of a line that is no message
+# Bytes of a line that is no message; the log gets the start of it.
+_MAX_SHOWN_BYTES = 500
 
 
 def silence_package_logging() -> None:
     """Keep the package's logging off our terminal: errors are raised, or in the server's log."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
+        # Records would otherwise reach the root logger's handler, which writes into the terminal.
         logger.propagate = False
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
@@ -61,6 +63,7 @@ async def open_stdio(
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
+    # No buffer: a server that sends faster than we read has to wait.
     to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -75,6 +78,7 @@ async def open_stdio(
                         log.note(f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
                     continue
                 await to_session.send(SessionMessage(message))
+            # The end of the output comes a moment before the exit code, which says more.
             await process.wait_briefly(MCP_STOP.seconds)
         except MessageTooLong as error:
             why = str(error)
@@ -89,7 +93,8 @@ async def open_stdio(
             async for message in from_session:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.write(text.encode())
-        except OSError:  # it stopped reading: its end or its silence is reported
+        # The program has stopped reading: its end, or that it does not answer, is reported elsewhere.
+        except OSError:
             pass
 
     tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
@@ -126,7 +131,8 @@ def open_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
     from mcp.client.sse import sse_client
 
     def reuse_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
-        del headers, timeout, auth  # the client has them
+        # The given client has these already.
+        del headers, timeout, auth
         return client
 
     return sse_client(url, httpx_client_factory=reuse_client)
@@ -165,10 +171,10 @@ class _VersionWriter:
         return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
+# Servers that speak only the older HTTP transport answer a request of the newer one with these statuses.
 _OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
-"""Statuses with which servers of the older HTTP transport answer the newer one."""
+# Versions of these years begin with `initialize`; later ones need no handshake.
 _HANDSHAKE_VERSIONS = ("2024", "2025")
-"""Prefixes of the versions that start with `initialize`."""
 
 
 class ServerDependencies(Struct, frozen=True):
