@@ -46,8 +46,8 @@ class TerminalUI(Ui, inherit_bindings=False):
     problems: Sequence[str] = ()
     """Problems of the settings, shown on the first screen."""
 
-    def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
-        super().__init__(launch, appearance, keys, choices)
+    def __init__(self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices) -> None:
+        super().__init__(launch, appearance, keymap, choices)
         # The dispatcher gets Textual's own handler, since `on_event` of this class calls the dispatcher.
         self.dispatcher = KeyDispatcher(self, super().on_event)
 

@@ -186,7 +186,7 @@ class Choices:
         details = self.find_model_entry(tab)
         return list(details.variants or {}) if details is not None else []
 
-    def make_status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> StatusContent:
+    def make_status_content(self, tab: SessionTab, keymap: Keymap, hint: str) -> StatusContent:
         """Return the content of the status bar apart from the session itself; `hint`: what a second press would do."""
         model, details = self.resolve_model(tab), self.find_model_entry(tab)
         none = "no model: /connect" if self.providers is not None else ""
@@ -194,7 +194,7 @@ class Choices:
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(expand_user_path("~"))
-        hint_command, words = _choose_hint(tab, keys)
+        hint_command, words = _choose_hint(tab, keymap)
         shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return StatusContent(
             agent=self.find_agent(tab) or "",
@@ -205,12 +205,12 @@ class Choices:
             problem=self.connection_problem,
             hint=words,
             hint_command=hint_command,
-            pending_key=keys.leader if keys.is_leader_active else hint,
+            pending_key=keymap.leader if keymap.is_leader_active else hint,
             is_animated=self.settings.motion,
         )
 
 
-def _choose_hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
+def _choose_hint(tab: SessionTab, keymap: Keymap) -> tuple[str, str]:
     """Return the id of the most useful command now, and its hint (`esc twice stops`); empty: none has a key."""
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     for command, words, is_wanted in (
@@ -219,7 +219,7 @@ def _choose_hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
         ("session_interrupt", "twice stops", is_running),
         ("command_list", "commands", True),
     ):
-        if is_wanted and (key := keys.format_key(command)):
+        if is_wanted and (key := keymap.format_key(command)):
             return command, f"{key} {words}"
     return "", ""
 

@@ -35,20 +35,20 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     sources = read_settings(launch.settings_files)
     settings = sources.settings
     defaults = {command.id: command.keys for command in COMMANDS}
-    keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
+    keymap = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
     # An option of the command line precedes the settings.
     if launch.thinking is not None:
         appearance.thinking = launch.thinking
-    appearance.child_key = keys.format_key("session_child_first")
-    appearance.open_key = keys.format_key("call_toggle")
+    appearance.child_key = keymap.format_key("session_child_first")
+    appearance.open_key = keymap.format_key("call_toggle")
     commands = [
         PromptCommand(name, row.arguments, row.title, aliases=row.aliases) for name, row in COMMANDS_BY_SLASH.items()
     ]
-    ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, commands))
+    ui = TerminalUI(launch, appearance, keymap, Choices(launch, settings, commands))
     ui.problems = [
         *sources.problems,
-        *keys.problems,
+        *keymap.problems,
         *find_keybind_problems(settings.keybinds),
         *filter(None, [appearance.problem]),
     ]

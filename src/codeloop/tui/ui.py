@@ -71,11 +71,11 @@ class Ui(TerminalApp, inherit_bindings=False):
     While a command may still open a dialog, keys typed after it wait for that (`keys/key_dispatcher.py`).
     """
 
-    def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
+    def __init__(self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices) -> None:
         super().__init__(ansi_color=None if appearance.has_colours else True)
         self.launch = launch
         self.appearance = appearance
-        self.keymap = keys
+        self.keymap = keymap
         self.choices = choices
         self.sessions: OpenSessions | None = None
         """None until the project is open."""
@@ -132,8 +132,8 @@ class Ui(TerminalApp, inherit_bindings=False):
         tab = next(tabs_with_session, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
             canvas = self.appearance.create_canvas(self.launch.directory)
-            keys = [*PROMPT_HINTS, *((self.keymap.format_key(name), what) for name, what in COMMAND_HINTS)]
-            greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=keys)
+            command_hints = [(self.keymap.format_key(command), hint) for command, hint in COMMAND_HINTS]
+            greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints])
             tab = SessionTab(
                 canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keymap.rhythm
             )
@@ -217,7 +217,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         tabs = self.tabs
         # The clock ticks only while a turn runs: an idle program redraws nothing.
         if any(tab.view is not None and tab.view.is_busy for tab in tabs):
-            self._ticker = self._ticker or self.set_interval(FRAME_SECONDS, self.tick)
+            self._ticker = self._ticker or self.set_interval(FRAME_SECONDS, self.advance_animation)
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
@@ -242,7 +242,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             logging.getLogger("codeloop.tui").critical("crashed: %s", " ".join(traceback.format_exception(error)))
         self._close_messages_no_wait()
 
-    def tick(self) -> None:
+    def advance_animation(self) -> None:
         """Advance the animation while a turn runs."""
         if self.shown_tab is not None:
             self.shown_tab.transcript.redraw_running_calls()

@@ -56,7 +56,6 @@ class KeyDispatcher:
 
     def replay_early_events(self) -> None:
         """Replay the keys typed before the prompt existed."""
-        # Posted, not handled here: they keep their order with keys that are in the app's queue already.
         for event in self._early_events:
             self._ui.post_message(event)
         self._early_events.clear()
@@ -66,10 +65,12 @@ class KeyDispatcher:
         if len(self._ui.screen_stack) > 1:
             return
         commands = self._ui.keymap.press(normalise_key(event.key)).commands
-        row = next((COMMANDS_BY_ID[name] for name in commands if name in COMMANDS_BY_ID), None)
-        if row is not None:
+        command = next((COMMANDS_BY_ID[name] for name in commands if name in COMMANDS_BY_ID), None)
+        if command is not None:
             event.stop()
-            self._ui.run_command(row, INTERRUPT_KEY if event.key == INTERRUPT_KEY and row.id == "app_exit" else "")
+            # Told to the command that quits: this key must be pressed twice, since it is often pressed to copy.
+            is_interrupt = event.key == INTERRUPT_KEY and command.id == "app_exit"
+            self._ui.run_command(command, INTERRUPT_KEY if is_interrupt else "")
 
     async def _handle_in_turn(self, event: Event) -> None:
         """Handle a key when its turn comes."""
@@ -100,11 +101,11 @@ class KeyDispatcher:
         # Asked first: the key ends the sequence.
         was_leader_active = ui.keymap.is_leader_active
         meaning = ui.keymap.press(key)
-        rows = [COMMANDS_BY_ID[name] for name in meaning.commands if name in COMMANDS_BY_ID]
+        commands = [COMMANDS_BY_ID[name] for name in meaning.commands if name in COMMANDS_BY_ID]
         if meaning.begins_sequence or was_leader_active:
-            self._handle_leader(rows)
+            self._handle_leader(commands)
             return True
-        early_command = next((row for row in rows if row.is_early), None)
+        early_command = next((command for command in commands if command.is_early), None)
         if early_command is None or _is_choosing(ui.tab.prompt, key):
             return False
         ui.run_command(early_command)
@@ -121,11 +122,11 @@ class KeyDispatcher:
             return False
         return all(now - since >= MAX_HOLD_SECONDS for since in ui.tasks.values() if since is not None)
 
-    def _handle_leader(self, rows: Sequence[UiCommand]) -> None:
+    def _handle_leader(self, commands: Sequence[UiCommand]) -> None:
         """Run the command of a leader sequence; after the leader key alone, show that it waits, and later its menu."""
         ui = self._ui
-        if rows:
-            ui.run_command(rows[0])
+        if commands:
+            ui.run_command(commands[0])
         elif ui.keymap.is_leader_active:
             ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._close_menu)
             ui.set_timer(MENU_DELAY_SECONDS, self._open_menu)

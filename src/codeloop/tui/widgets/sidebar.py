@@ -1,4 +1,7 @@
-"""The sidebar: the session's title, its use of the context, tasks, changed files, and the states of servers."""
+"""The sidebar: the session's title, its use of the context, tasks, changed files, and the states of servers.
+
+`actions/sidebar.py` loads the data that is not part of the session.
+"""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""A prompt as the user has entered it, ready to be sent."""
+"""The record of a prompt that is ready to be sent; `history/stored_prompt.py` has the one of a prompt being edited."""
 
 from typing import Literal
 

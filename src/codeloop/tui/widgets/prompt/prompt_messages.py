@@ -1,4 +1,4 @@
-"""The messages that the prompt posts to the app."""
+"""The messages that the prompt posts to the main screen and the tab: what was submitted, and commands of its keys."""
 
 from textual.message import Message
 

@@ -1,4 +1,4 @@
-"""The user's settings of the prompt."""
+"""The settings of the prompt, made from `tui.json` by `tui/choices.py`."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The queued prompts, shown above the editor while the model works."""
+"""The widget of the queued prompts, above the editor: shown while the model works, and taken back by the user."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -75,6 +75,7 @@ class QueuedPrompts(CachedWidget):
         if self._client is None:
             return
         session_id = self._session_id
+        # Without an answer nothing is shown: a list that may be out of date would offer prompts that were read.
         try:
             messages = await self._client.call(SESSION_QUEUED, SessionId(session_id=session_id))
         except CodeloopError:

@@ -26,6 +26,56 @@ from codeloop.tui.widgets.transcript.highlights import Highlights
 from codeloop.tui.widgets.transcript.scroll_bar import ScrollBarLook, create_scroll_bar, update_scroll_bar
 from codeloop.tui.widgets.transcript.selection import Selection, highlight
 
+Greeting = Callable[[Canvas, int], list[Row]]
+"""Returns the rows of an empty conversation: the greeting, in the middle of the given number of rows."""
+ListItems = Callable[[str], list[Item]]
+"""Returns the items of a message, by its id."""
+SIDE_MARGIN = 2
+"""Columns of margin on the left and the right."""
+REVERSED_STYLE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
+"""The selection where the colours of the theme are the terminal's, which are unknown."""
+MAX_CACHED_SCREENS = 4
+"""Screens of rows whose strips are kept."""
+
+
+# The namespace names the handlers of these messages as if the classes were defined within `Transcript`.
+class Selected(Message, namespace="transcript"):
+    """A text was selected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class PictureSeen(Message, namespace="transcript"):
+    """A visible picture is not drawn, perhaps because the terminal was not queried yet."""
+
+
+class NearTop(Message, namespace="transcript"):
+    """The oldest message is nearly visible: older ones are needed."""
+
+
+class FollowChanged(Message, namespace="transcript"):
+    """The view stopped or resumed following the conversation's end."""
+
+
+class Toggled(Message, namespace="transcript"):
+    """An item was clicked to be opened or closed."""
+
+    def __init__(self, key: str, message_id: str) -> None:
+        super().__init__()
+        self.key = key
+        self.message_id = message_id
+
+
+class Clicked(Message, namespace="transcript"):
+    """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
+
+    def __init__(self, kind: str, value: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.value = value
+
 
 class PictureRows:
     """The rows of pictures, and of their captions, that are visible in a view. `rows`: by the row of the view."""
@@ -37,14 +87,14 @@ class PictureRows:
     def record_row(self, y: int, row: Row, store: PictureStore | None) -> Row:
         """Note which page row is shown on row `y` of the view, and return it as it is drawn.
 
-        Without a store, the first picture has `Transcript.PictureSeen` posted, which creates the store.
+        Without a store, `PictureSeen` is posted for the first picture; its handler creates the store.
         """
         if not isinstance(row, PictureRow):
             if self.rows:
                 self.rows.pop(y, None)
             return row
         if store is None and not self.rows:
-            self._view.post_message(Transcript.PictureSeen().set_sender(self._view))
+            self._view.post_message(PictureSeen().set_sender(self._view))
         self.rows[y] = row
         if row.space is None or store is None:
             return row
@@ -60,17 +110,6 @@ class PictureRows:
 def has_picture(row: Row) -> bool:
     """Return whether a picture is drawn on a row, which highlights would erase."""
     return isinstance(row, PictureRow) and row.space is not None
-
-
-Greeting = Callable[[Canvas, int], list[Row]]
-"""Returns the rows of an empty conversation: the greeting, in the middle of the given number of rows."""
-ListItems = Callable[[str], list[Item]]
-SIDE_MARGIN = 2
-"""Columns of margin on the left and the right."""
-REVERSED_STYLE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
-"""The selection where the colours of the theme are the terminal's, which are unknown."""
-MAX_CACHED_SCREENS = 4
-"""Screens of rows whose strips are kept."""
 
 
 class StripCache:
@@ -113,44 +152,6 @@ class StripCache:
         strip = Strip(segments, width)
         self._cache[id(row)] = (row, strip)
         return strip
-
-
-class Selected(Message, namespace="transcript"):
-    """A text was selected."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
-class PictureSeen(Message, namespace="transcript"):
-    """A visible picture is not drawn, perhaps because the terminal was not queried yet."""
-
-
-class NearTop(Message, namespace="transcript"):
-    """The oldest message is nearly visible: older ones are needed."""
-
-
-class FollowChanged(Message, namespace="transcript"):
-    """The view stopped or resumed following the conversation's end."""
-
-
-class Toggled(Message, namespace="transcript"):
-    """An item was clicked to be opened or closed."""
-
-    def __init__(self, key: str, message_id: str) -> None:
-        super().__init__()
-        self.key = key
-        self.message_id = message_id
-
-
-class Clicked(Message, namespace="transcript"):
-    """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
-
-    def __init__(self, kind: str, value: str) -> None:
-        super().__init__()
-        self.kind = kind
-        self.value = value
 
 
 class Transcript(ScrollView, can_focus=False):
