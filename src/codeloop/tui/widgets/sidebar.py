@@ -30,6 +30,7 @@ MARKS_BY_TODO_STATUS = {
     "in_progress": ("[>]", "primary"),
     "cancelled": ("[-]", "text_muted"),
 }
+"""The mark of a task and its colour, by the task's status; any other status has an empty box."""
 MAX_FILES = 30
 """Changed files that are listed; of more, the number is shown."""
 MAX_REASON_ROWS = 3

@@ -74,31 +74,31 @@ class Blocks:
         """
         # While a model writes, the last block changes with each frame: then only its end is positioned and drawn again.
         first = len(self._blocks)
-        is_same = list(self._blocks_by_message) == list(order)
+        is_same_order = list(self._blocks_by_message) == list(order)
         for message_id in changed_ids:
             before = self._blocks_by_message.get(message_id, [])
-            after, count = self._update_message(message_id, before, list_items(message_id))
+            after, unchanged_count = self._update_message(message_id, before, list_items(message_id))
             self._blocks_by_message[message_id] = after
-            is_same = is_same and len(before) == len(after)
-            if before and is_same:
-                first = min(first, self._find_index(before[0]) + count)
+            is_same_order = is_same_order and len(before) == len(after)
+            if before and is_same_order:
+                first = min(first, self._find_index(before[0]) + unchanged_count)
         groups = {message_id: self._blocks_by_message.get(message_id, []) for message_id in order}
         self._blocks_by_message = groups
         self._blocks = [block for group in groups.values() for block in group]
-        return self._position_blocks(first if is_same else 0)
+        return self._position_blocks(first if is_same_order else 0)
 
     def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
         """Redraw time-dependent items; return whether there were any."""
         first = len(self._blocks)
         # Of a long conversation only the end: what still runs is there.
-        for at, block in enumerate(self._blocks[-MAX_DRAWN_BLOCKS:], max(len(self._blocks) - MAX_DRAWN_BLOCKS, 0)):
-            if is_stale(block.item):
-                self._draw_block(block)
+        for at in range(max(len(self._blocks) - MAX_DRAWN_BLOCKS, 0), len(self._blocks)):
+            if is_stale(self._blocks[at].item):
+                self._draw_block(self._blocks[at])
                 first = min(first, at)
-        is_any = first < len(self._blocks)
-        if is_any:
+        has_stale = first < len(self._blocks)
+        if has_stale:
             self._position_blocks(first)
-        return is_any
+        return has_stale
 
     def find_block(self, row: int) -> Block | None:
         """Return the block that a row belongs to, with its gap."""
@@ -154,17 +154,18 @@ class Blocks:
         """Return a message's current blocks, and how many at its top are unchanged."""
         blocks_by_key = {block.item.key: block for block in before}
         blocks: list[Block] = []
-        count = 0
+        unchanged_count = 0
         for item in items:
             block = blocks_by_key.get(item.key)
             if block is None or block.item != item:
                 block = block or Block(message_id, item, None, 0)
                 block.item = item
                 self._draw_block(block)
-            elif count == len(blocks):
-                count += 1
+            # Counted only as long as all before are unchanged.
+            elif unchanged_count == len(blocks):
+                unchanged_count += 1
             blocks.append(block)
-        return blocks, count
+        return blocks, unchanged_count
 
     def _draw_block(self, block: Block) -> None:
         # A renderer returns the same objects for the rows that have not changed, so comparing identities is enough.

@@ -11,7 +11,7 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
 SEARCH_STATUS, NO_MATCH_STATUS = "history", "nothing in the history fits"
-_MAX_HITS = 50
+_MAX_MATCHES = 50
 """Prompts that a search lists."""
 
 
@@ -35,8 +35,8 @@ class HistoryBrowser:
     def list_actions(self) -> dict[str, Callable[[], bool]]:
         """Return the keys' actions, by name."""
         return {
-            "history_previous": lambda: self._is_on_edge(top=True) and self._step(1),
-            "history_next": lambda: self._is_on_edge(top=False) and self._step(-1),
+            "history_previous": lambda: self._is_in_first_row() and self._step(1),
+            "history_next": lambda: self._is_in_last_row() and self._step(-1),
             "history_search": self._search,
         }
 
@@ -46,13 +46,17 @@ class HistoryBrowser:
         self._edits.clear()
         self.end_search()
 
-    def _is_on_edge(self, *, top: bool) -> bool:
-        """Return whether the cursor is in the first row, or in the last one."""
+    def _is_in_first_row(self) -> bool:
+        """Return whether the cursor is in the first row, where `up` can't move it."""
+        return self._editor.text_layout.locate(self._editor.buffer.cursor)[0] == 0
+
+    def _is_in_last_row(self) -> bool:
+        """Return whether the cursor is in the last row, where `down` can't move it."""
         layout = self._editor.text_layout
-        row = layout.locate(self._editor.buffer.cursor)[0]
-        return row == 0 if top else row == layout.rows - 1
+        return layout.locate(self._editor.buffer.cursor)[0] == layout.rows - 1
 
     def _step(self, step: int) -> bool:
+        """Go `step` prompts further back (1), or towards the draft (-1); return whether there is one."""
         if self.is_searching:
             return False
         # Read when browsing begins: prompts that other processes add meanwhile must not shift the positions.
@@ -67,7 +71,7 @@ class HistoryBrowser:
         return True
 
     def _search(self) -> bool:
-        """Search for the prompt's text; again: the next hit."""
+        """Search for the prompt's text; while the search is open, move to the next match."""
         if self.is_searching:
             if self._popup.rows:
                 self._popup.move(1)
@@ -82,24 +86,24 @@ class HistoryBrowser:
         """Show the matching prompts."""
         query_text = self._editor.buffer.text.lower()
         words = query_text.split()
-        hits: dict[str, StoredPrompt] = {}
+        matches: dict[str, StoredPrompt] = {}
         for prompt in reversed(self._history):
             text = expand_chips(_label_chips(prompt), prompt.text)
-            if text not in hits and all(word in text.lower() for word in words):
-                hits[text] = prompt
-                if len(hits) == _MAX_HITS:
+            if text not in matches and all(word in text.lower() for word in words):
+                matches[text] = prompt
+                if len(matches) == _MAX_MATCHES:
                     break
-        self._matches = list(hits.values())
+        self._matches = list(matches.values())
         rows = [
             CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _join_lines(text))
-            for text, each in hits.items()
+            for text, each in matches.items()
         ]
         self._popup.show(rows)
         self._editor.status = SEARCH_STATUS if rows else NO_MATCH_STATUS
         self._editor.refresh()
 
     def accept(self, index: int) -> bool:
-        """Put a hit into the prompt, or the typed text if there is none, without sending."""
+        """Put a match into the prompt, or the typed text if there is none, without sending."""
         prompt = self._store.chip_contents.unpack(self._matches[max(index, 0)]) if self._matches else None
         self.end_search()
         if prompt is not None:
@@ -115,7 +119,7 @@ class HistoryBrowser:
         return True
 
     def end_search(self) -> None:
-        """Close the list of hits."""
+        """Close the list of matches."""
         if self.is_searching:
             self.is_searching = False
             self._matches = []
