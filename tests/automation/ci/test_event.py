@@ -9,7 +9,7 @@ from codeloop.automation.ci.event import (
     Review,
     Skip,
     Task,
-    find_request,
+    extract_request,
     plan_work,
     read_github_event,
     read_gitlab_event,
@@ -37,7 +37,7 @@ OWN = {"full_name": "acme/calc"}
     ],
 )
 def test_only_the_exact_line_is_a_request(text: str, request_: str | None) -> None:
-    assert find_request(text, "/codeloop") == request_
+    assert extract_request(text, "/codeloop") == request_
 
 
 def event(**more: Any) -> CiEvent:
@@ -65,13 +65,13 @@ def event(**more: Any) -> CiEvent:
     ],
 )
 def test_an_event_is_planned(given: CiEvent, plan: Any) -> None:
-    planned = plan_work(given, "/codeloop", "codeloop", reviews=True)
+    planned = plan_work(given, "/codeloop", "codeloop", reviews_every_pull=True)
     assert isinstance(planned, plan) if isinstance(plan, type) else planned == plan
 
 
 def test_reviews_that_nobody_asked_for_can_be_turned_off() -> None:
     assert isinstance(
-        plan_work(event(kind="pull", is_pull=True, text=""), "/codeloop", "codeloop", reviews=False), Skip
+        plan_work(event(kind="pull", is_pull=True, text=""), "/codeloop", "codeloop", reviews_every_pull=False), Skip
     )
 
 

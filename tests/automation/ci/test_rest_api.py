@@ -13,7 +13,7 @@ from codeloop.automation.ci.event_runner import run_event
 from codeloop.automation.ci.hosts.github import GitHub
 from codeloop.automation.ci.job import JobSettings
 from codeloop.automation.ci.rest_api import HostProblem
-from codeloop.automation.ci.thread_comment import MARKER, ThreadRecord, read_record, write_comment_text
+from codeloop.automation.ci.thread_comment import MARKER, ThreadRecord, read_record, render_comment
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer
@@ -125,7 +125,7 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
 ) -> None:
     number = host.add_issue("t", "b")
     busy = ThreadRecord(done=("comment-1",), run="other", until=int(time.time() + 2))
-    host.add_comment(number, write_comment_text(busy, "working on it", "", ()), BOT["login"], "Bot")
+    host.add_comment(number, render_comment(busy, "working on it", "", ()), BOT["login"], "Bot")
     settings = JobSettings(
         work=tmp_path,
         output=tmp_path / "out",
@@ -141,7 +141,7 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
             await run_event(github, event, settings, lines.append)
     assert "Another job works on this" in lines[0]
     lines.clear()
-    host.comments[0]["body"] = write_comment_text(replace(busy, until=2**40), "working on it", "", ())
+    host.comments[0]["body"] = render_comment(replace(busy, until=2**40), "working on it", "", ())
     host.runs["other"] = "completed"
     with pytest.raises(UsageProblem):
         await run_event(github, event, settings, lines.append)

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
-from codeloop.automation.ci.setup import make_setup, write_setup
+from codeloop.automation.ci.setup import make_setup_file, write_setup_file
 from codeloop.schema.errors import UsageProblem
 
 
 def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
-    made = make_setup("github", "openai/gpt-5", "/codeloop", "", 30, 1.5)
-    assert write_setup(tmp_path, made, force=False)
-    assert not write_setup(tmp_path, made, force=False)
+    made = make_setup_file("github", "openai/gpt-5", "/codeloop", "", 30, 1.5)
+    assert write_setup_file(tmp_path, made, force=False)
+    assert not write_setup_file(tmp_path, made, force=False)
     text = (tmp_path / ".github/workflows/codeloop.yml").read_text()
     document: Any = yaml.safe_load(text)
     job = document["jobs"]["codeloop"]
@@ -37,7 +37,7 @@ def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(
 
 
 def test_the_gitlab_file_starts_for_its_own_merge_requests_only() -> None:
-    made = make_setup("gitlab", "", "/bot", "MY_KEY", 60, None)
+    made = make_setup_file("gitlab", "", "/bot", "MY_KEY", 60, None)
     document = yaml.safe_load(made.text)
     rules = [rule["if"] for rule in document["codeloop"]["rules"]]
     assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID" in rules[0]
@@ -46,12 +46,12 @@ def test_the_gitlab_file_starts_for_its_own_merge_requests_only() -> None:
 
 
 def test_another_file_is_kept_and_words_that_would_change_it_are_refused(tmp_path: Path) -> None:
-    made = make_setup("github", "", "/codeloop", "", 60, None)
+    made = make_setup_file("github", "", "/codeloop", "", 60, None)
     (tmp_path / made.path).parent.mkdir(parents=True)
     (tmp_path / made.path).write_text("name: mine\n")
     with pytest.raises(UsageProblem, match="--force"):
-        write_setup(tmp_path, made, force=False)
-    assert write_setup(tmp_path, made, force=True)
+        write_setup_file(tmp_path, made, force=False)
+    assert write_setup_file(tmp_path, made, force=True)
     for model in ("a b", "x'; rm -rf /", "a/${{ github.token }}"):
         with pytest.raises(UsageProblem, match="--model"):
-            make_setup("github", model, "/codeloop", "", 60, None)
+            make_setup_file("github", model, "/codeloop", "", 60, None)

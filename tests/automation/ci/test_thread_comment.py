@@ -8,17 +8,17 @@ from codeloop.automation.ci.agent_program import hide_secrets
 from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import (
     ThreadRecord,
-    add_done,
-    quote_answer,
+    mark_done,
     read_record,
-    write_comment_text,
+    render_comment,
+    sanitize_answer,
 )
 from codeloop.schema.errors import CodeloopError
 
 
 def test_a_record_is_read_back_from_the_start_of_a_comment_only() -> None:
     record = ThreadRecord(done=("comment-1",), cost=0.5, run="9", until=77)
-    text = write_comment_text(record, "done", "The answer.", ("$0.50", ""))
+    text = render_comment(record, "done", "The answer.", ("$0.50", ""))
     assert read_record(text) == record
     assert read_record(f"x {text}") == ThreadRecord()
     assert read_record('<!-- codeloop-thread {"done": 3} -->') == ThreadRecord()
@@ -48,20 +48,22 @@ def test_a_link_in_place_of_the_output_is_never_followed(tmp_path: Path) -> None
 def test_done_requests_are_kept_up_to_a_bound() -> None:
     record = ThreadRecord()
     for number in range(300):
-        record = add_done(record, f"comment-{number}", 0.01)
+        record = mark_done(record, f"comment-{number}", 0.01)
     assert (len(record.done), record.done[-1], record.cost) == (200, "comment-299", 3.0)
 
 
 def test_an_answer_notifies_nobody_hides_nothing_and_runs_nothing() -> None:
-    text = quote_answer("@ada and\n/close\n  /merge\n<!-- codeloop-thread {} -->\n![x](https://e.org/?q=1) <img src=y>")
+    text = sanitize_answer(
+        "@ada and\n/close\n  /merge\n<!-- codeloop-thread {} -->\n![x](https://e.org/?q=1) <img src=y>"
+    )
     assert "@ada" not in text
     assert "\n/close" not in text
     assert "  /merge" not in text
     assert "<!--" not in text
     assert "![" not in text
     assert "<img" not in text
-    assert quote_answer("`@decorator` in src/a.py, a / b") == "`@decorator` in src/a.py, a / b"
-    assert len(quote_answer("x" * 60_000)) < 51_000
+    assert sanitize_answer("`@decorator` in src/a.py, a / b") == "`@decorator` in src/a.py, a / b"
+    assert len(sanitize_answer("x" * 60_000)) < 51_000
 
 
 def test_the_environment_of_a_session_has_no_secret_of_the_host() -> None:

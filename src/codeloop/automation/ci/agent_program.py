@@ -1,9 +1,8 @@
-"""Runs `codeloop run` as a program of its own, whose environment has no token of the host (GitHub, GitLab)."""
+"""The sessions of a CI job: each is a `codeloop run` whose environment has no token of the host (GitHub, GitLab)."""
 
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,30 +11,25 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.ci.json_fields import list_at, object_at, text_at
+from codeloop.automation.ci.json_fields import get_list, get_object, get_text
+from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_END, CI_EXPORT
 from codeloop.schema.wire import JSON
 
-PROGRAM = (sys.executable, "-P", "-m", "codeloop")
-_CALL_START = b'{"type":"tool_use"'
-"""How an output line about a tool call begins."""
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # a line may contain the whole output of a call
+# The output lines about tool calls begin like this; the other lines need not be decoded.
+_TOOL_CALL_PREFIX = b'{"type":"tool_use"'
+# A line may contain the whole output of a tool call.
+_MAX_LINE_BYTES = 64 * 1024 * 1024
+# Secrets of the host, and the files by which a step of a job sets variables and paths of the next steps.
 _HIDDEN_VARIABLES = frozenset(
     (
-        *(
-            "GITHUB_TOKEN",
-            "GH_TOKEN",
-            "GITHUB_ENV",
-            "GITHUB_OUTPUT",
-            "GITHUB_PATH",
-            "GITHUB_STATE",
-            "GITHUB_STEP_SUMMARY",
-        ),
-        *("GITHUB_EVENT_PATH", "CODELOOP_GITLAB_TOKEN", "GITLAB_TOKEN", "TRIGGER_PAYLOAD", "CI_REPOSITORY_URL"),
+        *("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE"),
+        *("GITHUB_STEP_SUMMARY", "GITHUB_EVENT_PATH", "CODELOOP_GITLAB_TOKEN", "GITLAB_TOKEN", "TRIGGER_PAYLOAD"),
+        # This URL contains the job's token.
+        "CI_REPOSITORY_URL",
     )
 )
-"""Secrets of the host, and the files by which a step of a job sets variables and paths of the next steps."""
 _HIDDEN_PREFIXES = (
     "ACTIONS_",
     "INPUT_",
@@ -48,7 +42,7 @@ _HIDDEN_PREFIXES = (
 
 
 class AgentLimits(Struct, frozen=True):
-    """The limits and options of a run: `cost` in dollars, `steps` (requests to the model), and time in `seconds`.
+    """The limits and options of a session: `cost` in dollars, `steps` (requests to the model), and time in `seconds`.
 
     `profile`: the permission profile. `model`, `agent`, `config`: as the flags of `codeloop run`, "" for the default.
     """
@@ -69,7 +63,7 @@ class AgentResult(
     kw_only=True,
     rename={"session_id": "sessionID", "exit_code": "exitCode", "milliseconds": "durationMs"},
 ):
-    """The result of a run: the last output line of `codeloop run --format json`. `cost` in dollars."""
+    """The result of a session: the last output line of `codeloop run --format json`. `cost` in dollars."""
 
     session_id: str = ""
     exit_code: int
@@ -82,7 +76,7 @@ class AgentResult(
 
 
 class RecordedCall(Struct, frozen=True):
-    """A command that the agent ran, with its exit code (None: it was killed) and its output."""
+    """A command that the agent has run, with its exit code (None: it was killed) and its output."""
 
     command: str
     exit_code: int | None
@@ -90,7 +84,8 @@ class RecordedCall(Struct, frozen=True):
 
 
 def hide_secrets(environment: Mapping[str, str], token: str) -> dict[str, str]:
-    """Return an environment without the host's secrets and step files, and without any variable that has the token."""
+    """Return an environment without secrets and step files of the host, and without any variable that has the token."""
+    # A workflow may copy the token to a variable of any name, so the values are searched, too.
     return {
         name: value
         for name, value in environment.items()
@@ -99,19 +94,19 @@ def hide_secrets(environment: Mapping[str, str], token: str) -> dict[str, str]:
 
 
 class AgentProgram:
-    """Starts `codeloop` for one job. `token`: the host's token, which must not be in the program's environment."""
+    """Starts `codeloop` for one CI job. `token`: the host's token, which the program must not get."""
 
-    def __init__(self, limits: AgentLimits, token: str, say: Callable[[str], object]) -> None:
-        """`say` writes a line to the job's log."""
+    def __init__(self, limits: AgentLimits, token: str, write_log: Callable[[str], object]) -> None:
+        """`write_log` writes a line to the job's log."""
         self._limits = limits
-        self._say = say
+        self._write_log = write_log
         # Python knows a stale bytecode file by the size and the second of its source. Two commits that are checked out
         # within a second may agree in both, and then the bytecode of one would run for the other.
         no_bytecode = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nonexistent"}
         self._environment = {**hide_secrets(os.environ, token), **no_bytecode}
 
     async def run(self, directory: Path, title: str, prompt: str, schema: Path | None = None) -> AgentResult:
-        """Run one prompt to its end. `schema`: the file with the JSON Schema of a structured answer."""
+        """Run a session with one prompt. `schema`: the file with the JSON Schema of a structured answer."""
         limits = self._limits
         options = [
             *("--max-cost", f"{limits.cost:g}", "--max-steps", str(limits.steps), "--timeout", f"{limits.seconds:g}"),
@@ -122,17 +117,17 @@ class AgentProgram:
             *(("--schema", str(schema)) if schema is not None else ()),
             "-",
         ]
-        return await self._run(directory, title, options, prompt, limits.seconds + CI_END.seconds)
+        return await self._run_session(directory, title, options, prompt, limits.seconds + CI_END.seconds)
 
-    async def repeat(self, directory: Path, script: Path, seconds: float) -> AgentResult:
-        """Run the tool calls of a script instead of a model's, with the same tools, permission rules and sandbox."""
+    async def replay(self, directory: Path, script: Path, seconds: float) -> AgentResult:
+        """Run a session whose tool calls come from a script, with the same tools, permission rules and sandbox."""
         options = ["--replay", str(script), "--timeout", f"{seconds:g}", "Run each command again."]
-        return await self._run(directory, "Proofs again", options, "", seconds + CI_END.seconds)
+        return await self._run_session(directory, "Proofs again", options, "", seconds + CI_END.seconds)
 
-    async def export(self, directory: Path, session_id: str, form: str, path: Path) -> bool:
+    async def export(self, directory: Path, session_id: str, export_format: str, path: Path) -> bool:
         """Write a session to a file, in a format of `codeloop export`; return whether that worked."""
-        command = (*PROGRAM, "export", session_id, "--format", form, "--output", str(path))
-        code, _ = await self._start(command, directory, "", CI_EXPORT.seconds)
+        command = (*CODELOOP_COMMAND, "export", session_id, "--format", export_format, "--output", str(path))
+        code, _ = await self._run_program(command, directory, "", CI_EXPORT.seconds)
         return code == 0 and path.exists()
 
     async def list_calls(self, directory: Path, session_id: str, path: Path) -> list[RecordedCall]:
@@ -140,33 +135,29 @@ class AgentProgram:
         if not await self.export(directory, session_id, "json", path):
             return []
         document = msgspec.json.decode(path.read_bytes())
-        parts = [part for message in list_at(document, "messages") for part in list_at(message, "parts")]
-        return [call for part in parts if (call := _read_call(part)) is not None]
+        parts = [part for message in get_list(document, "messages") for part in get_list(message, "parts")]
+        return [call for call in map(_read_call, parts) if call is not None]
 
-    async def _run(
+    async def _run_session(
         self, directory: Path, title: str, options: Sequence[str], prompt: str, seconds: float
     ) -> AgentResult:
-        shared = (
-            "run",
-            "--format",
-            "json",
-            "--profile",
-            self._limits.profile,
-            "--dir",
-            str(directory),
-            "--title",
-            title,
+        shared_options = (
+            *("--format", "json", "--profile", self._limits.profile),
+            *("--dir", str(directory), "--title", title),
         )
-        code, line = await self._start((*PROGRAM, *shared, *options), directory, prompt, seconds)
+        command = (*CODELOOP_COMMAND, "run", *shared_options, *options)
+        code, line = await self._run_program(command, directory, prompt, seconds)
         try:
             return msgspec.json.decode(line, type=AgentResult)
         except msgspec.DecodeError:
             return AgentResult(exit_code=code or 1, message=f"codeloop run ended with {code} and without a result.")
 
-    async def _start(self, command: Sequence[str], directory: Path, stdin: str, seconds: float) -> tuple[int, bytes]:
-        """Run a program to its end, or end it after `seconds`; return its exit code and the last line of its stdout.
+    async def _run_program(
+        self, command: Sequence[str], directory: Path, stdin: str, seconds: float
+    ) -> tuple[int, bytes]:
+        """Run a program, and end it after `seconds`; return its exit code and the last line of its stdout.
 
-        Its stderr goes to ours. A program that had to be ended has no last line.
+        A program that had to be ended has no last line. Its stderr goes to the log of the job.
         """
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -177,9 +168,10 @@ class AgentProgram:
             limit=_MAX_LINE_BYTES,
             start_new_session=True,
         )
-        last = b""
+        last_line = b""
         try:
             async with asyncio.timeout(seconds):
+                # It may end before it has read its prompt.
                 if process.stdin is not None:
                     with suppress(ConnectionError):
                         process.stdin.write(stdin.encode("utf-8", "replace"))
@@ -187,16 +179,16 @@ class AgentProgram:
                     process.stdin.close()
                 if process.stdout is not None:
                     async for line in process.stdout:
-                        last = line
-                        if line.startswith(_CALL_START):
-                            self._say(_describe_call(line))
+                        last_line = line
+                        if line.startswith(_TOOL_CALL_PREFIX):
+                            self._write_log(_describe_call(line))
                 await process.wait()
         except TimeoutError:
-            last = b""
+            last_line = b""
         finally:
             if process.returncode is None:
                 await _end_program(process)
-        return process.returncode or 0, last
+        return process.returncode or 0, last_line
 
 
 async def _end_program(process: asyncio.subprocess.Process) -> None:
@@ -213,23 +205,25 @@ async def _end_program(process: asyncio.subprocess.Process) -> None:
 
 
 def _describe_call(line: bytes) -> str:
-    """Return a tool call as one line for the job's log."""
+    """Return a tool call, an output line of `codeloop run`, as one line for the log of the job."""
     part = msgspec.json.decode(line)["part"]
-    state = object_at(part, "state")
-    data = object_at(state, "input")
-    what = data.get("command") or data.get("filePath") or data.get("pattern") or state.get("title") or ""
+    state = get_object(part, "state")
+    data = get_object(state, "input")
+    subject = data.get("command") or data.get("filePath") or data.get("pattern") or state.get("title") or ""
     failed = "" if state.get("status") == "completed" else " (failed)"
-    return one_line(f"{part.get('tool')} {what}{failed}", 160)
+    return one_line(f"{part.get('tool')} {subject}{failed}", 160)
 
 
 def _read_call(part: JSON) -> RecordedCall | None:
-    """Return the command of an exported part; None when the part is no finished call of `bash`."""
-    state = object_at(part, "state")
+    """Return the command of an exported part; None if the part is no finished call of the tool `bash`."""
+    state = get_object(part, "state")
     if part.get("type") != "tool" or part.get("tool") != "bash" or state.get("status") != "completed":
         return None
-    metadata = object_at(state, "metadata")
-    if "id" in metadata:  # the command was started in the background, so its exit code is not known
+    metadata = get_object(state, "metadata")
+    # A command that was started in the background: its exit code is not known.
+    if "id" in metadata:
         return None
-    shown_output = metadata.get("output")  # what users see: the result for the model also has notes
-    output = shown_output if isinstance(shown_output, str) else text_at(state, "output")
-    return RecordedCall(text_at(object_at(state, "input"), "command"), metadata.get("exit"), output)
+    # The output that users see; the one for the model has notes of the tool, too.
+    shown_output = metadata.get("output")
+    output = shown_output if isinstance(shown_output, str) else get_text(state, "output")
+    return RecordedCall(get_text(get_object(state, "input"), "command"), metadata.get("exit"), output)

@@ -1,4 +1,4 @@
-"""Parses the event that a host passes to a job, and decides what to do about it. Does no I/O."""
+"""The event that a host passes to a CI job: the parsers for GitHub and GitLab, and the decision what to do. No I/O."""
 
 import re
 from collections.abc import Mapping
@@ -6,124 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.automation.ci.json_fields import object_at, text_at
+from codeloop.automation.ci.json_fields import get_object, get_text
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
 EventKind = Literal["comment", "issue", "label", "pull", "schedule", "dispatch"]
-
-
-class CiEvent(Struct, frozen=True, kw_only=True):
-    """One event of a host. `key` identifies the event: it is the same when a host delivers the event twice."""
-
-    kind: EventKind
-    key: str
-    actor: str = ""
-    """The user who caused the event, in the form of `Host.can_write`; "" for a schedule."""
-    is_bot: bool = False
-    number: int = 0
-    """The issue or pull request; 0 for none."""
-    is_pull: bool = False
-    is_fork: bool | None = None
-    """Whether the pull request comes from a fork; None: the event does not say."""
-    is_draft: bool = False
-    text: str = ""
-    """The text that may hold the trigger, or the task of a schedule."""
-    about: str = ""
-    """What the text is about, such as lines of a file; for the kind "label", the label."""
-
-
-class Task(Struct, frozen=True):
-    """A task for the agent. `text`: the request of a user with write access; "": the whole thread is the request."""
-
-    text: str
-
-
-class Review(Struct, frozen=True):
-    """A pull request to review."""
-
-
-class Skip(Struct, frozen=True):
-    """Nothing to do. `reason`: a line for the log."""
-
-    reason: str
-
-
-def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Task | Review | Skip:
-    """Decide what to do about an event.
-
-    `trigger`: the line of a comment, and `label`: the label of an issue, that starts work. `reviews`: whether pull
-    requests are reviewed without a comment that asks for it.
-    """
-    if event.is_bot:
-        return Skip("a program caused the event; programs are not answered")
-    if event.is_fork:
-        return Skip("the pull request comes from a fork; nothing of a fork is run where secrets are")
-    request = find_request(event.text, trigger)
-    match event.kind:
-        case "schedule" | "dispatch":
-            return Task(event.text) if event.text.strip() else Skip("no task was given: set --task")
-        case "label":
-            return Task("") if event.about == label else Skip(f"the label is not `{label}`")
-        case "pull" if request is None and reviews:
-            return Skip("the pull request is a draft") if event.is_draft else Review()
-        case _ if request is None:
-            return Skip(f"no line of the text is `{trigger}`")
-        case _ if request.lower().rstrip(".!") == "review":
-            return Review() if event.is_pull else Skip("only pull requests can be reviewed")
-        case _:
-            return Task(request)
-
-
-def find_request(text: str, trigger: str) -> str | None:
-    """Return the text without the line that is exactly the trigger; None if it has no such line.
-
-    Lines in a fenced block of code never count, nor do quoted ones, which begin with `>`.
-    """
-    lines, fence, has_trigger = list[str](), "", False
-    for line in text.splitlines():
-        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
-        if mark and (not fence or (mark[1][0] == fence[0] and len(mark[1]) >= len(fence))):
-            fence = "" if fence else mark[1]
-        if not fence and not mark and line.rstrip() == trigger:
-            has_trigger = True
-        else:
-            lines.append(line)
-    return "\n".join(lines).strip() if has_trigger else None
-
-
-def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEvent | Skip:
-    """Return the event of a GitHub job. Raises UsageProblem for an event that gives secrets to code of forks."""
-    if name in {"pull_request_target", "workflow_run"}:
-        raise UsageProblem(
-            f"The workflow is started by `{name}`, which gives secrets to jobs about code of strangers. "
-            "Use the events that `codeloop ci setup` writes."
-        )
-    action = text_at(payload, "action")
-    if (name, action) in _IGNORED_ACTIONS or name not in _EVENT_NAMES:
-        return Skip(f"`{name}`{f' ({action})' if action else ''} is no event for codeloop")
-    sender = object_at(payload, "sender")
-    who: JSON = {"actor": text_at(sender, "login"), "is_bot": sender.get("type") == "Bot"}
-    if name == "schedule":
-        return CiEvent(kind="schedule", key=f"schedule-{run_id}", text=task)
-    if name == "workflow_dispatch":
-        requested_task = object_at(payload, "inputs").get("task") or task
-        return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=requested_task, **who)
-    if name in {"issue_comment", "issues"}:
-        issue = payload["issue"]
-        who |= {"number": issue["number"], "is_pull": "pull_request" in issue}
-        if name == "issue_comment":
-            comment = payload["comment"]
-            return CiEvent(kind="comment", key=f"comment-{comment['id']}", text=text_at(comment, "body"), **who)
-        if action == "labeled":
-            label = payload["label"]["name"]
-            # The time makes the key: a label that is removed and set again is a new event.
-            moment = re.sub(r"\D", "", text_at(issue, "updated_at"))
-            return CiEvent(kind="label", key=f"issue-{issue['number']}-labeled-{moment}", about=label, **who)
-        return CiEvent(kind="issue", key=f"issue-{issue['number']}-opened", text=text_at(issue, "body"), **who)
-    return _read_github_pull(name, payload, who)
-
-
+# The GitHub events that codeloop handles, and their actions that it ignores. What somebody edits is not a new request.
 _EVENT_NAMES = frozenset(
     (
         *("issue_comment", "issues", "pull_request", "pull_request_review", "pull_request_review_comment"),
@@ -141,31 +29,160 @@ _IGNORED_ACTIONS = frozenset(
 )
 
 
-def _read_github_pull(name: str, payload: JSON, who: JSON) -> CiEvent:
+class CiEvent(Struct, frozen=True, kw_only=True):
+    """One event of a host. `key`: identifies the event, and is the same when a host delivers it twice."""
+
+    kind: EventKind
+    key: str
+    actor: str = ""
+    """The user who caused the event, as `Host.can_write` takes it; "" for a schedule."""
+    is_bot: bool = False
+    number: int = 0
+    """The number of the issue or pull request; 0 for none."""
+    is_pull: bool = False
+    is_fork: bool | None = None
+    """Whether the pull request comes from a fork; None: the event does not say."""
+    is_draft: bool = False
+    text: str = ""
+    """The text that may contain the trigger, or the task of a schedule."""
+    about: str = ""
+    """What the text is about, such as lines of a file; for the kind "label", the label."""
+
+
+class Task(Struct, frozen=True):
+    """A task for the agent. `text`: the request of a user with write access; "": the whole thread is the request."""
+
+    text: str
+
+
+class Review(Struct, frozen=True):
+    """A pull request to review."""
+
+
+class Skip(Struct, frozen=True):
+    """The decision to do nothing. `reason`: a line for the log."""
+
+    reason: str
+
+
+def plan_work(event: CiEvent, trigger: str, label: str, *, reviews_every_pull: bool) -> Task | Review | Skip:
+    """Decide what to do about an event.
+
+    `trigger`: the line of a comment that starts work; `label`: the label of an issue that does. `reviews_every_pull`:
+    pull requests are reviewed also without a comment that asks for it.
+    """
+    # Two programs that answer each other's comments could go on for ever.
+    if event.is_bot:
+        return Skip("a program caused the event; programs are not answered")
+    if event.is_fork:
+        return Skip("the pull request comes from a fork; nothing of a fork is run where secrets are")
+    request = extract_request(event.text, trigger)
+    match event.kind:
+        case "schedule" | "dispatch":
+            return Task(event.text) if event.text.strip() else Skip("no task was given: set --task")
+        case "label":
+            return Task("") if event.about == label else Skip(f"the label is not `{label}`")
+        case "pull" if request is None and reviews_every_pull:
+            return Skip("the pull request is a draft") if event.is_draft else Review()
+        case _ if request is None:
+            return Skip(f"no line of the text is `{trigger}`")
+        case _ if request.lower().rstrip(".!") == "review":
+            return Review() if event.is_pull else Skip("only pull requests can be reviewed")
+        case _:
+            return Task(request)
+
+
+def extract_request(text: str, trigger: str) -> str | None:
+    """Return the text without the line that is exactly the trigger; None if it has no such line.
+
+    Lines in a fenced block of code never count, nor do quoted ones, which begin with `>`.
+    """
+    # The rules of Markdown: a fence of backticks or tildes ends at one of the same kind that is at least as long.
+    lines, fence, has_trigger = list[str](), "", False
+    for line in text.splitlines():
+        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        if mark and (not fence or (mark[1][0] == fence[0] and len(mark[1]) >= len(fence))):
+            fence = "" if fence else mark[1]
+        if not fence and not mark and line.rstrip() == trigger:
+            has_trigger = True
+        else:
+            lines.append(line)
+    return "\n".join(lines).strip() if has_trigger else None
+
+
+def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEvent | Skip:
+    """Parse the event of a GitHub job. Raises UsageProblem for an event that gives secrets to code of forks."""
+    # GitHub runs these two with the secrets of the repository, also when a fork causes them.
+    if name in {"pull_request_target", "workflow_run"}:
+        raise UsageProblem(
+            f"The workflow is started by `{name}`, which gives secrets to jobs about code of strangers. "
+            "Use the events that `codeloop ci setup` writes."
+        )
+    action = get_text(payload, "action")
+    if (name, action) in _IGNORED_ACTIONS or name not in _EVENT_NAMES:
+        return Skip(f"`{name}`{f' ({action})' if action else ''} is no event for codeloop")
+    sender = get_object(payload, "sender")
+    common_fields: JSON = {"actor": get_text(sender, "login"), "is_bot": sender.get("type") == "Bot"}
+    if name == "schedule":
+        return CiEvent(kind="schedule", key=f"schedule-{run_id}", text=task)
+    if name == "workflow_dispatch":
+        requested_task = get_object(payload, "inputs").get("task") or task
+        return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=requested_task, **common_fields)
+    if name in {"issue_comment", "issues"}:
+        # To GitHub a pull request is an issue, too, with a field more.
+        issue = payload["issue"]
+        common_fields |= {"number": issue["number"], "is_pull": "pull_request" in issue}
+        if name == "issue_comment":
+            comment = payload["comment"]
+            return CiEvent(
+                kind="comment", key=f"comment-{comment['id']}", text=get_text(comment, "body"), **common_fields
+            )
+        if action == "labeled":
+            label = payload["label"]["name"]
+            # The time makes the key: a label that is removed and set again is a new event.
+            moment = re.sub(r"\D", "", get_text(issue, "updated_at"))
+            return CiEvent(kind="label", key=f"issue-{issue['number']}-labeled-{moment}", about=label, **common_fields)
+        return CiEvent(
+            kind="issue", key=f"issue-{issue['number']}-opened", text=get_text(issue, "body"), **common_fields
+        )
+    return _read_github_pull(name, payload, common_fields)
+
+
+def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
+    """Parse an event about a pull request or a review of one."""
     pull = payload["pull_request"]
-    head = object_at(pull["head"], "repo").get("full_name")
+    # The repository of the head is null when the fork was deleted, which is a fork all the same.
+    head = get_object(pull["head"], "repo").get("full_name")
     is_fork = head != pull["base"]["repo"]["full_name"]
-    who |= {"number": pull["number"], "is_pull": True, "is_fork": is_fork, "is_draft": bool(pull.get("draft"))}
+    common_fields |= {
+        "number": pull["number"],
+        "is_pull": True,
+        "is_fork": is_fork,
+        "is_draft": bool(pull.get("draft")),
+    }
     match name:
         case "pull_request_review":
             review = payload["review"]
-            return CiEvent(kind="comment", key=f"review-{review['id']}", text=text_at(review, "body"), **who)
+            return CiEvent(kind="comment", key=f"review-{review['id']}", text=get_text(review, "body"), **common_fields)
         case "pull_request_review_comment":
             comment = payload["comment"]
-            line = comment.get("line") or text_at(comment, "original_line")
+            # `line` is null when a later push has changed the line.
+            line = comment.get("line") or get_text(comment, "original_line")
             about = f"{comment.get('path', '')}:{line}\n{comment.get('diff_hunk', '')}"
             key = f"line-comment-{comment['id']}"
-            return CiEvent(kind="comment", key=key, text=text_at(comment, "body"), about=about, **who)
+            return CiEvent(kind="comment", key=key, text=get_text(comment, "body"), about=about, **common_fields)
         case _:
-            text = text_at(pull, "body") if payload.get("action") == "opened" else ""
+            # The description may contain a request. It counts once: a later push does not repeat it.
+            text = get_text(pull, "body") if payload.get("action") == "opened" else ""
             key = f"pull-{pull['number']}-{pull['head']['sha']}"
-            return CiEvent(kind="pull", key=key, text=text, **who)
+            return CiEvent(kind="pull", key=key, text=text, **common_fields)
 
 
 def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
-    """Return the event of a GitLab job. `payload`: of the webhook that triggered the pipeline; None: there is none."""
+    """Parse the event of a GitLab job. `payload`: that of the webhook which triggered the pipeline, if one did."""
     source, pipeline = environment.get("CI_PIPELINE_SOURCE", ""), environment.get("CI_PIPELINE_ID", "0")
     user = environment.get("GITLAB_USER_ID", "")
+    # GitLab starts no pipelines for comments: a webhook for notes calls the trigger API, which passes its payload on.
     if payload is not None:
         return _read_gitlab_note(payload)
     match source:
@@ -190,23 +207,25 @@ def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task
 
 
 def _read_gitlab_note(payload: JSON) -> CiEvent | Skip:
-    note = object_at(payload, "object_attributes")
+    """Parse the payload of a webhook for comments, which GitLab calls notes."""
+    note = get_object(payload, "object_attributes")
     if payload.get("object_kind") != "note" or note.get("action", "create") != "create":
         return Skip("the webhook sent something else than a new comment")
     pull, issue = payload.get("merge_request"), payload.get("issue")
     thread = pull or issue
     if thread is None:
         return Skip("the comment is neither on an issue nor on a merge request")
-    user = object_at(payload, "user")
-    position = object_at(note, "position")
+    user = get_object(payload, "user")
+    position = get_object(note, "position")
     return CiEvent(
         kind="comment",
         key=f"comment-{note['id']}",
-        actor=text_at(user, "id"),
-        is_bot=text_at(user, "username").startswith(("project_", "group_")) and "_bot" in text_at(user, "username"),
+        actor=get_text(user, "id"),
+        # GitLab names the accounts of access tokens `project_ID_bot_HASH` and `group_ID_bot_HASH`.
+        is_bot=get_text(user, "username").startswith(("project_", "group_")) and "_bot" in get_text(user, "username"),
         number=thread["iid"],
         is_pull=pull is not None,
         is_fork=pull is not None and pull.get("source_project_id") != pull.get("target_project_id"),
-        text=text_at(note, "note"),
+        text=get_text(note, "note"),
         about=f"{position.get('new_path')}:{position.get('new_line')}" if position else "",
     )

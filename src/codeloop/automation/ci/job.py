@@ -1,4 +1,4 @@
-"""Types and helpers that tasks and reviews share: the context of a job, its outcome, prompts and session pages."""
+"""The context, settings and outcome of a CI job, and the prompts and session pages that tasks and reviews share."""
 
 import re
 import secrets
@@ -13,7 +13,7 @@ from codeloop.automation.ci.job_repository import JobRepository
 from codeloop.automation.ci.output_files import write_output
 from codeloop.schema.bounds.automation import CI_THREAD
 
-TRIGGER, LABEL = "/codeloop", "codeloop"
+DEFAULT_TRIGGER, DEFAULT_LABEL = "/codeloop", "codeloop"
 
 
 class JobSettings(Struct, frozen=True, kw_only=True):
@@ -29,9 +29,10 @@ class JobSettings(Struct, frozen=True, kw_only=True):
     """The host's id of the job, the same when the host starts the job again."""
     session_url: str = ""
     """The address at which users find a file of `output`, with `{file}` for its name; "": there is none."""
-    trigger: str = TRIGGER
-    label: str = LABEL
-    reviews: bool = True
+    trigger: str = DEFAULT_TRIGGER
+    label: str = DEFAULT_LABEL
+    reviews_every_pull: bool = True
+    """Whether pull requests are reviewed also without a comment that asks for it."""
     base: str = ""
     """The branch that changes are merged into; "": the host's default branch."""
 
@@ -48,7 +49,7 @@ class CiJob(Struct, frozen=True):
 
 
 class CiOutcome(Struct, frozen=True):
-    """The end of a job: the title and text of the comment, and the exit code. `cost` in dollars.
+    """The outcome of a job: title and text of the comment, and the exit code. `cost` in dollars.
 
     `facts`: short facts for the comment's last line, such as the number of steps.
     """
@@ -63,19 +64,15 @@ class CiOutcome(Struct, frozen=True):
 
 
 def read_prompt(name: str, **values: str) -> str:
-    """Return the prompt of a file in `prompts/` with its placeholders filled in.
-
-    Placeholders in a value stay as they are: a value may be anybody's text.
-    """
+    """Return the prompt of a file in `prompts/` with its placeholders filled in."""
+    # One pass, so that a placeholder within a value stays as it is: a value may be anybody's text.
     text = files("codeloop.automation.ci").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
 def quote_thread(thread: Thread) -> str:
-    """Return a thread's texts for a prompt, between two lines with a random mark.
-
-    Text of the thread can't contain the mark, so it can't pretend to be a part of the prompt around it.
-    """
+    """Return the texts of a thread for a prompt, between two lines with a random mark; "" if there are none."""
+    # Nobody can know the mark in advance, so no text of the thread can pretend to be a part of the prompt around it.
     if not thread.title and not thread.texts:
         return ""
     texts = "\n\n".join(
@@ -83,6 +80,7 @@ def quote_thread(thread: Thread) -> str:
     )
     text = f"Title: {thread.title}\n\n{texts}"
     if len(text) > CI_THREAD.value:
+        # The beginning has the request, the end the latest comments.
         half = CI_THREAD.value // 2
         text = f"{text[:half]}\n[... {len(text) - 2 * half:,} characters are left out ...]\n{text[-half:]}"
     kind = "pull request" if thread.is_pull else "issue"
@@ -90,7 +88,7 @@ def quote_thread(thread: Thread) -> str:
 
 
 async def export_session(job: CiJob, result: AgentResult) -> str:
-    """Write the session as an HTML page into the output; return a link to it, or its path, "" if that failed."""
+    """Write the session as an HTML page into the output folder; return a link to it or its path, "" if that failed."""
     if not result.session_id:
         return ""
     draft = job.scratch / f"{result.session_id}.html"
@@ -102,6 +100,6 @@ async def export_session(job: CiJob, result: AgentResult) -> str:
 
 
 def describe_run(result: AgentResult) -> tuple[str, ...]:
-    """Return the steps and the duration of a run as short facts; nothing for a run without steps."""
+    """Return the number of steps and the duration of a run as short facts; none for a run without steps."""
     steps = f"{result.steps} {'step' if result.steps == 1 else 'steps'}"
     return (steps, f"{result.milliseconds / 1000:.0f} s") if result.steps else ()

@@ -1,4 +1,4 @@
-"""Finds the host, the event and the repository of a job, from its flags and the variables that the host sets."""
+"""The environment of a CI job: its host, event and repository, from its flags and the variables that the host sets."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 
 class JobFlags(Struct, frozen=True, kw_only=True):
-    """The flags of `codeloop ci run` about the event; "" and 0: the host's variables decide."""
+    """The flags of `codeloop ci run` and `review` about the event; "" and 0: the variables of the host decide."""
 
     host: str = ""
     event: str = ""
@@ -34,8 +34,8 @@ class JobFlags(Struct, frozen=True, kw_only=True):
     key: str = ""
 
 
-def find_host(name: str, environment: Mapping[str, str]) -> HostName:
-    """Return which host a job runs on."""
+def find_host_name(name: str, environment: Mapping[str, str]) -> HostName:
+    """Return the name of the host that a job runs on: the value of --host, else the host whose variables are set."""
     match name:
         case "github" | "gitlab" | "git":
             return name
@@ -45,8 +45,8 @@ def find_host(name: str, environment: Mapping[str, str]) -> HostName:
             return "gitlab" if environment.get("CI_PROJECT_ID") else "git"
 
 
-def make_host(name: HostName, options: JobFlags, environment: Mapping[str, str], output: Path) -> Host:
-    """Return the host's client. Raises UsageProblem when a variable that it needs is missing."""
+def make_host(name: HostName, flags: JobFlags, environment: Mapping[str, str], output: Path) -> Host:
+    """Return the client of the host. Raises UsageProblem if a variable that it needs is missing."""
 
     def require(variable: str) -> str:
         if not environment.get(variable):
@@ -58,36 +58,36 @@ def make_host(name: HostName, options: JobFlags, environment: Mapping[str, str],
             server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
             repository, token = require("GITHUB_REPOSITORY"), require("GITHUB_TOKEN")
             api = environment.get("GITHUB_API_URL", "https://api.github.com")
-            remote, login = options.remote or f"{server}/{repository}.git", environment.get("CODELOOP_BOT_LOGIN", "")
+            remote, login = flags.remote or f"{server}/{repository}.git", environment.get("CODELOOP_BOT_LOGIN", "")
             return GitHub(api, repository, token, remote, login)
         case "gitlab":
             server, project = require("CI_SERVER_URL").rstrip("/"), require("CI_PROJECT_ID")
-            remote = options.remote or f"{server}/{require('CI_PROJECT_PATH')}.git"
+            remote = flags.remote or f"{server}/{require('CI_PROJECT_PATH')}.git"
             return GitLab(require("CI_API_V4_URL"), project, require("CODELOOP_GITLAB_TOKEN"), remote)
         case "git":
-            if not options.remote:
+            if not flags.remote:
                 raise UsageProblem("--remote is missing: where branches are fetched from and pushed to.")
-            return PlainGit(options.remote, options.base or "main", options.head, output)
+            return PlainGit(flags.remote, flags.base or "main", flags.head, output)
 
 
-def read_event(name: HostName, options: JobFlags, environment: Mapping[str, str]) -> CiEvent | Skip:
+def read_event(name: HostName, flags: JobFlags, environment: Mapping[str, str]) -> CiEvent | Skip:
     """Return the event of the job, or why it is skipped. Raises UsageProblem for an event that can't be read."""
-    task = options.task or environment.get("CODELOOP_TASK", "")
-    key = options.key or find_run_id(name, environment)
-    if options.is_review and (options.number or name == "git"):
-        return CiEvent(kind="pull", key=f"review-{options.number}-{key}", number=options.number, is_pull=True)
+    task = flags.task or environment.get("CODELOOP_TASK", "")
+    key = flags.key or find_run_id(name, environment)
+    if flags.is_review and (flags.number or name == "git"):
+        return CiEvent(kind="pull", key=f"review-{flags.number}-{key}", number=flags.number, is_pull=True)
     if name == "git":
         return CiEvent(kind="dispatch", key=f"dispatch-{key}", text=task)
     try:
         if name == "github":
-            event = options.event or environment.get("GITHUB_EVENT_NAME", "")
-            path = options.event_path or environment.get("GITHUB_EVENT_PATH")
+            event = flags.event or environment.get("GITHUB_EVENT_NAME", "")
+            path = flags.event_path or environment.get("GITHUB_EVENT_PATH")
             if not event or (not path and event != "schedule"):
                 raise UsageProblem(
                     "There is no event: set GITHUB_EVENT_NAME and GITHUB_EVENT_PATH, or --event and --event-path."
                 )
             return read_github_event(event, _read_json(Path(path)) if path else {}, key, task)
-        path = options.event_path or environment.get("TRIGGER_PAYLOAD")
+        path = flags.event_path or environment.get("TRIGGER_PAYLOAD")
         return read_gitlab_event(environment, _read_json(Path(path)) if path else None, task)
     except KeyError as error:
         raise UsageProblem(f"The event has no {error} where one is expected, so it is none of {name}'s.") from None
@@ -97,13 +97,15 @@ def read_event(name: HostName, options: JobFlags, environment: Mapping[str, str]
 
 def find_run_id(name: HostName, environment: Mapping[str, str]) -> str:
     """Return the host's id of the job, which stays the same when the host starts the job again."""
+    # Plain git has no jobs; the process that starts codeloop stands for one.
     variable = {"github": "GITHUB_RUN_ID", "gitlab": "CI_JOB_ID", "git": ""}[name]
     return environment.get(variable, "") or str(os.getppid())
 
 
 def find_session_url(name: HostName, environment: Mapping[str, str], output: str) -> str:
-    """Return the address of a file of the output, with `{file}` for its name; "" if the host shows no files."""
+    """Return the URL of a file of the output folder, with `{file}` for its name; "" if the host shows no files."""
     match name:
+        # GitHub has no page for a single file, only for all artifacts of a run.
         case "github" if environment.get("GITHUB_RUN_ID"):
             server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
             repository = environment.get("GITHUB_REPOSITORY", "")
@@ -115,6 +117,7 @@ def find_session_url(name: HostName, environment: Mapping[str, str], output: str
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file. Raises UsageProblem."""
     try:
         if path.stat().st_size > _MAX_EVENT_BYTES:
             raise UsageProblem(f"{path} is larger than {_MAX_EVENT_BYTES:,} bytes.")

@@ -1,4 +1,4 @@
-"""Branches, commits and pushes of a job, made in a separate repository that the agent can't configure.
+"""The git commands of a CI job, which run in a separate repository that the agent can't configure.
 
 The agent works in the job's checkout and may write anything there: hooks, filters, addresses of remotes. So git only
 gets the host's token in a second repository, whose path the agent does not know. It takes files over from the checkout,
@@ -22,24 +22,29 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
+# The trailer of a commit message with the key of the event that the commit is for.
 TRAILER = "Codeloop-Request"
-"""The trailer of a commit message with the key of the event that the commit is for."""
-_OPTIONS = (
+# The checkout may belong to another user than this process, as in a container. --literal-pathspecs: a file name may
+# contain `*`. quotePath and autocrlf: names and contents of files are taken byte for byte.
+_GIT_OPTIONS = (
     *("-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
     *("-c", "core.quotePath=false", "-c", "core.autocrlf=false", "--no-pager", "--literal-pathspecs"),
 )
+# Git gets no other variable of the job: many of them change what it does or which programs it starts.
 _PASSED_VARIABLES = re.compile(
     r"PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO", re.IGNORECASE
 )
-_REJECTION = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
+# Git has one exit code for all failures of a push, so they are told apart by its messages, of which LC_ALL=C sets the
+# language.
+_REJECTION_PATTERN = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
 
 
 class GitProblem(CodeloopError):
-    """Git failed; the message has git's error text."""
+    """Git failed. The message contains git's error text."""
 
 
 class PushRejected(GitProblem):
-    """The server rejected a push: the branch has moved, or a rule of the server forbids the push."""
+    """The server rejected a push, because the branch has moved or a rule of the server forbids the push."""
 
 
 class ChangedLines(Struct, frozen=True):
@@ -53,25 +58,27 @@ class JobRepository:
 
     def __init__(self, work: Path, folder: Path, remote: str, credential: str) -> None:
         """`credential`: the Authorization header for the remote, "" for none. All paths are absolute."""
+        # No program of the checkout is ever started as git.
         exclude_folder(work)
         self._work = work
         self._folder = folder
         self._remote = remote
-        self._tree = (f"--work-tree={work}", "-C", str(work))
-        self._secret = make_credential(remote, credential)
+        self._work_tree_options = (f"--work-tree={work}", "-C", str(work))
+        self._credential_variables = make_credential_variables(remote, credential)
 
     async def open(self, output: Path) -> None:
         """Make the separate repository. Raises UsageProblem if `work` is no checkout, or has the job's token.
 
         `output`: a folder whose files are never part of a commit.
         """
-        folder = await self._try("-C", str(self._work), "rev-parse", "--show-toplevel")
+        folder = await self._run_or_none("-C", str(self._work), "rev-parse", "--show-toplevel")
         if folder is None or Path(folder).resolve() != self._work.resolve():
             raise UsageProblem(f"{self._work} is not the top folder of a git checkout. Check the repository out first.")
-        failure = await self._try(
+        # `actions/checkout` stores the token like this unless it is told not to.
+        stored_token = await self._run_or_none(
             "-C", str(self._work), "config", "--includes", "--get-regexp", r"^http\..*\.extraheader$"
         )
-        if failure:
+        if stored_token:
             raise UsageProblem(
                 "The checkout keeps the job's token in its git configuration, where commands of the agent can read it. "
                 "Set `persist-credentials: false` at the step that checks out."
@@ -84,6 +91,7 @@ class JobRepository:
     async def fetch(self, branch: str) -> str | None:
         """Fetch a branch of the remote, and return its commit; None if there is no such branch."""
         ref = f"refs/heads/{branch}"
+        # A fetch of a missing branch fails as a fetch without connection does; this tells them apart.
         listing = await self._run_online("ls-remote", self._remote, ref)
         if not any(line.endswith(f"\t{ref}") for line in listing.splitlines()):
             return None
@@ -92,6 +100,7 @@ class JobRepository:
 
     async def check_out(self, commit: str, branch: str) -> None:
         """Check a commit out on a local branch of this name; uncommitted files of the checkout stay."""
+        # The checkout fetches from the path of the separate repository, so it never needs the token.
         await self._run_in_copy("update-ref", "refs/heads/work", commit)
         work = ("-C", str(self._work))
         await self._run(
@@ -101,12 +110,13 @@ class JobRepository:
 
     async def record_files(self, commit: str) -> str:
         """Return the id of a tree with the files of the checkout as they are now, without ignored ones."""
+        # The index starts from the commit, so that ignored files which the commit has stay part of the tree.
         await self._run_in_copy("read-tree", commit)
-        await self._run_in_copy(*self._tree, "add", "--all", ".")
+        await self._run_in_copy(*self._work_tree_options, "add", "--all", ".")
         return await self._run_in_copy("write-tree")
 
-    async def change_tree(self, tree: str, *changes: tuple[str, str]) -> str:
-        """Return a tree with changes applied. A change is given by two trees: before and after it."""
+    async def apply_changes(self, tree: str, *changes: tuple[str, str]) -> str:
+        """Return a tree with changes applied. A change is given by two trees, before and after it."""
         await self._run_in_copy("read-tree", tree)
         for before, after in changes:
             raw = await self._run_in_copy("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after)
@@ -114,37 +124,37 @@ class JobRepository:
                 await self._run_in_copy("update-index", "-z", "--index-info", stdin=_make_index_rows(raw))
         return await self._run_in_copy("write-tree")
 
-    async def keep_new_files(self, tree: str, before: str, after: str) -> str:
+    async def add_new_files(self, tree: str, before: str, after: str) -> str:
         """Return a tree with the files added that `after` has and `before` has not."""
-        only = ("--no-renames", "--no-abbrev", "--diff-filter=A")
-        raw = await self._run_in_copy("diff-tree", "-r", "-z", *only, before, after)
+        options = ("--no-renames", "--no-abbrev", "--diff-filter=A")
+        raw = await self._run_in_copy("diff-tree", "-r", "-z", *options, before, after)
         await self._run_in_copy("read-tree", tree)
         if raw:
             await self._run_in_copy("update-index", "-z", "--index-info", stdin=_make_index_rows(raw))
         return await self._run_in_copy("write-tree")
 
-    async def put_files(self, tree: str) -> None:
+    async def restore_files(self, tree: str) -> None:
         """Replace the files of the checkout by those of a tree; ignored files stay."""
-        await self._run_in_copy(*self._tree, "add", "--all", ".")
-        await self._run_in_copy(*self._tree, "read-tree", "--reset", "-u", tree)
+        await self._run_in_copy(*self._work_tree_options, "add", "--all", ".")
+        await self._run_in_copy(*self._work_tree_options, "read-tree", "--reset", "-u", tree)
 
     async def commit(self, parent: str, before: str, after: str, message: str, author: Author) -> str | None:
         """Commit the change between two trees on top of `parent`; return the commit, None if nothing changed."""
         if before == after:
             return None
-        tree = await self.change_tree(parent, (before, after))
-        who = {"NAME": author.name, "EMAIL": author.email}
-        names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-        return await self._run_in_copy("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, more=names)
+        tree = await self.apply_changes(parent, (before, after))
+        identity = {"NAME": author.name, "EMAIL": author.email}
+        names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in identity.items()}
+        return await self._run_in_copy("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, variables=names)
 
     async def push(self, commit: str, branch: str) -> None:
         """Push a commit to a branch of the remote, of which it must be a descendant. Raises PushRejected."""
         await self._run_online("push", "--quiet", self._remote, f"{commit}:refs/heads/{branch}")
 
-    async def find_request(self, key: str, commit: str, base: str) -> tuple[str, str] | None:
-        """Return the commit for the request with this key, and its message; None if the branch has none.
+    async def find_request_commit(self, key: str, commit: str, base: str) -> tuple[str, str] | None:
+        """Return the id and the message of the commit for the request with this key; None if the branch has none.
 
-        The branch is given by its last `commit` and the commit `base` that it started from.
+        The branch is given by its last `commit`, and the commit `base` that it started from.
         """
         log = await self._run_in_copy("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
         for entry in log.split("\x01"):
@@ -166,7 +176,7 @@ class JobRepository:
 
     async def read_file_lines(self, commit: str, path: str) -> list[str]:
         """Return the lines of a file of a commit; [] if the commit has no such file."""
-        return (await self._try(f"--git-dir={self._folder}", "show", f"{commit}:{path}") or "").splitlines()
+        return (await self._run_or_none(f"--git-dir={self._folder}", "show", f"{commit}:{path}") or "").splitlines()
 
     async def make_patch(self, before: str, after: str) -> str:
         """Return the difference of two trees as a patch that `git apply` takes."""
@@ -174,14 +184,15 @@ class JobRepository:
             await self._run_in_copy("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after) + "\n"
         )
 
-    async def _run_in_copy(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
-        return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, more=more)
+    async def _run_in_copy(self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None) -> str:
+        return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, variables=variables)
 
     async def _run_online(self, *arguments: str) -> str:
-        """Run a command that talks to the remote, and repeat it when it fails, except when a push was rejected."""
+        """Run a command that talks to the remote, and repeat it when it fails. Raises GitProblem and PushRejected."""
         for attempt in range(CI_TRIES.value):
             try:
-                return await self._run(f"--git-dir={self._folder}", *arguments, more=self._secret)
+                return await self._run(f"--git-dir={self._folder}", *arguments, variables=self._credential_variables)
+            # The server would reject the next try as well.
             except PushRejected:
                 raise
             except GitProblem:
@@ -190,17 +201,18 @@ class JobRepository:
                 await asyncio.sleep(CI_RETRY.seconds * 2**attempt)
         raise GitProblem("git could not reach the remote.")
 
-    async def _try(self, *arguments: str) -> str | None:
+    async def _run_or_none(self, *arguments: str) -> str | None:
         try:
             return await self._run(*arguments)
         except GitProblem:
             return None
 
-    async def _run(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
+    async def _run(self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None) -> str:
+        """Run git, and return its stdout without the last newline. Raises GitProblem and PushRejected."""
         process = await asyncio.create_subprocess_exec(
-            *make_git_command(*_OPTIONS, *arguments),
+            *make_git_command(*_GIT_OPTIONS, *arguments),
             cwd="/",
-            env={**_git_environment(), **(more or {})},
+            env={**_make_git_environment(), **(variables or {})},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -212,6 +224,7 @@ class JobRepository:
         except TimeoutError:
             raise GitProblem(f"git {_find_subcommand(arguments)} took more than {CI_GIT.seconds:g} s.") from None
         finally:
+            # The group: git starts other programs, such as ssh and index-pack.
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -220,12 +233,12 @@ class JobRepository:
             return output.decode("utf-8", "surrogateescape").removesuffix("\n")
         message = one_line(errors.decode("utf-8", "replace").strip(), 400)
         command = _find_subcommand(arguments)
-        if command == "push" and _REJECTION.search(message):
+        if command == "push" and _REJECTION_PATTERN.search(message):
             raise PushRejected(f"The push was rejected: {message}")
         raise GitProblem(f"git {command} failed: {message}")
 
 
-def _git_environment() -> dict[str, str]:
+def _make_git_environment() -> dict[str, str]:
     """Return the environment of git: without the user's and the machine's configuration, and without questions."""
     environment = {
         name: value for name, value in make_safe_environment(os.environ).items() if _PASSED_VARIABLES.fullmatch(name)
@@ -234,11 +247,9 @@ def _git_environment() -> dict[str, str]:
     return {**environment, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
 
 
-def make_credential(remote: str, credential: str) -> dict[str, str]:
-    """Return the variables that give git the Authorization header for the remote.
-
-    They are variables because all users of the machine can read the arguments of a program.
-    """
+def make_credential_variables(remote: str, credential: str) -> dict[str, str]:
+    """Return the variables that give git the Authorization header for the remote; none for SSH and paths."""
+    # As arguments, all users of the machine could read them.
     if not credential or not remote.startswith(("https://", "http://")):
         return {}
     return {
@@ -258,6 +269,7 @@ def _find_subcommand(arguments: tuple[str, ...]) -> str:
 
 def _make_index_rows(raw: str) -> str:
     """Convert the output of `diff-tree -z` into the input of `update-index --index-info`."""
+    # Mode 0 removes a path from the index.
     fields, rows = raw.split("\0"), list[str]()
     for row, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, sha, status = row.removeprefix(":").split(" ")
@@ -267,6 +279,7 @@ def _make_index_rows(raw: str) -> str:
 
 def _parse_added_lines(diff: str) -> dict[str, frozenset[int]]:
     """Return the numbers of the added lines of each file, from a diff without context lines."""
+    # Only the head of a file names it: an added line `++ x` looks like `+++ x` in the diff.
     lines: dict[str, set[int]] = {}
     path, is_head = "", False
     for line in diff.splitlines():

@@ -1,4 +1,4 @@
-"""A client of a host's REST API: repeats requests when that is safe, follows pages, and explains failures."""
+"""The client for REST APIs of hosts: repeats requests when that is safe, follows pages, and explains failures."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.automation.ci.json_fields import list_at, object_at, text_at
+from codeloop.automation.ci.json_fields import get_list, get_object, get_text
 from codeloop.kit.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.http1 import NetworkError
@@ -17,17 +17,17 @@ from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, 
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-Created = TypeVar("Created")
+Resource = TypeVar("Resource")
 
 _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
-_DETAIL_CHARACTERS = 300
-"""How much of a host's error text an error shows."""
-_IDEMPOTENT = frozenset({"GET", "PUT", "PATCH", "DELETE"})
-"""Methods of requests that can be sent twice without harm."""
+# An error shows this much of a host's error text.
+_MAX_DETAIL_CHARACTERS = 300
+# These requests can be sent twice without harm. That holds for PATCH because codeloop only sets whole fields with it.
+_IDEMPOTENT_METHODS = frozenset({"GET", "PUT", "PATCH", "DELETE"})
 
 
 class HostProblem(CodeloopError):
-    """The host refused a request, or can't be reached; the message says what to do. `status`: 0 without an answer."""
+    """The host refused a request, or can't be reached. `status`: the HTTP status; 0 if there was no answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class UncertainRequest(HostProblem):
 
 
 class HostAnswer(NamedTuple):
-    """The host's answer: status, headers with lower-case names, and the JSON of the body (None: empty)."""
+    """An answer of the host: status, headers with lower-case names, and the JSON of the body (None if it is empty)."""
 
     status: int
     headers: Mapping[str, str]
@@ -52,7 +52,7 @@ class HostAnswer(NamedTuple):
 
 
 class RestApi:
-    """The REST API below `base_url`. `advice`: what to do about a status (401, 403, 404), in a sentence each."""
+    """The REST API below `base_url`. `advice`: for a status such as 401, a sentence that says what to do about it."""
 
     def __init__(self, name: str, base_url: str, headers: dict[str, str], advice: Mapping[int, str]) -> None:
         self._name = name
@@ -63,19 +63,19 @@ class RestApi:
 
     async def get(self, path: str, **query: Any) -> Any:
         """Return the JSON at a path. Raises HostProblem."""
-        return (await self._send("GET", _with_query(path, query), None)).body
+        return (await self._send("GET", _append_query(path, query), None)).body
 
     async def list_all(self, path: str, **query: Any) -> list[JSON]:
-        """Return the rows of all pages of a list, oldest page first. Raises HostProblem."""
+        """Return the rows of all pages of a list, in the order of the host. Raises HostProblem."""
         rows: list[JSON] = []
-        following: str | None = _with_query(path, {**query, "per_page": 100})
+        next_path: str | None = _append_query(path, {**query, "per_page": 100})
         for _ in range(CI_PAGES.value):
-            answer = await self._send("GET", following, None)
+            answer = await self._send("GET", next_path, None)
             if not answer.is_list:
                 raise HostProblem(f"{self._name} answered {path} with something that is no list.", answer.status)
-            rows += list_at({"rows": answer.body}, "rows")
-            following = self._next_page(answer)
-            if following is None:
+            rows += get_list({"rows": answer.body}, "rows")
+            next_path = self._read_next_page(answer)
+            if next_path is None:
                 break
         return rows
 
@@ -92,8 +92,8 @@ class RestApi:
                 raise
 
     async def create_once(
-        self, find: Callable[[], Awaitable[Created | None]], create: Callable[[], Awaitable[Created]]
-    ) -> Created:
+        self, find: Callable[[], Awaitable[Resource | None]], create: Callable[[], Awaitable[Resource]]
+    ) -> Resource:
         """Return the object that `find` finds, else create it.
 
         When the answer to the creation is lost, `find` looks again before the next try, so nothing is created twice.
@@ -106,11 +106,11 @@ class RestApi:
             except UncertainRequest:
                 if attempt + 1 == CI_TRIES.value:
                     raise
-                await asyncio.sleep(_pause(attempt))
+                await asyncio.sleep(_compute_retry_delay(attempt))
         raise HostProblem(f"{self._name} could not be reached.")
 
     async def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> HostAnswer:
@@ -119,26 +119,28 @@ class RestApi:
             try:
                 answer = await self._exchange(method, path, body)
             except NetworkError as error:
-                unsent = error.kind in {"connect", "refused", "connect-timeout", "proxy", "offline", "certificate"}
+                # With these errors, no byte of the request has reached the host.
+                is_unsent = error.kind in {"connect", "refused", "connect-timeout", "proxy", "offline", "certificate"}
                 problem = f"{self._name} can't be reached ({error.kind}{f': {error}' if str(error) else ''})."
-                if method not in _IDEMPOTENT and not unsent:
+                if method not in _IDEMPOTENT_METHODS and not is_unsent:
                     raise UncertainRequest(problem) from None
                 if is_last or error.kind in {"offline", "certificate"}:
                     raise HostProblem(f"{problem} Start the job again when it is back.") from None
-                await asyncio.sleep(_pause(attempt))
+                await asyncio.sleep(_compute_retry_delay(attempt))
                 continue
             if answer.status < 300:
                 return answer
+            # Redirects are not followed: the token would go to an address that the user did not name.
             if answer.status < 400:
                 what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
                 raise HostProblem(f"{what}: it has moved. Check the repository's name and address.", answer.status)
-            wait = _read_wait(answer)
+            wait = _read_rate_limit_delay(answer)
             if wait is None and answer.status >= 500:
-                if method not in _IDEMPOTENT:
-                    raise UncertainRequest(self._describe(method, path, answer), answer.status)
-                wait = _pause(attempt)
+                if method not in _IDEMPOTENT_METHODS:
+                    raise UncertainRequest(self._describe_failure(method, path, answer), answer.status)
+                wait = _compute_retry_delay(attempt)
             if wait is None or is_last or wait > CI_RETRY_MOST.seconds:
-                raise HostProblem(self._describe(method, path, answer), answer.status)
+                raise HostProblem(self._describe_failure(method, path, answer), answer.status)
             await asyncio.sleep(wait)
         raise HostProblem(f"{self._name} could not be reached.")
 
@@ -147,8 +149,9 @@ class RestApi:
         if body is not None:
             content = msgspec.json.encode(body)
             headers["content-type"] = "application/json"
-        if method not in _IDEMPOTENT:
-            await self._http.aclose()  # on a kept connection nobody could tell whether the request was carried out
+        if method not in _IDEMPOTENT_METHODS:
+            # If a kept connection turns out to be closed, nobody can tell whether the request was carried out.
+            await self._http.aclose()
         response = await self._http.request(method, path, headers, content)
         try:
             text = bytearray()
@@ -165,37 +168,41 @@ class RestApi:
         except msgspec.DecodeError:
             if response.status < 400:
                 raise HostProblem(f"{self._name} answered {path} with something that is no JSON.") from None
+            # A proxy in front of the host may explain an error in HTML.
             return HostAnswer(response.status, response.headers, None)
 
-    def _next_page(self, answer: HostAnswer) -> str | None:
-        """Return the path of the next page. Raises HostProblem for a page on another server: it would get the token."""
+    def _read_next_page(self, answer: HostAnswer) -> str | None:
+        """Return the path of the next page; None after the last. Raises HostProblem for a page on another server."""
         match = _NEXT_LINK.search(answer.headers.get("link", ""))
         if match is None:
             return None
+        # Another server would get the token.
         if not match[1].startswith(f"{self._base_url}/"):
             raise HostProblem(
-                f"{self._name} names a next page on another server: {one_line(match[1], _DETAIL_CHARACTERS)}"
+                f"{self._name} names a next page on another server: {one_line(match[1], _MAX_DETAIL_CHARACTERS)}"
             )
         return match[1].removeprefix(self._base_url)
 
-    def _describe(self, method: str, path: str, answer: HostAnswer) -> str:
+    def _describe_failure(self, method: str, path: str, answer: HostAnswer) -> str:
         message = _read_error(answer.body)
         advice = self._advice.get(answer.status, "Start the job again later." if answer.status >= 500 else "")
         what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
         return f"{what}{f': {message}' if message else ''}. {advice}".rstrip().replace("..", ".")
 
 
-def _with_query(path: str, query: Mapping[str, Any]) -> str:
+def _append_query(path: str, query: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _pause(attempt: int) -> float:
+def _compute_retry_delay(attempt: int) -> float:
     """Return the seconds to wait after a failed attempt (from 0), which double each time."""
     return min(CI_RETRY.seconds * 2**attempt, CI_RETRY_MOST.seconds)
 
 
-def _read_wait(answer: HostAnswer) -> float | None:
+def _read_rate_limit_delay(answer: HostAnswer) -> float | None:
     """Return how many seconds the host asks to wait because of a rate limit; None for another answer."""
+    # GitHub answers 403 for its rate limits, too, and names the end of the wait by one of two headers. GitLab's header
+    # has no `x-`.
     if answer.status not in {403, 429}:
         return None
     after = answer.headers.get("retry-after", "")
@@ -204,16 +211,17 @@ def _read_wait(answer: HostAnswer) -> float | None:
     reset = answer.headers.get("x-ratelimit-reset", answer.headers.get("ratelimit-reset", ""))
     remaining = answer.headers.get("x-ratelimit-remaining", answer.headers.get("ratelimit-remaining"))
     if remaining == "0" and reset.isdigit():
+        # The time is in whole seconds of the host's clock, hence one more.
         return max(float(reset) - time.time(), 0.0) + 1.0
     return CI_RETRY.seconds * 60 if answer.status == 429 else None
 
 
 def _read_error(answer_body: Any) -> str:
     """Return the host's error message as one line."""
-    body = object_at({"body": answer_body}, "body")
+    body = get_object({"body": answer_body}, "body")
     parts: list[Any] = [body.get("message") or body.get("error")]
-    for each in list_at(body, "errors"):
-        error = object_at({"error": each}, "error")
-        detail = " ".join(filter(None, (text_at(error, "field"), text_at(error, "code"))))
-        parts += [text_at(error, "message") or detail or (each if isinstance(each, str) else "")]
-    return one_line("; ".join(str(part) for part in parts if part), _DETAIL_CHARACTERS)
+    for each in get_list(body, "errors"):
+        error = get_object({"error": each}, "error")
+        detail = " ".join(filter(None, (get_text(error, "field"), get_text(error, "code"))))
+        parts += [get_text(error, "message") or detail or (each if isinstance(each, str) else "")]
+    return one_line("; ".join(str(part) for part in parts if part), _MAX_DETAIL_CHARACTERS)

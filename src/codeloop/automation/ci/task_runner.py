@@ -1,4 +1,4 @@
-"""Carries out a request: the agent changes files, which are committed to a branch and shown in a pull request."""
+"""Runs a task in a CI job: the agent changes files, which are committed, pushed and proposed as a pull request."""
 
 import hashlib
 import re
@@ -11,11 +11,12 @@ from codeloop.automation.ci.hosts.host import NO_THREAD, Thread
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import TRAILER, GitProblem, PushRejected
 from codeloop.automation.ci.output_files import write_output
-from codeloop.automation.ci.thread_comment import quote_answer
+from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 
-_TITLES = {
+# The title of the comment for each exit code of `codeloop run`; for any other code it is "failed".
+_OUTCOME_TITLES = {
     0: "done",
     3: "the model's service failed",
     4: "stopped at a limit; what was done until then is kept",
@@ -23,13 +24,15 @@ _TITLES = {
     124: "stopped by its time limit; what was done until then is kept",
     130: "interrupted",
 }
-"""The title of the comment, by the exit code of the run."""
-_FINAL_CODES = frozenset({0, 4, 5, 124})
-"""Exit codes after which a second delivery of the event does not start the task again."""
+# After one of these, a second delivery of the event does not start the task again.
+_FINAL_EXIT_CODES = frozenset({0, 4, 5, 124})
 
 
-class Start(Struct, frozen=True):
-    """Where a task starts: a commit, the branch to push to, and the `base` branch that this is to be merged into."""
+class StartPoint(Struct, frozen=True):
+    """The starting point of a task: a commit, the branch to push to, and the branch `base` to merge into.
+
+    `is_pull`: the task is about a pull request, and `branch` is the branch of that.
+    """
 
     commit: str
     branch: str
@@ -38,16 +41,20 @@ class Start(Struct, frozen=True):
     is_pull: bool
 
 
-async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
-    """Carry out a request. Raises HostProblem, GitProblem and UsageProblem.
+async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
+    """Run a task, and return its outcome. Raises HostProblem, GitProblem and UsageProblem.
 
-    When the push fails, the changes are left in the output as a patch.
+    If the push fails, the changes are in the output folder as a patch.
     """
-    start = await _find_start(job, event)
-    request = await job.repository.find_request(event.key, start.commit, start.base_commit)
-    if request is not None:  # an earlier run pushed the commit, and ended before it could report that
-        return await _show_changes(job, event, start, request[0], _read_answer(request[1]), CiOutcome("done", "", 0))
+    start = await _find_start_point(job, event)
+    request = await job.repository.find_request_commit(event.key, start.commit, start.base_commit)
+    # An earlier job pushed the commit, and ended before it could report that.
+    if request is not None:
+        return await _open_pull_request(
+            job, event, start, request[0], _extract_answer(request[1]), CiOutcome("done", "", 0)
+        )
     await job.repository.check_out(start.commit, start.branch)
+    # Files that were there before, such as those of an earlier build step, are not part of the change.
     before = await job.repository.record_files(start.commit)
     thread = await job.host.read_thread(event.number, is_pull=event.is_pull) if event.number else NO_THREAD
     result = await job.agent.run(
@@ -57,19 +64,19 @@ async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     after = await job.repository.record_files(start.commit)
     answer = result.text.strip() or result.message
     outcome = CiOutcome(
-        title=_TITLES.get(result.exit_code, "failed"),
+        title=_OUTCOME_TITLES.get(result.exit_code, "failed"),
         text=_format_answer(result),
         exit_code=result.exit_code,
         cost=result.cost,
         facts=(page, *describe_run(result)),
-        is_done=result.exit_code in _FINAL_CODES,
+        is_done=result.exit_code in _FINAL_EXIT_CODES,
     )
     message = f"{_make_title(event, task, thread)}\n\n{answer}\n\n{TRAILER}: {event.key}\n"
     commit = await job.repository.commit(start.commit, before, after, message, job.host.author)
     if commit is None:
         return outcome
     try:
-        branch = await _push(job, commit, start.branch, event.key)
+        branch = await _push_commit(job, commit, start.branch, event.key)
     except GitProblem as problem:
         text = await job.repository.make_patch(before, after)
         patch = write_output(job.settings.output, "changes.patch", text)
@@ -77,21 +84,22 @@ async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     if branch != start.branch:
         note = f"`{start.branch}` has moved or is protected, so the commit is on `{branch}`."
         outcome = CiOutcome(outcome.title, f"{outcome.text}\n\n{note}", outcome.exit_code, outcome.cost, outcome.facts)
-        start = Start(start.commit, branch, start.base, start.base_commit, is_pull=start.is_pull)
+        start = StartPoint(start.commit, branch, start.base, start.base_commit, is_pull=start.is_pull)
+        # The pull request has a branch already; no second one is opened for the new branch.
         if event.is_pull:
             return outcome
-    return await _show_changes(job, event, start, commit, answer, outcome)
+    return await _open_pull_request(job, event, start, commit, answer, outcome)
 
 
-async def _find_start(job: CiJob, event: CiEvent) -> Start:
-    """Return where the task starts: at the pull request's branch, or at the branch for the issue if there is one."""
+async def _find_start_point(job: CiJob, event: CiEvent) -> StartPoint:
+    """Return the starting point: the branch of the pull request, or that for the issue if it exists already."""
     if event.is_pull:
         pull = await job.host.read_pull(event.number)
         head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
         if head is None or base is None:
             raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
-        return Start(head, pull.head, pull.base, base, is_pull=True)
-    base_name = job.settings.base or await job.host.default_branch()
+        return StartPoint(head, pull.head, pull.base, base, is_pull=True)
+    base_name = job.settings.base or await job.host.read_default_branch()
     base = await job.repository.fetch(base_name)
     if base is None:
         raise CodeloopError(f"The repository has no branch `{base_name}`. Push it, or name another with --base.")
@@ -100,16 +108,18 @@ async def _find_start(job: CiJob, event: CiEvent) -> Start:
     branch = f"codeloop/issue-{event.number}" if event.number else f"codeloop/{event.kind}-{text_hash}"
     tip = await job.repository.fetch(branch)
     is_open = tip is None or await job.host.find_pull(branch) is not None
-    if tip is not None and not is_open and await job.repository.find_request(event.key, tip, base) is None:
-        branch = f"{branch}-{event.key}"  # the pull request of the first branch was merged or closed
+    if tip is not None and not is_open and await job.repository.find_request_commit(event.key, tip, base) is None:
+        # The pull request of that branch was merged or closed.
+        branch = f"{branch}-{event.key}"
         tip = await job.repository.fetch(branch)
-    return Start(tip or base, branch, base_name, base, is_pull=False)
+    return StartPoint(tip or base, branch, base_name, base, is_pull=False)
 
 
-async def _push(job: CiJob, commit: str, branch: str, key: str) -> str:
-    """Push a commit to a branch, or to a new one if that is rejected, so that nothing is lost; return the branch."""
+async def _push_commit(job: CiJob, commit: str, branch: str, key: str) -> str:
+    """Push a commit to a branch, or to a new branch if that is rejected; return the branch."""
     try:
         await job.repository.push(commit, branch)
+    # Somebody has pushed meanwhile, or the branch is protected.
     except PushRejected:
         branch_name = branch if branch.startswith("codeloop/") else f"codeloop/{branch}"
         await job.repository.push(commit, f"{branch_name}-{key}")
@@ -117,28 +127,36 @@ async def _push(job: CiJob, commit: str, branch: str, key: str) -> str:
     return branch
 
 
-async def _show_changes(
-    job: CiJob, event: CiEvent, start: Start, commit: str, answer: str, outcome: CiOutcome
+async def _open_pull_request(
+    job: CiJob, event: CiEvent, start: StartPoint, commit: str, answer: str, outcome: CiOutcome
 ) -> CiOutcome:
-    """Open or update the pull request of a pushed branch; return the outcome with a link to it."""
-    what = f"commit {commit[:10]} on `{start.branch}`"
+    """Open or update the pull request for a pushed branch; return the outcome with a link to it."""
+    result_link = f"commit {commit[:10]} on `{start.branch}`"
     if not start.is_pull:
         thread = await job.host.read_thread(event.number, is_pull=False) if event.number else NO_THREAD
         closes = f"\n\nCloses #{event.number}" if event.number else ""
         title = thread.title or one_line(event.text, 70) or "Changes by codeloop"
-        pull = await job.host.open_pull(start.branch, start.base, title, f"{quote_answer(answer)}{closes}")
-        what = f"[pull request #{pull.number}]({pull.url}), {what}" if pull.url else what
-    text = outcome.text or quote_answer(answer)
-    return CiOutcome(outcome.title, text, outcome.exit_code, outcome.cost, (what, *outcome.facts), outcome.is_done)
+        pull = await job.host.open_pull(start.branch, start.base, title, f"{sanitize_answer(answer)}{closes}")
+        # A plain git host has no pull requests, and so no URL of one.
+        if pull.url:
+            result_link = f"[pull request #{pull.number}]({pull.url}), {result_link}"
+    text = outcome.text or sanitize_answer(answer)
+    return CiOutcome(
+        outcome.title, text, outcome.exit_code, outcome.cost, (result_link, *outcome.facts), outcome.is_done
+    )
 
 
 def _make_title(event: CiEvent, task: Task, thread: Thread) -> str:
-    first = next((line for line in task.text.splitlines() if line.strip()), "")
-    words = (first, thread.title) if event.is_pull else (thread.title, first)
-    return one_line(next(filter(None, words), f"Request {event.key}"), 70)
+    """Return the title of the session and the commit.
+
+    For a pull request it is the request, for an issue the title of the issue.
+    """
+    first_line = next((line for line in task.text.splitlines() if line.strip()), "")
+    candidates = (first_line, thread.title) if event.is_pull else (thread.title, first_line)
+    return one_line(next(filter(None, candidates), f"Request {event.key}"), 70)
 
 
-def _make_prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: Start) -> str:
+def _make_prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: StartPoint) -> str:
     request = task.text or f"Do what {'the pull request' if event.is_pull else 'the issue'} {event.number} asks for."
     about = f"It is about these lines:\n\n{event.about}\n\n" if event.about and event.kind == "comment" else ""
     return read_prompt(
@@ -153,12 +171,12 @@ def _make_prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: 
 
 def _format_answer(result: AgentResult) -> str:
     """Return the text of the comment: the agent's answer, and the error if the run failed."""
-    pieces = [quote_answer(result.text.strip())]
+    pieces = [sanitize_answer(result.text.strip())]
     if result.exit_code != 0 and result.message:
-        pieces.append(f"> {quote_answer(one_line(result.message, 600))}")
+        pieces.append(f"> {sanitize_answer(one_line(result.message, 600))}")
     return "\n\n".join(piece for piece in pieces if piece)
 
 
-def _read_answer(message: str) -> str:
+def _extract_answer(message: str) -> str:
     """Return the agent's answer from a commit message, without title and trailer."""
     return re.sub(rf"\n+{TRAILER}: .*\s*\Z", "", message.partition("\n\n")[2]).strip()

@@ -1,4 +1,4 @@
-"""The one comment that codeloop keeps in a thread: its text, and a hidden record for later jobs."""
+"""The one comment that codeloop keeps in an issue or pull request: its text, and a hidden record for later jobs."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from codeloop.schema.bounds.automation import CI_COMMENT, CI_REQUESTS
 
 MARKER = "<!-- codeloop-thread "
 _RECORD = re.compile(re.escape(MARKER) + r"(\{.*?\}) -->")
-_CUT = "\n\n... (the rest is in the session)"
+_TRUNCATION_NOTE = "\n\n... (the rest is in the session)"
 
 
 class ThreadRecord(Struct, frozen=True, omit_defaults=True):
-    """What later jobs need to know about a thread. `done`: keys of the events dealt with; `cost`: their dollars in all.
+    """The record of a thread for later jobs. `done`: keys of the handled events; `cost`: the dollars of all of them.
 
-    `run`: the id of the job that works in the thread now, "" for none; `until`: when that job has ended at the latest,
+    `run`: the id of the job that works in the thread now, "" for none. `until`: the latest time at which that job ends,
     in seconds since the epoch.
     """
 
@@ -27,7 +27,8 @@ class ThreadRecord(Struct, frozen=True, omit_defaults=True):
 
 
 def read_record(text: str) -> ThreadRecord:
-    """Return the record in a comment of codeloop; an empty one if the comment has none that can be read."""
+    """Return the record in a comment of codeloop; an empty one if there is none or it can't be parsed."""
+    # `match`, not `search`: a model could write a record further down in the text.
     match = _RECORD.match(text)
     try:
         return msgspec.json.decode(match[1], type=ThreadRecord) if match else ThreadRecord()
@@ -35,13 +36,13 @@ def read_record(text: str) -> ThreadRecord:
         return ThreadRecord()
 
 
-def add_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
-    """Return the record after the event with this key was dealt with: no job works in the thread any more."""
+def mark_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
+    """Return the record after the event with this key was handled. No job works in the thread then."""
     keys = (*(each for each in record.done if each != key), key)[-CI_REQUESTS.value :]
     return ThreadRecord(done=keys, cost=round(record.cost + cost, 6))
 
 
-def write_comment_text(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
+def render_comment(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
     """Return a comment: the hidden record, a title, the text, and a line of facts."""
     record_comment = f"{MARKER}{msgspec.json.encode(record).decode()} -->"
     line = " · ".join(fact for fact in facts if fact)
@@ -49,19 +50,19 @@ def write_comment_text(record: ThreadRecord, title: str, text: str, facts: Seque
     return f"{record_comment}\n**codeloop** · {title}\n{body}" + (f"\n---\n{line}\n" if line else "")
 
 
-def quote_answer(text: str) -> str:
-    """Return a model's text, changed so that in a comment it notifies nobody, hides nothing and starts nothing.
-
-    A host acts on `@names` and on lines that begin with `/`, and loads images from any address. Text that the model has
-    read may have made it write such things.
-    """
-    quoted = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _CUT
+def sanitize_answer(text: str) -> str:
+    """Return a model's text, changed so that as a comment it notifies nobody, hides nothing and starts nothing."""
+    # Text that the model has read may have made it write any of this. HTML comments are hidden.
+    quoted = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _TRUNCATION_NOTE
     quoted = quoted.replace("<!--", "&lt;!--")
+    # `@name` notifies a user, and a line such as `/merge` is a command to the host. A zero-width space stops both.
     quoted = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", quoted)
     quoted = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", quoted, flags=re.MULTILINE)
-    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", re.sub(r"<(?=img\b)", "&lt;", quoted, flags=re.IGNORECASE))
+    # The address of an image is loaded when the comment is read, and could carry data away.
+    quoted = re.sub(r"<(?=img\b)", "&lt;", quoted, flags=re.IGNORECASE)
+    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", quoted)
 
 
-def describe_cost(cost: float) -> str:
+def format_cost(cost: float) -> str:
     """Return dollars as text for a comment."""
     return f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"

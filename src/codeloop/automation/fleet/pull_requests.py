@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Host
-from codeloop.automation.ci.job_repository import make_credential
-from codeloop.automation.ci.thread_comment import quote_answer
+from codeloop.automation.ci.job_repository import make_credential_variables
+from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
@@ -105,7 +105,7 @@ class _Publication:
         self._pull = pull
         self._changes = changes
         self._host = find_repository_host(pull.repository, pull.target, environment, folder)
-        self._credential_variables = make_credential(pull.repository, self._host.git_credential())
+        self._credential_variables = make_credential_variables(pull.repository, self._host.make_git_credential())
         self._repository = Path()
 
     def publish(self, earlier: FleetPull | None) -> FleetPull:
@@ -205,7 +205,7 @@ class _Publication:
 async def _open_pull(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int, str]:
     """Open or update the pull request; return its number and URL."""
     try:
-        target = pull.target or await host.default_branch()
+        target = pull.target or await host.read_default_branch()
         opened = await host.open_pull(pull.branch, target, title, text)
     finally:
         await host.close()
@@ -223,7 +223,7 @@ def _describe_pull(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
     title = _make_title(changes[0]) if len(changes) == 1 else f"{name}: {len(changes)} changes"
     parts: list[str] = []
     for change in changes:
-        answer = quote_answer(str(change.row.result.get("text") or "").strip())
+        answer = sanitize_answer(str(change.row.result.get("text") or "").strip())
         parts.append(f"**{_make_title(change)}** (job `{change.row.job.id}`)\n\n{answer}".strip())
     return title, "\n\n".join(parts)
 

@@ -10,9 +10,9 @@ from codeloop.automation.ci.review.findings import (
     find_enclosing_name,
     find_proof,
     is_confirmed,
-    make_comment,
     make_fingerprint,
     read_findings,
+    render_finding_comment,
 )
 
 SOURCE = [
@@ -90,7 +90,7 @@ def test_a_finding_is_known_again_when_its_line_has_moved() -> None:
 
 
 def test_a_comment_can_be_left_by_nothing_in_it() -> None:
-    text = make_comment(
+    text = render_finding_comment(
         finding(title="@all <!-- x\n/close"), RecordedCall("c", 1, "```\n/merge"), "f" * 16, "<!-- batch -->"
     )
     assert "@all" not in text

@@ -1,4 +1,4 @@
-"""The host GitHub, by its REST API."""
+"""GitHub and GitHub Enterprise as a host of `codeloop ci` and of fleets, by their REST API."""
 
 import base64
 from collections.abc import Sequence
@@ -6,29 +6,30 @@ from urllib.parse import quote
 
 from codeloop import __version__
 from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
-from codeloop.automation.ci.json_fields import object_at, text_at
+from codeloop.automation.ci.json_fields import get_object, get_text
 from codeloop.automation.ci.rest_api import HostProblem, RestApi
 from codeloop.schema.wire import JSON
 
-_ADVICE = {
+_ADVICE_BY_STATUS = {
     401: "The token is wrong, expired or revoked: check the secret that the job passes as GITHUB_TOKEN.",
     403: "Give the job `contents: write`, `issues: write` and `pull-requests: write` below `permissions:`, and allow "
     "GitHub Actions to create pull requests in the repository's settings.",
     404: "Check the repository's name, and that the token may read it.",
 }
-_WRITERS = frozenset({"admin", "maintain", "write"})
-_JOB_ACCOUNT = "github-actions[bot]"
-"""The author of comments that are written with a job's own token, which may not ask for its account."""
+_WRITER_ROLES = frozenset({"admin", "maintain", "write"})
+# The account of a job's own token, which may not ask GitHub for it.
+_ACTIONS_LOGIN = "github-actions[bot]"
 
 
 class GitHub:
     """A repository `owner/name` on GitHub or GitHub Enterprise."""
 
     name = "GitHub"
+    # GitHub shows the avatar of the bot for this address: it starts with the number of the account.
     author = Author("github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com")
 
     def __init__(self, api: str, repository: str, token: str, remote: str, login: str = "") -> None:
-        """Connect to nothing yet. `login`: the account of the token, "" to ask the host for it."""
+        """Connect later. `api`: the base URL. `login`: the account of the token; "": GitHub is asked for it."""
         self.remote = remote
         self.token = token
         self._repository = repository
@@ -38,12 +39,13 @@ class GitHub:
             "user-agent": f"codeloop/{__version__}",
             "x-github-api-version": "2022-11-28",
         }
-        self._rest = RestApi(self.name, api, headers, _ADVICE)
+        self._rest = RestApi(self.name, api, headers, _ADVICE_BY_STATUS)
         self._path = f"/repos/{repository}"
         self._login = login
 
-    def git_credential(self) -> str:
+    def make_git_credential(self) -> str:
         """Return the value of the Authorization header of git's requests."""
+        # Git over HTTP takes a token as the password of a user with any name.
         return f"Basic {base64.b64encode(f'x-access-token:{self.token}'.encode()).decode()}"
 
     async def can_write(self, actor: str) -> bool:
@@ -51,30 +53,33 @@ class GitHub:
         try:
             row = await self._rest.get(f"{self._path}/collaborators/{quote(actor, safe='')}/permission")
         except HostProblem as problem:
+            # Not a collaborator.
             if problem.status == 404:
                 return False
             raise
-        return bool({row.get("permission"), row.get("role_name")} & _WRITERS)
+        # `permission` knows no "maintain", and `role_name` may be a role of the organisation.
+        return bool({row.get("permission"), row.get("role_name")} & _WRITER_ROLES)
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
         """Return an issue or a pull request with its texts, without those of this account."""
         issue = await self._rest.get(f"{self._path}/issues/{number}")
         rows = await self._rest.list_all(f"{self._path}/issues/{number}/comments")
-        own = await self._own_login()
-        texts = [(_login(row), text_at(row, "body")) for row in (issue, *rows) if _login(row) != own]
-        return Thread(number=number, is_pull=is_pull, title=text_at(issue, "title"), texts=tuple(texts))
+        own = await self._read_own_login()
+        texts = [(_read_login(row), get_text(row, "body")) for row in (issue, *rows) if _read_login(row) != own]
+        return Thread(number=number, is_pull=is_pull, title=get_text(issue, "title"), texts=tuple(texts))
 
     async def read_pull(self, number: int) -> PullRequest:
         """Return a pull request as it is now."""
-        return self._pull(await self._rest.get(f"{self._path}/pulls/{number}"))
+        return self._make_pull(await self._rest.get(f"{self._path}/pulls/{number}"))
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
         """Return this account's comment that contains the marker. Comments of others never count."""
-        del is_pull  # both kinds have the comments of an issue
-        own = await self._own_login()
+        # To GitHub, a pull request is an issue with the comments of one.
+        del is_pull
+        own = await self._read_own_login()
         for row in await self._rest.list_all(f"{self._path}/issues/{number}/comments"):
-            if _login(row) == own and marker in (text_at(row, "body")):
-                return _comment(row)
+            if _read_login(row) == own and marker in (get_text(row, "body")):
+                return _make_comment(row)
         return None
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
@@ -84,13 +89,15 @@ class GitHub:
             return await self.find_comment(number, is_pull=is_pull, marker=marker)
 
         async def create() -> Comment:
-            return _comment(await self._rest.send("POST", f"{self._path}/issues/{number}/comments", {"body": text}))
+            return _make_comment(
+                await self._rest.send("POST", f"{self._path}/issues/{number}/comments", {"body": text})
+            )
 
         comment = await self._rest.create_once(find, create)
         if comment.text == text:
             return comment
         path = f"{self._path}/issues/comments/{comment.id}"
-        return _comment(await self._rest.send("PATCH", path, {"body": text}))
+        return _make_comment(await self._rest.send("PATCH", path, {"body": text}))
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
         """Delete a comment."""
@@ -99,19 +106,20 @@ class GitHub:
 
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the open pull request of a branch of this repository."""
+        # The parameter `head` takes `OWNER:BRANCH`.
         owner = self._repository.partition("/")[0]
         rows = await self._rest.list_all(f"{self._path}/pulls", state="open", head=f"{owner}:{branch}")
-        return next((self._pull(row) for row in rows if row["head"]["ref"] == branch), None)
+        return next((self._make_pull(row) for row in rows if row["head"]["ref"] == branch), None)
 
     async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
         """Open a pull request for a branch, or update the text of the one that is open."""
         body = {"title": title, "body": text}
         pull = await self.find_pull(branch)
         if pull is not None:
-            return self._pull(await self._rest.send("PATCH", f"{self._path}/pulls/{pull.number}", body))
+            return self._make_pull(await self._rest.send("PATCH", f"{self._path}/pulls/{pull.number}", body))
 
         async def create() -> PullRequest:
-            return self._pull(
+            return self._make_pull(
                 await self._rest.send("POST", f"{self._path}/pulls", {**body, "head": branch, "base": base})
             )
 
@@ -119,12 +127,14 @@ class GitHub:
 
     async def list_line_comments(self, number: int) -> list[str]:
         """Return the texts of this account's comments on lines of a pull request."""
-        own = await self._own_login()
+        own = await self._read_own_login()
         rows = await self._rest.list_all(f"{self._path}/pulls/{number}/comments")
-        return [text_at(row, "body") for row in rows if _login(row) == own]
+        return [get_text(row, "body") for row in rows if _read_login(row) == own]
 
-    async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
-        """Post comments on lines as one review, which GitHub accepts completely or not at all."""
+    async def post_line_comments(
+        self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
+    ) -> int:
+        """See Host. GitHub accepts a review with all of its comments, or not at all."""
         rows = [{"path": each.path, "line": each.line, "side": "RIGHT", "body": each.text} for each in comments]
         body = {"commit_id": pull.head_sha, "event": "COMMENT", "body": text, "comments": rows}
 
@@ -138,12 +148,12 @@ class GitHub:
 
         return await self._rest.create_once(find, create)
 
-    async def default_branch(self) -> str:
-        """Return the name of the branch that changes go into."""
+    async def read_default_branch(self) -> str:
+        """Return the name of the branch that changes are merged into."""
         return (await self._rest.get(self._path))["default_branch"]
 
-    async def is_job_over(self, job: str) -> bool:
-        """Return whether a run of a workflow has ended; False without `actions: read`."""
+    async def has_job_ended(self, job: str) -> bool:
+        """Return whether a run of a workflow has ended; False if the token lacks `actions: read`."""
         try:
             return (await self._rest.get(f"{self._path}/actions/runs/{quote(job, safe='')}"))["status"] == "completed"
         except HostProblem as problem:
@@ -152,22 +162,24 @@ class GitHub:
             raise
 
     async def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         await self._rest.close()
 
-    async def _own_login(self) -> str:
+    async def _read_own_login(self) -> str:
         if not self._login:
             try:
                 self._login = (await self._rest.get("/user"))["login"]
             except HostProblem as problem:
+                # 403: the token belongs to a job, not to a user.
                 if problem.status != 403:
                     raise
-                self._login = _JOB_ACCOUNT
+                self._login = _ACTIONS_LOGIN
         return self._login
 
-    def _pull(self, row: JSON) -> PullRequest:
+    def _make_pull(self, row: JSON) -> PullRequest:
         head = row["head"]
-        repository = object_at(head, "repo").get("full_name")  # None when the fork was deleted
+        # Null if the fork was deleted.
+        repository = get_object(head, "repo").get("full_name")
         return PullRequest(
             number=row["number"],
             url=row["html_url"],
@@ -179,9 +191,9 @@ class GitHub:
         )
 
 
-def _login(row: JSON) -> str:
-    return text_at(object_at(row, "user"), "login")
+def _read_login(row: JSON) -> str:
+    return get_text(get_object(row, "user"), "login")
 
 
-def _comment(row: JSON) -> Comment:
-    return Comment(str(row["id"]), row["html_url"], text_at(row, "body"))
+def _make_comment(row: JSON) -> Comment:
+    return Comment(str(row["id"]), row["html_url"], get_text(row, "body"))

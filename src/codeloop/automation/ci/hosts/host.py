@@ -1,4 +1,4 @@
-"""The interface of a host (GitHub, GitLab, plain git), and the types of its threads and pull requests."""
+"""The interface of a host (GitHub, GitLab, plain git), and the types of its threads, comments and pull requests."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ NO_THREAD = Thread(number=0, is_pull=False, title="")
 
 
 class PullRequest(Struct, frozen=True):
-    """A pull or merge request. `head` and `base`: branches; `is_fork`: its branch is in another repository."""
+    """A pull or merge request, to merge the branch `head` into `base`. `is_fork`: `head` is in another repository."""
 
     number: int
     url: str
@@ -39,7 +39,7 @@ class Comment(Struct, frozen=True):
 
 
 class LineComment(Struct, frozen=True):
-    """A comment for one line, numbered from 1 in the new version of a file."""
+    """A comment on a line of the new version of a file, numbered from 1."""
 
     path: str
     line: int
@@ -73,15 +73,15 @@ class Host(Protocol):
 
     @property
     def token(self) -> str:
-        """The secret token, "" for none. It is given to the host only, never to the agent."""
+        """The secret token, "" for none. Only the host gets it, never the agent."""
         ...
 
-    def git_credential(self) -> str:
+    def make_git_credential(self) -> str:
         """Return the value of the Authorization header of git's requests, "" for none."""
         ...
 
     async def can_write(self, actor: str) -> bool:
-        """Return whether a user may push to the repository."""
+        """Return whether a user may push to the repository. `actor`: a login on GitHub, a number on GitLab."""
         ...
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
@@ -116,21 +116,23 @@ class Host(Protocol):
         """Return the texts of codeloop's comments on lines of a pull request."""
         ...
 
-    async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
-        """Post comments on lines as one review; return how many.
+    async def post_line_comments(
+        self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
+    ) -> int:
+        """Post comments on lines as one review with the introduction `text`; return the number of comments.
 
         Each comment contains `marker`, by which a repeated call finds that the review was posted.
         """
         ...
 
-    async def default_branch(self) -> str:
+    async def read_default_branch(self) -> str:
         """Return the name of the branch that changes are merged into."""
         ...
 
-    async def is_job_over(self, job: str) -> bool:
-        """Return whether the host knows that a job, named as in `JobSettings.run_id`, has ended."""
+    async def has_job_ended(self, job: str) -> bool:
+        """Return whether a job has ended; False if the host can't tell. `job`: as in `JobSettings.run_id`."""
         ...
 
     async def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         ...

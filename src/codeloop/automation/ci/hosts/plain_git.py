@@ -1,4 +1,4 @@
-"""The host for a git server without issues and pull requests: results are branches, and files instead of comments."""
+"""The host for git servers without issues and pull requests: results are branches, and files instead of comments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +15,13 @@ class PlainGit:
     author = Author("codeloop", "codeloop@users.noreply.invalid")
 
     def __init__(self, remote: str, base: str, head: str, output: Path) -> None:
-        """Take a remote. `base`: the branch that changes are merged into; `head`: the branch to review."""
+        """Connect later. `base`: the branch that changes are merged into. `head`: the branch to review."""
         self.remote = remote
         self._base = base
         self._head = head
         self._output = output
 
-    def git_credential(self) -> str:
+    def make_git_credential(self) -> str:
         """Return "": git uses the credentials that it finds itself, such as an SSH key."""
         return ""
 
@@ -40,7 +40,7 @@ class PlainGit:
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
         """Return the content of the thread's file."""
-        path = self._file(number, is_pull=is_pull)
+        path = self._make_thread_path(number, is_pull=is_pull)
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -50,7 +50,7 @@ class PlainGit:
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
         """Write the file of the thread."""
         del marker
-        path = self._file(number, is_pull=is_pull)
+        path = self._make_thread_path(number, is_pull=is_pull)
         write_output(path.parent, path.name, text)
         return Comment(path.name, str(path), text)
 
@@ -68,23 +68,25 @@ class PlainGit:
 
     async def list_line_comments(self, number: int) -> list[str]:
         """Return the text of the file of findings, if there is one."""
-        path = self._findings(number)
+        path = self._make_findings_path(number)
         return [path.read_text(encoding="utf-8")] if path.exists() else []
 
-    async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
+    async def post_line_comments(
+        self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
+    ) -> int:
         """Add the comments to the file of findings."""
         del text, marker
         existing = "".join(await self.list_line_comments(pull.number))
         added = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
-        path = self._findings(pull.number)
+        path = self._make_findings_path(pull.number)
         write_output(path.parent, path.name, existing + added)
         return len(comments)
 
-    async def default_branch(self) -> str:
-        """Return the name of the branch that changes go into."""
+    async def read_default_branch(self) -> str:
+        """Return the name of the branch that changes are merged into."""
         return self._base
 
-    async def is_job_over(self, job: str) -> bool:
+    async def has_job_ended(self, job: str) -> bool:
         """Return False: a git server knows no jobs."""
         del job
         return False
@@ -92,8 +94,8 @@ class PlainGit:
     async def close(self) -> None:
         """Do nothing: there are no connections."""
 
-    def _file(self, number: int, *, is_pull: bool) -> Path:
+    def _make_thread_path(self, number: int, *, is_pull: bool) -> Path:
         return self._output / f"{'review' if is_pull else 'result'}{f'-{number}' if number else ''}.md"
 
-    def _findings(self, number: int) -> Path:
+    def _make_findings_path(self, number: int) -> Path:
         return self._output / f"findings{f'-{number}' if number else ''}.md"

@@ -1,7 +1,8 @@
-"""Findings of a review, and the decision which of them a recorded command proves. Does no I/O."""
+"""The findings of a review: their JSON Schema, the rules for what proves one, and their comments. Does no I/O."""
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import RecordedCall
-from codeloop.automation.ci.thread_comment import quote_answer
+from codeloop.automation.ci.thread_comment import sanitize_answer
 
-SCHEMA: dict[str, Any] = {
+ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "findings": {
@@ -30,24 +31,27 @@ SCHEMA: dict[str, Any] = {
     "required": ["findings"],
     "additionalProperties": False,
 }
+# Why a finding is posted ("proven") or not.
 Verdict = Literal["proven", "unproven", "unchanged", "repeated", "surplus"]
-_FINGERPRINT = "<!-- codeloop-finding {} -->"
+# An HTML comment is hidden from readers.
+_MARK_TEMPLATE = "<!-- codeloop-finding {} -->"
+# A shorter quote would be found in almost any output.
 _MIN_QUOTE_CHARACTERS = 4
-"""A shorter quote would be found in almost any output."""
+# Of an output that is longer, a comment shows the first and the last characters.
 _MAX_OUTPUT_CHARACTERS = 3000
-_OUTPUT_HEAD, _OUTPUT_TAIL = 1000, 2000
-"""Of a longer output a comment shows these parts, in characters."""
-_INSPECTION = re.compile(
+_OUTPUT_HEAD_CHARACTERS, _OUTPUT_TAIL_CHARACTERS = 1000, 2000
+# Commands that only show or compare files prove nothing about what the code does.
+_INSPECTION_COMMAND = re.compile(
     r"\s*(?:cat|ls|grep|rg|head|tail|sed|awk|find|echo|printf|git|diff|wc|less|more|nl|file|true|false)\b"
 )
-"""Commands that only show or compare files, and so prove nothing about what the code does."""
-_DEFINITION = re.compile(
+# The first line of a function or class in Python, JavaScript, Go (also with a receiver), Rust, Kotlin and others.
+_DEFINITION_LINE = re.compile(
     r"\s*(?:export\s+|public\s+|async\s+)*(?:def|class|function|func|fn|fun|sub)\s+(?:\([^)]*\)\s*)?(\w+)"
 )
 
 
 class ReviewFinding(Struct, frozen=True):
-    """A bug that the model reports: its file and line, a description, and a command with the output that shows it."""
+    """A bug that the model reports: its file and line, a description, and a command whose output shows it."""
 
     path: str
     line: int
@@ -72,59 +76,60 @@ def read_findings(structured: Any) -> list[ReviewFinding]:
 
 
 def find_proof(finding: ReviewFinding, calls: Iterable[RecordedCall], source: Sequence[str]) -> RecordedCall | None:
-    """Return the recorded call that shows a finding; None: no call does. `source`: the lines of the finding's file.
+    """Return the recorded call that shows a finding; None if no call does. `source`: the lines of the finding's file.
 
-    The agent must have run the command, the command must do more than show files, the quoted output must be in its
-    output and not in the code, and the call must name the function, or else the file, that the finding is about.
+    The agent must have run the command, and the command must do more than show files. Its output must contain what
+    the finding quotes. The call must name the function, or else the file, that the finding is about.
     """
-    if all(_INSPECTION.match(piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
+    if all(_INSPECTION_COMMAND.match(piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
         return None
-    if _join_lines(finding.output) in _join_lines("\n".join(source)):
+    # An output that is a piece of the code was copied from the code.
+    if _normalize_spaces(finding.output) in _normalize_spaces("\n".join(source)):
         return None
+    # A test of something else would prove nothing about this finding.
     subject = find_enclosing_name(source, finding.line) or re.sub(r"\.\w+$", "", finding.path.rpartition("/")[2])
     for call in calls:
-        is_same = _join_lines(call.command) == _join_lines(finding.command)
-        if (
-            is_same
-            and has_quoted_output(finding, call)
-            and re.search(rf"(?<![^\W_]){re.escape(subject)}(?![^\W_])", call.command + call.output)
-        ):
+        if _normalize_spaces(call.command) != _normalize_spaces(finding.command):
+            continue
+        # The subject as a word, where `_` separates words, too: `test_add` names `add`.
+        names_subject = re.search(rf"(?<![^\W_]){re.escape(subject)}(?![^\W_])", call.command + call.output)
+        if names_subject and has_quoted_output(finding, call):
             return call
     return None
 
 
 def has_quoted_output(finding: ReviewFinding, call: RecordedCall | None) -> bool:
-    """Return whether a call ended by itself, and printed the output that a finding quotes.
-
-    A timeout (124) and a command that can't be run (126, 127) don't count.
-    """
-    quote = _join_lines(finding.output)
+    """Return whether a call has ended by itself, and has printed the output that a finding quotes."""
+    quote = _normalize_spaces(finding.output)
+    # 124: a timeout. 126 and 127: the command could not be run.
     if call is None or call.exit_code is None or call.exit_code in {124, 126, 127}:
         return False
-    return len(quote) >= _MIN_QUOTE_CHARACTERS and quote in _join_lines(call.output)
+    return len(quote) >= _MIN_QUOTE_CHARACTERS and quote in _normalize_spaces(call.output)
 
 
 def is_confirmed(
     finding: ReviewFinding, on_head: RecordedCall | None, on_base: RecordedCall | None, *, is_new: bool
 ) -> bool:
-    """Return whether the same command shows a finding after the change, and does not show it before the change.
+    """Return whether the same command shows a finding after the change, and does not show it before.
 
-    A command that fails after the change must succeed before it, unless the function that it calls `is_new`. One that
-    fails on both sides, for different reasons, expects something that was never true.
+    `is_new`: the function of the finding is new, so that calls of it fail before the change.
     """
     if on_head is None or on_base is None or on_base.exit_code is None:
         return False
     if not has_quoted_output(finding, on_head) or has_quoted_output(finding, on_base):
         return False
+    # A command that fails on both sides, for different reasons, expects something that was never true.
     return is_new or on_head.exit_code == 0 or on_base.exit_code == 0
 
 
 def find_enclosing_name(source: Sequence[str], line: int) -> str:
     """Return the name of the function or class around a line, numbered from 1; "" if none is found."""
+    # Look upwards for the nearest definition that is indented less than every line in between.
     line_text = source[line - 1] if 0 < line <= len(source) else ""
-    depth = _measure_indent(line_text) if line_text.strip() else 10_000
+    # An empty line has no indentation of its own.
+    depth = _measure_indent(line_text) if line_text.strip() else sys.maxsize
     for text in [line_text, *reversed(source[: max(line - 1, 0)])]:
-        match = _DEFINITION.match(text)
+        match = _DEFINITION_LINE.match(text)
         if match and (text is line_text or _measure_indent(text) < depth):
             return match[1]
         if text.strip():
@@ -133,15 +138,17 @@ def find_enclosing_name(source: Sequence[str], line: int) -> str:
 
 
 def make_fingerprint(finding: ReviewFinding, source: Sequence[str]) -> str:
-    """Return a hash of a finding's file and the text of its line, which stays the same when lines above change."""
+    """Return a hash that identifies a finding in later reviews."""
+    # Of the file and the text of the line, not of its number, which changes with the lines above. The last part is the
+    # number of equal lines so far.
     text = source[finding.line - 1].strip() if 0 < finding.line <= len(source) else str(finding.line)
-    nth = sum(each.strip() == text for each in source[: finding.line])
-    return hashlib.sha256(f"{finding.path}\0{text}\0{nth}".encode()).hexdigest()[:16]
+    occurrence = sum(each.strip() == text for each in source[: finding.line])
+    return hashlib.sha256(f"{finding.path}\0{text}\0{occurrence}".encode()).hexdigest()[:16]
 
 
 def make_mark(fingerprint: str) -> str:
     """Return the hidden line by which a later review recognises the comment of a finding."""
-    return _FINGERPRINT.format(fingerprint)
+    return _MARK_TEMPLATE.format(fingerprint)
 
 
 def is_changed(finding: ReviewFinding, changed: Mapping[str, frozenset[int]]) -> bool:
@@ -149,26 +156,28 @@ def is_changed(finding: ReviewFinding, changed: Mapping[str, frozenset[int]]) ->
     return finding.line in changed.get(finding.path, frozenset())
 
 
-def make_comment(finding: ReviewFinding, call: RecordedCall, fingerprint: str, batch: str) -> str:
-    """Return the comment of a proven finding, with its mark and that of the review (`batch`)."""
-    return f"{make_mark(fingerprint)}\n{batch}\n{show_proof(finding, call)}"
+def render_finding_comment(finding: ReviewFinding, call: RecordedCall, fingerprint: str, review_mark: str) -> str:
+    """Return the comment of a proven finding. `review_mark`: the hidden mark of the whole review."""
+    return f"{make_mark(fingerprint)}\n{review_mark}\n{render_proof(finding, call)}"
 
 
-def show_proof(finding: ReviewFinding, call: RecordedCall) -> str:
+def render_proof(finding: ReviewFinding, call: RecordedCall) -> str:
     """Return a proven finding in Markdown: its description, and the command with the output that shows it."""
     output = call.output.strip()
     if len(output) > _MAX_OUTPUT_CHARACTERS:
-        output = f"{output[:_OUTPUT_HEAD]}\n...\n{output[-_OUTPUT_TAIL:]}"
+        output = f"{output[:_OUTPUT_HEAD_CHARACTERS]}\n...\n{output[-_OUTPUT_TAIL_CHARACTERS:]}"
+    # A fence must be longer than any run of backticks within it.
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", output + finding.command)), default=0))
     return (
-        f"**{quote_answer(' '.join(finding.title.split()))}**\n\n"
-        f"{quote_answer(finding.body)}\n\n"
+        f"**{sanitize_answer(' '.join(finding.title.split()))}**\n\n"
+        f"{sanitize_answer(finding.body)}\n\n"
         f"<details><summary>Reproduced; before this change the same command does not show it.</summary>\n\n"
         f"{fence}console\n$ {finding.command}\n{output}\n# exit code {call.exit_code}\n{fence}\n\n</details>\n"
     )
 
 
-def _join_lines(text: str) -> str:
+def _normalize_spaces(text: str) -> str:
+    # Models quote outputs with other line breaks and indentation.
     return " ".join(text.split())
 
 

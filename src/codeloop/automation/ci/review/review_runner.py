@@ -1,4 +1,4 @@
-"""Reviews a pull request: runs the command of each finding again, without the agent, and posts the confirmed ones."""
+"""Reviews a pull request: the agent reports bugs, which are reproduced without it, and then posted."""
 
 import hashlib
 import os
@@ -16,25 +16,25 @@ from codeloop.automation.ci.job_repository import ChangedLines
 from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.rest_api import HostProblem
 from codeloop.automation.ci.review.findings import (
-    SCHEMA,
+    ANSWER_SCHEMA,
     ReviewFinding,
     Verdict,
     find_enclosing_name,
     find_proof,
     is_changed,
     is_confirmed,
-    make_comment,
     make_fingerprint,
     make_mark,
     read_findings,
-    show_proof,
+    render_finding_comment,
+    render_proof,
 )
 from codeloop.schema.bounds.automation import CI_COMMENT, CI_FINDINGS, CI_PROOF_TIME
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
-UNPROCESSABLE = 422
-"""The HTTP status for a review of a commit that the pull request no longer has."""
+# The HTTP status of GitHub for comments on lines of a commit that the pull request no longer has.
+_UNPROCESSABLE_STATUS = 422
 _VERDICT_TEXTS: dict[Verdict, str] = {
     "unproven": "could not be reproduced",
     "unchanged": "not on a changed line",
@@ -44,9 +44,9 @@ _VERDICT_TEXTS: dict[Verdict, str] = {
 
 
 class Candidate(Struct, frozen=True):
-    """A finding with the lines of its file and its fingerprint. `is_new`: the function of the finding is new.
+    """A finding, with the lines of its file and its fingerprint. `is_new`: the function of the finding is new.
 
-    `verdict`: the verdict of a finding that needs no proof, such as one on an unchanged line; None: it needs one.
+    `verdict`: why the finding is dropped without looking for a proof; None if it needs one.
     """
 
     finding: ReviewFinding
@@ -66,22 +66,23 @@ class ProvenFinding(Struct, frozen=True):
 
 
 class ReviewTrees(Struct, frozen=True):
-    """The trees that the checkout is set to. `left`: as the agent left it.
+    """Trees of the checkout. `after_agent`: as the agent left it.
 
     `head` and `base`: after and before the change, each with the files that the agent has added, such as tests.
     """
 
-    left: str
+    after_agent: str
     head: str
     base: str
 
 
-async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
+async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
     """Review a pull request, and post the confirmed findings. Raises HostProblem, GitProblem and UsageProblem."""
     pull = await job.host.read_pull(event.number)
     head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
     if head is None or base is None:
         raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
+    # The branch `base` may have moved on; its later commits are not part of the change.
     origin = await job.repository.find_merge_base(base, head)
     line_changes = await job.repository.list_changed_lines(origin, head)
     if not line_changes.lines:
@@ -96,16 +97,18 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
             "the review did not come to its end", message, result.exit_code or 1, result.cost, (page,), is_done=False
         )
     after = await job.repository.record_files(head)
-    new = await job.repository.keep_new_files(before, before, after)
-    trees = ReviewTrees(after, new, await job.repository.change_tree(new, (head, origin)))
+    # Only files that the agent added: what it changed in the code would make its own findings true.
+    head_tree = await job.repository.add_new_files(before, before, after)
+    trees = ReviewTrees(after, head_tree, await job.repository.apply_changes(head_tree, (head, origin)))
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
     candidates = await _make_candidates(job, read_findings(result.structured), pull, (origin, head), line_changes)
-    proven, counts = await _confirm(job, candidates, trees, calls)
+    proven, counts = await _confirm_findings(job, candidates, trees, calls)
     facts = (page, *describe_run(result))
     try:
-        posted_count = await _post(job, replace(pull, head_sha=head), proven)
+        posted_count = await _post_findings(job, replace(pull, head_sha=head), proven)
+    # Somebody has pushed to the branch during the review.
     except HostProblem as problem:
-        if problem.status != UNPROCESSABLE or await job.repository.fetch(pull.head) == head:
+        if problem.status != _UNPROCESSABLE_STATUS or await job.repository.fetch(pull.head) == head:
             raise
         text = _describe_outdated(head, proven, counts)
         return CiOutcome("reviewed, while it was pushed to", text, 0, result.cost, facts)
@@ -119,7 +122,7 @@ async def _make_candidates(
     commits: tuple[str, str],
     line_changes: ChangedLines,
 ) -> list[Candidate]:
-    """Return the findings with the lines of their files, and with a verdict if they need no proof.
+    """Return the findings as candidates, with a verdict for those that need no proof.
 
     `commits`: the commits before and after the change.
     """
@@ -142,8 +145,9 @@ async def _make_candidates(
 
 
 async def _run_agent(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentResult:
+    """Run the session that looks for bugs in the change from `origin` to `head`."""
     schema = job.scratch / "findings.schema.json"
-    schema.write_bytes(msgspec.json.encode(SCHEMA))
+    schema.write_bytes(msgspec.json.encode(ANSWER_SCHEMA))
     diff = write_output(job.settings.output, "change.diff", await job.repository.make_patch(origin, head))
     thread = await job.host.read_thread(pull.number, is_pull=True)
     prompt = read_prompt(
@@ -157,16 +161,17 @@ async def _run_agent(job: CiJob, pull: PullRequest, origin: str, head: str) -> A
     return await job.agent.run(job.settings.work, f"Review of {pull.number or pull.head}", prompt, schema)
 
 
-async def _confirm(
+async def _confirm_findings(
     job: CiJob, candidates: Sequence[Candidate], trees: ReviewTrees, calls: Sequence[RecordedCall]
 ) -> tuple[list[ProvenFinding], Counter[Verdict]]:
-    """Return the findings that a second run confirms, in the model's order, and how many others have which verdict."""
+    """Return the confirmed findings in the order of the model, and the number of others by verdict."""
     counts: Counter[Verdict] = Counter()
     proven, used_proofs = list[ProvenFinding](), set[tuple[str, str]]()
     for each in candidates:
         call = find_proof(each.finding, calls, each.source) if each.verdict is None else None
         proof = (each.finding.command, each.finding.output)
-        if call is None or proof in used_proofs:  # a command proves one finding only
+        # A command proves one finding only.
+        if call is None or proof in used_proofs:
             counts[each.verdict or "unproven"] += 1
         else:
             used_proofs.add(proof)
@@ -174,9 +179,9 @@ async def _confirm(
     if not proven:
         return [], counts
     commands = [each.call.command for each in proven]
-    head_calls = await _run_again(job, trees.head, commands, "head")
-    base_calls = await _run_again(job, trees.base, commands, "base")
-    await job.repository.put_files(trees.left)
+    head_calls = await _replay_commands(job, trees.head, commands, "head")
+    base_calls = await _replay_commands(job, trees.base, commands, "base")
+    await job.repository.restore_files(trees.after_agent)
     confirmed = [
         each
         for each, on_head, on_base in zip(proven, head_calls, base_calls, strict=True)
@@ -187,45 +192,47 @@ async def _confirm(
     return confirmed[: CI_FINDINGS.value], counts
 
 
-async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
-    """Run commands on a tree as the agent ran them; return their calls, None for a command that did not end.
-
-    A session whose model is a script runs them: with the same tool, permission rules and sandbox as the agent's.
-    """
-    await job.repository.put_files(tree)
+async def _replay_commands(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
+    """Run commands again on a tree; return the call of each, None for a command that did not end."""
+    # A session whose model is a script runs them, with the same tool, permission rules and sandbox as the agent.
+    await job.repository.restore_files(tree)
     rows = [
         {"calls": [{"name": "bash", "arguments": {"command": command, "description": "Runs a proof again"}}]}
         for command in commands
     ]
     script = job.scratch / f"{side}.jsonl"
     script.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in [*rows, {"text": "Done."}]))
-    result = await job.agent.repeat(job.settings.work, script, CI_PROOF_TIME.seconds * len(commands))
+    result = await job.agent.replay(job.settings.work, script, CI_PROOF_TIME.seconds * len(commands))
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
     by_command = {call.command: call for call in calls}
     return [by_command.get(command) for command in commands]
 
 
-async def _post(job: CiJob, pull: PullRequest, proven: Sequence[ProvenFinding]) -> int:
-    """Post the findings as comments on their lines; return how many."""
+async def _post_findings(job: CiJob, pull: PullRequest, proven: Sequence[ProvenFinding]) -> int:
+    """Post the findings as comments on their lines; return the number of comments."""
     if not proven:
         return 0
     fingerprints = sorted(each.fingerprint for each in proven)
-    batch = f"<!-- codeloop-review {hashlib.sha256(' '.join(fingerprints).encode()).hexdigest()[:16]} -->"
+    # Made of the findings, so that a repeated call makes the same mark and finds the first review.
+    review_mark = f"<!-- codeloop-review {hashlib.sha256(' '.join(fingerprints).encode()).hexdigest()[:16]} -->"
     comments = [
         LineComment(
-            each.finding.path, each.finding.line, make_comment(each.finding, each.call, each.fingerprint, batch)
+            each.finding.path,
+            each.finding.line,
+            render_finding_comment(each.finding, each.call, each.fingerprint, review_mark),
         )
         for each in proven
     ]
-    return await job.host.comment_lines(
-        pull, f"{batch}\nEach was reproduced by a run, which it shows.", comments, batch
+    return await job.host.post_line_comments(
+        pull, f"{review_mark}\nEach was reproduced by a run, which it shows.", comments, review_mark
     )
 
 
 def _describe_outdated(head: str, proven: Sequence[ProvenFinding], counts: Counter[Verdict]) -> str:
-    """Return the findings as one text, for a pull request that has moved on from `head`: their lines may be others."""
+    """Return the findings as one text, for a pull request that has moved on from `head`."""
+    # Their lines may have other numbers by now, so they are not posted as comments on lines.
     sections = [
-        f"### {each.finding.path}:{each.finding.line}\n\n{show_proof(each.finding, each.call)}" for each in proven
+        f"### {each.finding.path}:{each.finding.line}\n\n{render_proof(each.finding, each.call)}" for each in proven
     ]
     while len(sections) > 1 and sum(map(len, sections)) > CI_COMMENT.value:
         sections.pop()
@@ -234,7 +241,8 @@ def _describe_outdated(head: str, proven: Sequence[ProvenFinding], counts: Count
 
 
 def _describe_counts(posted_count: int, counts: Counter[Verdict]) -> str:
-    findings = "No findings" if not posted_count else "1 finding" if posted_count == 1 else f"{posted_count} findings"
+    """Return a sentence about the posted findings, and one about the others."""
+    findings = "1 finding" if posted_count == 1 else f"{posted_count or 'No'} findings"
     dropped_findings = [f"{count} {_VERDICT_TEXTS[verdict]}" for verdict, count in counts.items() if count]
     return f"{findings} posted." + (
         f" Of what the model suspected, {', '.join(dropped_findings)}." if dropped_findings else ""

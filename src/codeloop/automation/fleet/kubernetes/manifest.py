@@ -21,7 +21,7 @@ _TERMINATION_GRACE_SECONDS = 5
 
 
 class PodOrder(Struct, frozen=True):
-    """The order for a pod: the job, and the commit `base` where it starts. `flags`: of `codeloop run`. `push`: push the branch."""
+    """The order for a pod. `base`: the commit to start from. `flags`: of `codeloop run`. `push`: push the branch."""
 
     job: FleetJob
     flags: Sequence[str]

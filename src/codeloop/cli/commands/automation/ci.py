@@ -94,10 +94,10 @@ def setup(
     *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **where: Any
 ) -> None:
     """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
-    from codeloop.automation.ci.setup import make_setup, write_setup
+    from codeloop.automation.ci.setup import make_setup_file, write_setup_file
 
-    setup = make_setup(host, where["model"] or "", trigger, secret, minutes, max_cost)
-    is_new = write_setup(where["directory"] or Path.cwd(), setup, force=force)
+    setup = make_setup_file(host, where["model"] or "", trigger, secret, minutes, max_cost)
+    is_new = write_setup_file(where["directory"] or Path.cwd(), setup, force=force)
     click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {setup.path}")
     for number, step in enumerate(setup.steps, 1):
         click.echo(f"{number}. {step}")
@@ -147,7 +147,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     from codeloop.automation.ci.job import JobSettings
     from codeloop.automation.ci.job_environment import (
         JobFlags,
-        find_host,
+        find_host_name,
         find_run_id,
         find_session_url,
         make_host,
@@ -172,7 +172,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
         head=flags.get("head") or "",
         key=flags["key"] or "",
     )
-    name = find_host(options.host, os.environ)
+    name = find_host_name(options.host, os.environ)
     if is_review and name == "git" and not options.head:
         raise UsageProblem("--head is missing: the branch to review.")
     event = read_event(name, options, os.environ)
@@ -187,7 +187,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
         session_url=flags["session_url"] or find_session_url(name, os.environ, flags["output"].as_posix()),
         trigger=flags.get("trigger") or "/codeloop",
         label=flags.get("label") or "codeloop",
-        reviews=not flags.get("no_review"),
+        reviews_every_pull=not flags.get("no_review"),
         base=options.base,
     )
     host = make_host(name, options, os.environ, output)
