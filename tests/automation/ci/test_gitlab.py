@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.automation.ci.bench import CALC, LIMITS, TEST, make_bare, run
+from tests.automation.ci.ci_project import CALC, LIMITS, TEST, make_bare, run
 from tests.automation.ci.gitlab_server import EVE, PROJECT, GitLabServer
 from tests.automation.ci.host_server import Fault, serving_host
 from tests.cli.program import Desk, bash, call, serving, steps

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.automation.ci.bench import CALC, TEST, Bench, make_bare
+from tests.automation.ci.ci_project import CALC, TEST, CiProject, make_bare
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
 from tests.cli.program import bash, call, serving, steps
@@ -54,7 +54,7 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         ),
     )
     with serving_host(GitHubServer(bare)) as host, serving(steps(*model_steps)) as model:
-        it = Bench(tmp_path, host, model)
+        it = CiProject(tmp_path, host, model)
         it.branch("feature", {"calc.py": BAD})
         number = host.add_pull("feature")
         host.faults.append(Fault("POST", r"/reviews", cut="after"))
@@ -81,7 +81,7 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         it.branch("feature", {"calc.py": "# words\n" + BAD}, start="feature")
         moved = answer(finding(line=7))
         with serving(steps(*model_steps[:2], moved)) as other:
-            again = Bench(tmp_path, host, other)
+            again = CiProject(tmp_path, host, other)
             assert (
                 again.handle("pull_request", host.event("pull_request", "synchronize", number), run_id="3").returncode
                 == 0
@@ -102,7 +102,7 @@ def test_a_push_during_the_review_loses_no_finding(tmp_path: Path) -> None:
         answer(finding()),
     )
     with serving_host(GitHubServer(bare)) as host, serving(steps(*model_steps)) as model:
-        it = Bench(tmp_path, host, model)
+        it = CiProject(tmp_path, host, model)
         it.branch("feature", {"calc.py": BAD})
         number = host.add_pull("feature")
         reviewed = host.sha("feature")

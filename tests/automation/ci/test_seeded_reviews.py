@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.automation.ci.bench import Bench, make_bare
+from tests.automation.ci.ci_project import CiProject, make_bare
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import serving_host
 from tests.automation.ci.seeds import SEEDS, Seed
@@ -163,7 +163,7 @@ def test_at_most_a_tenth_of_what_is_posted_is_false_and_every_bug_is_posted(tmp_
         claimed += len(false)
         bare = make_bare(folder, {f"lib/{seed.name}.py": seed.source for seed in SEEDS})
         with serving_host(GitHubServer(bare)) as host, serving(steps(*model_of(true, false))) as model:
-            it = Bench(folder, host, model)
+            it = CiProject(folder, host, model)
             it.branch("change", {f"lib/{name}.py": text for name, text in changes.items()})
             pull = host.add_pull("change")
             done = it.handle("pull_request", host.event("pull_request", "opened", pull))

@@ -13,7 +13,7 @@ import pytest
 
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
 from codeloop.schema.errors import UsageProblem
-from tests.automation.ci.bench import make_bare
+from tests.automation.ci.ci_project import make_bare
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.gitlab_server import GitLabServer
 from tests.automation.ci.host_server import Fault, HostServer, serving_host

@@ -67,10 +67,10 @@ class Coordinator:
         self._drivers = [_DriverState(driver) for driver in drivers]
         self._on_result = on_result
         self._ledger = ledger
-        self._active: dict[str, threading.Thread] = {}
+        self._job_threads: dict[str, threading.Thread] = {}
         # The jobs that a stop interrupted. They are requeued together, in one transaction.
         self._stopped_rows: list[LedgerRow] = []
-        self._has_ended = threading.Event()
+        self._job_ended = threading.Event()
         self.is_stopping = False
         """Whether running jobs are being ended, and no more are started."""
         self.lost_drivers: dict[str, str] = {}
@@ -90,8 +90,8 @@ class Coordinator:
                 try:
                     self._dispatch_jobs(jobs_per_driver)
                 finally:
-                    self.is_stopping = self.is_stopping or bool(self._active)
-                    for thread in list(self._active.values()):
+                    self.is_stopping = self.is_stopping or bool(self._job_threads)
+                    for thread in list(self._job_threads.values()):
                         thread.join()
                     self._requeue_stopped()
                 # Again, because a git of a killed coordinator may have written after the first removal.
@@ -117,10 +117,10 @@ class Coordinator:
                     self._requeue_orphans()
                     next_check = time.monotonic() + FLEET_ORPHANS.seconds
                 self._start_jobs(jobs_per_driver)
-            if not self._active and not (can_start and self._ledger.is_open):
+            if not self._job_threads and not (can_start and self._ledger.is_open):
                 return
-            self._has_ended.wait(FLEET_POLL.seconds)
-            self._has_ended.clear()
+            self._job_ended.wait(FLEET_POLL.seconds)
+            self._job_ended.clear()
 
     def _start_jobs(self, jobs_per_driver: int) -> None:
         """Start waiting jobs while drivers have room, one for each driver in turn, each in a thread of its own."""
@@ -133,12 +133,12 @@ class Coordinator:
                     return
                 state.running_jobs += 1
                 thread = threading.Thread(target=self._run_job, args=(row, state), daemon=True)
-                self._active[row.job.id] = thread
+                self._job_threads[row.job.id] = thread
                 thread.start()
 
     def _requeue_orphans(self) -> None:
         """End the programs of ended coordinators, and set their unfinished jobs to waiting."""
-        orphans = self._ledger.list_orphans(list(self._active))
+        orphans = self._ledger.list_orphans(list(self._job_threads))
         if not orphans:
             return
         end_programs((orphan.child, orphan.child_started) for orphan in orphans)
@@ -155,9 +155,9 @@ class Coordinator:
         for row in self._stopped_rows:
             # The next run removes the rest.
             if time.monotonic() < deadline:
-                remove_tree(self._attempt_folder(row))
+                remove_tree(self._make_attempt_path(row))
 
-    def _attempt_folder(self, row: LedgerRow) -> Path:
+    def _make_attempt_path(self, row: LedgerRow) -> Path:
         return self._folder / "attempts" / f"{row.job.id}.{row.attempt}"
 
     def _run_job(self, row: LedgerRow, state: _DriverState) -> None:
@@ -173,8 +173,8 @@ class Coordinator:
             self.is_stopping = True
         finally:
             state.running_jobs -= 1
-            del self._active[row.job.id]
-            self._has_ended.set()
+            del self._job_threads[row.job.id]
+            self._job_ended.set()
 
     def _run_attempt(self, row: LedgerRow, driver: Driver) -> str:
         """Make one attempt at a job, and store its result; return why the driver was lost, or ""."""
@@ -187,7 +187,7 @@ class Coordinator:
             earlier = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
             earlier.parent.mkdir(exist_ok=True)
             final.rename(earlier)
-        task = JobTask(job, row.attempt, self._attempt_folder(row), self._flags)
+        task = JobTask(job, row.attempt, self._make_attempt_path(row), self._flags)
         attempt = JobAttempt(self._folder, driver, task)
         try:
             result = attempt.run(

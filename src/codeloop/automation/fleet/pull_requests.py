@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.ci.hosts.host import Host
+from codeloop.automation.ci.hosts.host import Host, PullRequest
 from codeloop.automation.ci.job_repository import make_credential_variables
 from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.automation.fleet.git import run_git
@@ -29,11 +30,19 @@ from codeloop.schema.wire import replace
 
 # The trailer of a commit message that names the fleet and the job, by which later runs know their own commits.
 _TRAILER = "Codeloop-Job"
-_MAX_TITLE_LENGTH = 70  # characters
+_MAX_TITLE_CHARACTERS = 70
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 # Called with the state of each pull request, from any thread.
 PullListener = Callable[[FleetPull], object]
+
+
+class _Target(NamedTuple):
+    """The identity of a pull request: its branch, the address of its repository, and the branch to merge into."""
+
+    branch: str
+    address: str
+    base: str
 
 
 class _Change(Struct, frozen=True):
@@ -56,15 +65,17 @@ def publish_fleet(
     groups = _group_changes(folder, ledger.list_rows())
     earlier = {pull.branch: pull for pull in ledger.list_pulls()}
 
-    def publish_group(entry: tuple[tuple[str, str, str], list[_Change]]) -> None:
+    def publish_group(entry: tuple[_Target, list[_Change]]) -> None:
         if is_stopping():
             return
-        (branch, _, target), changes = entry
-        pull = FleetPull(changes[0].row.job.repository, branch, target, tuple(each.row.job.id for each in changes))
+        target, changes = entry
+        pull = FleetPull(
+            changes[0].row.job.repository, target.branch, target.base, tuple(each.row.job.id for each in changes)
+        )
         try:
-            pull = _Publication(folder, pull, changes, environment).publish(earlier.get(branch))
+            pull = _Publication(folder, pull, changes, environment).publish(earlier.get(target.branch))
         except (CodeloopError, OSError) as error:
-            pull = replace(earlier.get(branch, pull), problem=one_line(str(error), 400))
+            pull = replace(earlier.get(target.branch, pull), problem=one_line(str(error), 400))
         ledger.store_pull(pull)
         on_pull(pull)
 
@@ -75,9 +86,9 @@ def publish_fleet(
         raise CodeloopError("The pull requests of this fleet are being opened by another process.") from None
 
 
-def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, str, str], list[_Change]]:
-    """Return the changes of done jobs whose clones are here, by branch, repository and the branch to merge into."""
-    groups: dict[tuple[str, str, str], list[_Change]] = {}
+def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, list[_Change]]:
+    """Return the changes of done jobs whose clones are on this machine, by pull request."""
+    groups: dict[_Target, list[_Change]] = {}
     for row in rows:
         result, job = row.result, row.job
         tree = folder / "jobs" / job.id / "work"
@@ -86,12 +97,12 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, s
         # Others may write into a shared table, and these become arguments of git.
         if not all(_COMMIT_ID.fullmatch(str(result.get(name))) for name in ("start", "commit")):
             continue
-        address, target = normalise_address(job.repository), str(result["target"])
-        suffix = hashlib.sha256(f"{address}\n{target}".encode()).hexdigest()[:8]
+        address, base = normalise_address(job.repository), str(result["target"])
+        suffix = hashlib.sha256(f"{address}\n{base}".encode()).hexdigest()[:8]
         # A job whose prompt was changed is another job, although it has the same id.
         task_hash = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
         change = _Change(row, tree, str(result["start"]), str(result["commit"]), f"{folder.name}/{job.id} {task_hash}")
-        groups.setdefault((f"codeloop/{folder.name}-{suffix}", address, target), []).append(change)
+        groups.setdefault(_Target(f"codeloop/{folder.name}-{suffix}", address, base), []).append(change)
     return groups
 
 
@@ -123,7 +134,7 @@ class _Publication:
             self._push(commit)
         title, text = _describe_pull(self._folder.name, [each for each in self._changes if each not in left_out])
         opened = asyncio.run(_open_pull(self._host, pull, title, text))
-        return replace(pull, number=opened[0], url=opened[1])
+        return replace(pull, number=opened.number, url=opened.url)
 
     def _stack_commits(self, tip: str, changes: Sequence[_Change]) -> tuple[str, list[_Change]]:
         """Put one commit for each change on top of a commit; return the last commit and the changes in conflict."""
@@ -131,6 +142,7 @@ class _Publication:
         for change in changes:
             try:
                 tree = self._merge_tree(tip, change)
+            # merge-tree fails on a conflict.
             except CodeloopError:
                 left_out.append(change)
                 continue
@@ -202,20 +214,19 @@ class _Publication:
         return run_git(self._pull.repository, f"--git-dir={self._repository}", *arguments, variables=variables).strip()
 
 
-async def _open_pull(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int, str]:
-    """Open or update the pull request; return its number and URL."""
+async def _open_pull(host: Host, pull: FleetPull, title: str, text: str) -> PullRequest:
+    """Open or update the pull request at its host, and close the connections."""
     try:
         target = pull.target or await host.read_default_branch()
-        opened = await host.open_pull(pull.branch, target, title, text)
+        return await host.open_pull(pull.branch, target, title, text)
     finally:
         await host.close()
-    return opened.number, opened.url
 
 
 def _make_title(change: _Change) -> str:
     """Return the first line of the job's goal or prompt."""
     job = change.row.job
-    return one_line((job.goal or job.prompt).strip().partition("\n")[0], _MAX_TITLE_LENGTH)
+    return one_line((job.goal or job.prompt).strip().partition("\n")[0], _MAX_TITLE_CHARACTERS)
 
 
 def _describe_pull(name: str, changes: Sequence[_Change]) -> tuple[str, str]:

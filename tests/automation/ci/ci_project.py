@@ -43,8 +43,8 @@ def run(*command: str, cwd: Path | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class Bench:
-    """`folder`: everything; `host`: the server; the model is what `model` answers."""
+class CiProject:
+    """A repository on a local GitHub, and a desk with its checkout. `model`: the server that answers as a model."""
 
     folder: Path
     host: GitHubServer
