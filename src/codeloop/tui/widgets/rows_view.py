@@ -85,6 +85,7 @@ class RowsView(ScrollView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         """Press the clicked key, else post the clicked row."""
+        # As a key, so that the hint of a key does the same as the key, whatever that is now.
         if key := event.style.meta.get(KEY_META_ENTRY):
             get_app(self).simulate_key(key)
             return

@@ -8,7 +8,7 @@ from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.state.items import Item
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import load
-from codeloop.tui.widgets.transcript.selection import Unit, extend_to_unit
+from codeloop.tui.widgets.transcript.selection import SelectionUnit, extend_to_unit
 from codeloop.tui.widgets.transcript.transcript import Transcript
 from tests.tui.parts import answer, done, prompt, text
 from tests.tui.stage import Stage, staged
@@ -30,7 +30,9 @@ ANSWER = "Look at ./src/a.py:3 first.\n\n```python\ndef greet():\n    return 漢
         (4, "row", (0, 12)),
     ],
 )
-def test_a_click_reaches_over_a_character_a_word_or_a_row(cell: int, unit: Unit, reach: tuple[int, int]) -> None:
+def test_a_click_reaches_over_a_character_a_word_or_a_row(
+    cell: int, unit: SelectionUnit, reach: tuple[int, int]
+) -> None:
     assert extend_to_unit("  a/b. 漢字)", cell, unit) == reach
 
 

@@ -21,18 +21,19 @@ from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style, ge
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_entry import Mode
 
-_CURSOR = Style(reverse=True)
+_CURSOR_STYLE = Style(reverse=True)
 SHELL_HINT = "A shell command; esc leaves"
-Unit = Literal["character", "word", "line"]
+SelectionUnit = Literal["character", "word", "line"]
 """How much a click selects."""
 
 
 class MouseTextWidget(CachedWidget):
-    """Calls `point` for clicks and drags, and `scroll_rows` for the wheel."""
+    """The mouse handling of the editor: calls `move_cursor_to` for clicks and drags, `scroll_rows` for the wheel."""
 
+    # Textual's own selection would be drawn over the editor's.
     ALLOW_SELECT = False
 
-    def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
+    def move_cursor_to(self, at: Offset, *, select: bool, unit: SelectionUnit = "character") -> None:
         """Move the cursor to a cell; `select`: extend the selection to it.
 
         `unit`: select the word or line there.
@@ -46,13 +47,14 @@ class MouseTextWidget(CachedWidget):
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Move the cursor to the pointer."""
         if event.button == 1:
-            self.point(event.get_content_offset_capture(self), select=event.shift)
+            self.move_cursor_to(event.get_content_offset_capture(self), select=event.shift)
+            # Captured, so that a selection can be dragged beyond the edges of the editor.
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Select while the button is held."""
         if get_app(self).mouse_captured is self:
-            self.point(event.get_content_offset_capture(self), select=True)
+            self.move_cursor_to(event.get_content_offset_capture(self), select=True)
 
     def on_mouse_up(self) -> None:
         """End a selection."""
@@ -62,7 +64,7 @@ class MouseTextWidget(CachedWidget):
         """Select a word with a double click, the line with a triple click, and so on by turns."""
         if event.chain > 1 and event.button == 1:
             unit = "line" if event.chain % 2 else "word"
-            self.point(event.get_content_offset_capture(self), select=True, unit=unit)
+            self.move_cursor_to(event.get_content_offset_capture(self), select=True, unit=unit)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Scroll up, or let the parent scroll."""
@@ -78,8 +80,9 @@ class MouseTextWidget(CachedWidget):
 class PromptEditor(MouseTextWidget, can_focus=True):
     """Edits `buffer`.
 
-    `actions_by_key`: the ids of actions; the first one that has an effect is used. `run` runs an action that is not an
-    edit, and returns whether it had an effect. `on_change` is called after each change of the text or the cursor.
+    `actions_by_key`: the ids of actions; the first one that has an effect is used. `run_other_action` runs an action
+    that is not an edit, and returns whether it had an effect. `on_change` is called after each change of the text or
+    the cursor.
     """
 
     status = ""
@@ -104,7 +107,10 @@ class PromptEditor(MouseTextWidget, can_focus=True):
     """
 
     def __init__(
-        self, actions_by_key: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], on_change: Callable[[], None]
+        self,
+        actions_by_key: Mapping[str, tuple[str, ...]],
+        run_other_action: Callable[[str], bool],
+        on_change: Callable[[], None],
     ) -> None:
         super().__init__()
         self.buffer = Buffer()
@@ -115,11 +121,13 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         self.insert_paste: Callable[[str], None] = self.buffer.insert
         """Handles a pasted text; the prompt replaces it."""
         self.actions_by_key = actions_by_key
-        self._run = run
+        self._run_other_action = run_other_action
         self._on_change = on_change
         self._first_row = 0
+        """The row at the top of the widget; above it, rows are scrolled away."""
         self._width = 0
         self._visible_rows = 0
+        """The height of the widget at its last layout."""
 
     def on_key(self, event: events.Key) -> None:
         """Handle a key, or let it bubble to the parent if it has no effect here."""
@@ -141,7 +149,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
             self.switch_mode("shell")
             return True
         # In an empty prompt, as in many terminal programs, ? is help.
-        if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run("help"):
+        if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run_other_action("help"):
             return True
         self.buffer.type(character)
         self.update()
@@ -150,7 +158,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
     def run_action(self, action: str) -> bool:
         """Run an action by its id; return whether it had an effect."""
         if (edit := EDITS.get(action)) is None:
-            return self._run(action)
+            return self._run_other_action(action)
         # In an empty prompt their keys have other meanings: Ctrl+D leaves the program, Ctrl+F searches.
         if action in {"input_delete", "input_move_right"} and not self.buffer.text:
             return False
@@ -241,7 +249,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         event.stop()
         self.insert_paste(event.text)
 
-    def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
+    def move_cursor_to(self, at: Offset, *, select: bool, unit: SelectionUnit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
         buffer, offset = self.buffer, self.text_layout.offset(self._first_row + at.y, at.x)
         if unit != "character":
@@ -285,11 +293,11 @@ class PromptEditor(MouseTextWidget, can_focus=True):
             if start <= glyph.start < end:
                 style += selection_style
             if glyph.start <= cursor < glyph.end:
-                style += _CURSOR
+                style += _CURSOR_STYLE
             segments.append(Segment(glyph.label, style))
         # At the end of the text the cursor is on a blank; at the end of a wrapped row it is on the next one.
         if cursor == len(text) and self.text_layout.locate(self.buffer.cursor)[0] == row:
-            segments.append(Segment(" ", base + _CURSOR))
+            segments.append(Segment(" ", base + _CURSOR_STYLE))
         return _draw_row(Segment.simplify(segments), cells, base, Segment(mode, faint))
 
 
@@ -309,7 +317,7 @@ def _draw_row(segments: Iterable[Segment], cells: int, base: Style, end: Segment
 
 def _draw_hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
     """Return the placeholder row of an empty prompt."""
-    under_cursor = Segment(text[:1] or " ", style + _CURSOR if has_focus else style)
+    under_cursor = Segment(text[:1] or " ", style + _CURSOR_STYLE if has_focus else style)
     return [under_cursor, Segment(text[1:], style)]
 
 

@@ -21,8 +21,9 @@ from codeloop.tui.render.prompt_rows import PROMPT_BAR
 
 Position = tuple[int, int]
 """A row of the page, and a cell in it."""
-Unit = Literal["character", "word", "row"]
-UNITS: tuple[Unit, ...] = ("character", "word", "row")
+SelectionUnit = Literal["character", "word", "row"]
+UNITS_BY_CLICKS: tuple[SelectionUnit, ...] = ("character", "word", "row")
+"""What a single, a double and a triple click select."""
 DOUBLE_CLICK_SECONDS = 0.5
 """Within which a second click at the same cell makes a double click."""
 EDGE_SCROLL_SECONDS = 0.05
@@ -87,7 +88,7 @@ class Selection:
         position, (time, before) = self._locate_pointer(), self._last_press
         is_again = position == before and event.time - time < DOUBLE_CLICK_SECONDS
         # After a triple click begins the next round: a fourth click is a single one.
-        self._click_count = self._click_count % len(UNITS) + 1 if is_again else 1
+        self._click_count = self._click_count % len(UNITS_BY_CLICKS) + 1 if is_again else 1
         self._last_press = event.time, position
         self._first_unit = self._find_unit(position)
         self.is_selecting, self.has_dragged = True, False
@@ -119,8 +120,8 @@ class Selection:
         return "\n".join(parts).strip("\n")
 
     @property
-    def _unit(self) -> Unit:
-        return UNITS[self._click_count - 1]
+    def _unit(self) -> SelectionUnit:
+        return UNITS_BY_CLICKS[self._click_count - 1]
 
     @property
     def _rows_beyond_edge(self) -> int:
@@ -168,7 +169,7 @@ class Selection:
             self._edge_timer = None
 
 
-def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
+def extend_to_unit(text: str, cell: int, unit: SelectionUnit) -> tuple[int, int]:
     """Return the cell range of the character, word or row at a cell of a row."""
     if unit == "row":
         return 0, cell_len(text)

@@ -47,9 +47,9 @@ class CompletionController:
         return {
             "completion_enter": self._accept_with_enter,
             "completion_accept": self._accept_with_tab,
-            "completion_previous": lambda: self._move(-1),
-            "completion_next": lambda: self._move(1),
-            "completion_close": self._close,
+            "completion_previous": lambda: self._move_cursor(-1),
+            "completion_next": lambda: self._move_cursor(1),
+            "completion_close": self._close_list,
         }
 
     def update(self) -> None:
@@ -74,9 +74,9 @@ class CompletionController:
             if trigger.kind == "mention" and (self._last_trigger is None or self._last_trigger.query != trigger.query):
                 self._last_trigger, self._is_searching = trigger, True
                 self._run_in_background(self._search(trigger))
-        self._show()
+        self._show_rows()
 
-    def _show(self) -> None:
+    def _show_rows(self) -> None:
         if self._trigger is None or self._is_closed:
             self._popup.show(())
             return
@@ -90,7 +90,7 @@ class CompletionController:
     async def _load_candidates(self, trigger: Trigger) -> None:
         await self._candidates.load(trigger)
         if self._trigger is not None and self._trigger.kind == trigger.kind:
-            self._show()
+            self._show_rows()
 
     async def _search(self, trigger: Trigger) -> None:
         # Debounced: of letters typed in a row only the last one starts a search.
@@ -102,7 +102,7 @@ class CompletionController:
             return
         self._is_searching = False
         if self._trigger is not None and self._trigger.kind == "mention":
-            self._show()
+            self._show_rows()
             if self._inserts_first and self._popup.rows:
                 self._insert(self._popup.rows[0])
 
@@ -112,16 +112,16 @@ class CompletionController:
         if self._last_trigger is trigger and self._candidates.has_completable_argument(trigger):
             await self._candidates.load_values(trigger, may_start_server=may_start_server)
             if self._last_trigger is trigger and self._trigger is not None and self._trigger.kind == "arguments":
-                self._show()
+                self._show_rows()
 
-    def _move(self, step: int) -> bool:
+    def _move_cursor(self, step: int) -> bool:
         if not self._popup.rows or (self._popup.cursor < 0 and self._popup.rows[0].kind != "argument"):
             return False
         self._has_moved_cursor = True
         self._popup.move(step)
         return True
 
-    def _close(self) -> bool:
+    def _close_list(self) -> bool:
         if not self._popup.rows:
             return False
         self._is_closed, self._inserts_first = True, False

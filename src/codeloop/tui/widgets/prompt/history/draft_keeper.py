@@ -10,7 +10,7 @@ from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
 NEW_SESSION = "new"
 """The key of the draft of a session that does not exist yet."""
-_EMPTY = StoredPrompt("")
+_EMPTY_PROMPT = StoredPrompt("")
 RESTORE_NOTE = "What you were typing when the program ended is back."
 
 
@@ -33,9 +33,9 @@ class DraftKeeper:
         self._store = store
         self._call_later = call_later
         self._show_note = show_note
-        self._written_draft = _EMPTY
+        self._written_draft = _EMPTY_PROMPT
         """The draft in the file."""
-        self._initial_draft = _EMPTY
+        self._initial_draft = _EMPTY_PROMPT
         """The draft that was in the editor when the session was shown."""
         self._is_write_scheduled = False
         self._has_failed = False
@@ -80,8 +80,8 @@ class DraftKeeper:
         self.session = session
         was_abandoned = self._store.drafts.adopt(session)
         draft = self._store.drafts.load(session)
-        self._written_draft = _EMPTY
-        self._initial_draft = draft or _EMPTY
+        self._written_draft = _EMPTY_PROMPT
+        self._initial_draft = draft or _EMPTY_PROMPT
         self._editor.load(self._initial_draft)
         if was_abandoned and draft is not None:
             self._show_note(RESTORE_NOTE)
@@ -97,7 +97,7 @@ class DraftKeeper:
                 self._store.drafts.save(self.session, None)
             except OSError:
                 self._has_failed = True
-            self.session, self._written_draft = session, _EMPTY
+            self.session, self._written_draft = session, _EMPTY_PROMPT
             self.write()
 
     def push_stash(self) -> bool:
@@ -106,7 +106,7 @@ class DraftKeeper:
         if not prompt.text.strip():
             return False
         if self._stash(prompt):
-            self._editor.load(_EMPTY)
+            self._editor.load(_EMPTY_PROMPT)
         return True
 
     def pop_stash(self, index: int = -1) -> bool:
