@@ -179,14 +179,14 @@ class Coordinator:
     def _run_attempt(self, row: LedgerRow, driver: Driver) -> str:
         """Make one attempt at a job, and store its result; return why the driver was lost, or ""."""
         job = row.job
-        final = self._folder / "jobs" / job.id
-        stored_result = read_result(final)
+        final_folder = self._folder / "jobs" / job.id
+        stored_result = read_result(final_folder)
         # The same result in the folder and the table: `codeloop fleet retry` has requeued the job. Another result in
         # the folder: a coordinator finished the job, and was killed before it could update the table.
         if stored_result is not None and stored_result == row.result:
             earlier = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
             earlier.parent.mkdir(exist_ok=True)
-            final.rename(earlier)
+            final_folder.rename(earlier)
         task = JobTask(job, row.attempt, self._make_attempt_path(row), self._flags)
         attempt = JobAttempt(self._folder, driver, task)
         try:

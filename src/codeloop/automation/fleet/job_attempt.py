@@ -27,7 +27,7 @@ class JobAttempt:
     """
 
     def __init__(self, folder: Path, driver: Driver, task: JobTask, commit: str = "") -> None:
-        self._final = folder / "jobs" / task.job.id
+        self._final_folder = folder / "jobs" / task.job.id
         self._driver = driver
         self._task = task
         self._commit = commit
@@ -37,7 +37,7 @@ class JobAttempt:
 
         `is_stopping` is called regularly. Raises FleetStopped, DriverLost, and CodeloopError when git fails.
         """
-        if (earlier_result := read_result(self._final)) is not None:
+        if (earlier_result := read_result(self._final_folder)) is not None:
             return earlier_result
         job, tree, branch = self._task.job, self._task.tree, f"codeloop/{self._task.job.id}"
 
@@ -45,7 +45,7 @@ class JobAttempt:
             return run_git(job.repository, "-C", str(tree), *arguments, is_stopping=is_stopping)
 
         # Without a result, both folders are remains of a process that was killed.
-        remove_tree(self._final)
+        remove_tree(self._final_folder)
         remove_tree(self._task.folder)
         self._task.folder.mkdir(parents=True)
         base = ("--branch", job.base) if job.base else ()
@@ -79,9 +79,9 @@ class JobAttempt:
         diff = git("diff", "--no-ext-diff", "--no-textconv", before, after) if after != before else ""
         result["diff"] = diff[: FLEET_DIFF.value]
         (self._task.folder / "result.json").write_bytes(msgspec.json.encode(result))
-        self._final.parent.mkdir(parents=True, exist_ok=True)
+        self._final_folder.parent.mkdir(parents=True, exist_ok=True)
         # From here on the job is done, even if this process is killed before the table is updated.
-        self._task.folder.rename(self._final)
+        self._task.folder.rename(self._final_folder)
         return result
 
     def discard(self) -> None:
@@ -95,9 +95,9 @@ def _read_git_settings(tree: Path) -> list[bytes]:
     return [file.read_bytes() if file.is_file() else b"" for file in files]
 
 
-def read_result(final: Path) -> JSON | None:
-    """Return the stored result of a job; None: the job is not finished."""
+def read_result(final_folder: Path) -> JSON | None:
+    """Return the result in the final folder of a job; None if the job is not finished."""
     try:
-        return msgspec.json.decode((final / "result.json").read_bytes())
+        return msgspec.json.decode((final_folder / "result.json").read_bytes())
     except (OSError, msgspec.DecodeError):
         return None

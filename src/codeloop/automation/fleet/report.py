@@ -27,7 +27,7 @@ def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) 
     `folder`: the folder of the fleet. In the result, `work` is the path of the job's clone, "" until the job has ended;
     `pull` is the pull request with its changes, or null.
     """
-    final = folder / "jobs" / row.job.id / "work"
+    clone = folder / "jobs" / row.job.id / "work"
     pull = next((each for each in pulls if row.job.id in each.jobs), None)
     return {
         "id": row.job.id,
@@ -35,7 +35,7 @@ def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) 
         "state": row.state,
         "attempts": row.attempt,
         "result": row.result,
-        "work": str(final) if final.is_dir() else "",
+        "work": str(clone) if clone.is_dir() else "",
         "pull": None if pull is None else msgspec.to_builtins(pull),
     }
 

@@ -64,8 +64,8 @@ class GitHub:
         """Return an issue or a pull request with its texts, without those of this account."""
         issue = await self._rest.get(f"{self._path}/issues/{number}")
         rows = await self._rest.list_all(f"{self._path}/issues/{number}/comments")
-        own = await self._read_own_login()
-        texts = [(_read_login(row), get_text(row, "body")) for row in (issue, *rows) if _read_login(row) != own]
+        own_login = await self._read_own_login()
+        texts = [(_read_login(row), get_text(row, "body")) for row in (issue, *rows) if _read_login(row) != own_login]
         return Thread(number=number, is_pull=is_pull, title=get_text(issue, "title"), texts=tuple(texts))
 
     async def read_pull(self, number: int) -> PullRequest:
@@ -76,9 +76,9 @@ class GitHub:
         """Return this account's comment that contains the marker. Comments of others never count."""
         # To GitHub, a pull request is an issue with the comments of one.
         del is_pull
-        own = await self._read_own_login()
+        own_login = await self._read_own_login()
         for row in await self._rest.list_all(f"{self._path}/issues/{number}/comments"):
-            if _read_login(row) == own and marker in (get_text(row, "body")):
+            if _read_login(row) == own_login and marker in get_text(row, "body"):
                 return _make_comment(row)
         return None
 
@@ -127,9 +127,9 @@ class GitHub:
 
     async def list_line_comments(self, number: int) -> list[str]:
         """Return the texts of this account's comments on lines of a pull request."""
-        own = await self._read_own_login()
+        own_login = await self._read_own_login()
         rows = await self._rest.list_all(f"{self._path}/pulls/{number}/comments")
-        return [get_text(row, "body") for row in rows if _read_login(row) == own]
+        return [get_text(row, "body") for row in rows if _read_login(row) == own_login]
 
     async def post_line_comments(
         self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str

@@ -55,11 +55,13 @@ class GitLab:
         """Return an issue or a merge request with its texts, without those of this account."""
         thread = await self._rest.get(self._make_thread_path(number, is_pull=is_pull))
         notes = await self._list_notes(number, is_pull=is_pull)
-        own = await self._read_own_id()
+        own_id = await self._read_own_id()
         # System notes are those that GitLab writes about changes, such as of labels.
         texts = [(_read_author(thread), get_text(thread, "description"))]
         texts += [
-            (_read_author(note), note["body"]) for note in notes if note["author"]["id"] != own and not note["system"]
+            (_read_author(note), note["body"])
+            for note in notes
+            if note["author"]["id"] != own_id and not note["system"]
         ]
         return Thread(number=number, is_pull=is_pull, title=get_text(thread, "title"), texts=tuple(texts))
 
@@ -69,9 +71,9 @@ class GitLab:
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
         """Return this account's note that contains the marker."""
-        own = await self._read_own_id()
+        own_id = await self._read_own_id()
         for note in await self._list_notes(number, is_pull=is_pull):
-            if note["author"]["id"] == own and marker in note["body"]:
+            if note["author"]["id"] == own_id and marker in note["body"]:
                 return _make_comment(note)
         return None
 
@@ -114,9 +116,9 @@ class GitLab:
 
     async def list_line_comments(self, number: int) -> list[str]:
         """Return the texts of this account's notes on lines of a merge request."""
-        own = await self._read_own_id()
+        own_id = await self._read_own_id()
         notes = await self._list_notes(number, is_pull=True)
-        return [note["body"] for note in notes if note["author"]["id"] == own and note.get("type") == "DiffNote"]
+        return [note["body"] for note in notes if note["author"]["id"] == own_id and note.get("type") == "DiffNote"]
 
     async def post_line_comments(
         self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str

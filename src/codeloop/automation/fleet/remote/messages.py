@@ -48,20 +48,20 @@ def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Pa
     return msgspec.json.encode(Order(task.job, base, task.flags, dict(environment), size)) + b"\n", bundle
 
 
-def apply_reply(task: JobTask, answer: Path, driver_name: str) -> JSON | None:
+def apply_reply(task: JobTask, output_file: Path, driver_name: str) -> JSON | None:
     """Return the result in a worker's output, and fetch its commits into the clone; None: the output has no result.
 
     `driver_name`: the driver's name for errors. Raises DriverLost if the worker was interrupted.
     """
-    with answer.open("rb") as read:
+    with output_file.open("rb") as stream:
         # `forbid_unknown_fields` keeps a line of JSON that the shell printed from being taken for the reply.
-        for line in read:
+        for line in stream:
             with suppress(msgspec.DecodeError):
                 reply = msgspec.json.decode(line, type=Reply)
                 break
         else:
             return None
-        data = read.read()
+        data = stream.read()
     # A cut bundle means that the connection broke; an interrupted agent, that somebody stopped the worker.
     if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED_EXIT_CODE:
         raise DriverLost(f"{driver_name} was interrupted.")

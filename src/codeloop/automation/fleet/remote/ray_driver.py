@@ -55,11 +55,11 @@ class RayDriver:
             raise DriverLost(f"{self.name} lost the job: {str(error).strip().splitlines()[-1]}") from None
         if len(output) > FLEET_REPLY.value:
             raise CodeloopError(f"The job's changes are larger than {FLEET_REPLY.value:,} bytes.")
-        answer = task.folder / "answer"
-        answer.write_bytes(output)
+        output_file = task.folder / "answer"
+        output_file.write_bytes(output)
         (task.folder / "log").write_bytes(errors)
-        result = apply_reply(task, answer, self.name)
-        answer.unlink()
+        result = apply_reply(task, output_file, self.name)
+        output_file.unlink()
         if result is None:
             raise DriverLost(f"{self.name} gave no result: {_describe_failure(code, errors)}")
         return {key: result[key] for key in RESULT_KEYS if key in result}
@@ -79,10 +79,10 @@ class RayDriver:
 
 def _describe_failure(code: int, errors: bytes) -> str:
     """Return why a worker ended without a result, and what to do."""
-    words = " ".join(errors.decode("utf-8", "replace").split())[-300:]
+    log_tail = " ".join(errors.decode("utf-8", "replace").split())[-300:]
     if code == 127:
-        return f"codeloop was not found on a node. Say how to start it with --codeloop. {words}"
-    return words or f"the worker ended with {code}."
+        return f"codeloop was not found on a node. Say how to start it with --codeloop. {log_tail}"
+    return log_tail or f"the worker ended with {code}."
 
 
 def _make_remote_function() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:

@@ -67,8 +67,8 @@ class SshDriver:
     def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
         order, bundle = pack_order(task, self._environment)
-        answer = task.folder / "answer"
-        with (task.folder / "log").open("wb") as log, answer.open("wb") as output:
+        output_file = task.folder / "answer"
+        with (task.folder / "log").open("wb") as log, output_file.open("wb") as output:
             child = subprocess.Popen(
                 self._command,
                 cwd="/",
@@ -94,11 +94,11 @@ class SshDriver:
                 end_program(child.pid)
                 child.wait()
                 child.stdout.close()
-        result = apply_reply(task, answer, self.name)
+        result = apply_reply(task, output_file, self.name)
         if result is None:
-            raise DriverLost(f"{self.name} gave no result: {_describe(child.returncode, task.folder / 'log')}")
+            raise DriverLost(f"{self.name} gave no result: {_describe_failure(child.returncode, task.folder / 'log')}")
         bundle.unlink(missing_ok=True)
-        answer.unlink()
+        output_file.unlink()
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
     def remove_remains(self, job_id: str) -> None:
@@ -114,8 +114,8 @@ def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Eve
     with suppress(OSError), stdin:
         stdin.write(order)
         if bundle.exists():
-            with bundle.open("rb") as read:
-                while not end_event.is_set() and (chunk := read.read(_CHUNK_BYTES)):
+            with bundle.open("rb") as stream:
+                while not end_event.is_set() and (chunk := stream.read(_CHUNK_BYTES)):
                     stdin.write(chunk)
         stdin.flush()
         while not end_event.wait(FLEET_HEARTBEAT.seconds):
@@ -140,7 +140,7 @@ def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], boo
         output.write(chunk)
 
 
-def _describe(code: int, log: Path) -> str:
+def _describe_failure(code: int, log: Path) -> str:
     """Return why ssh ended without a result, and what to do."""
     words = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[-_LOG_TAIL_CHARACTERS:]
     # The shell on the host did not find the command.
