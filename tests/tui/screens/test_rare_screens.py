@@ -127,7 +127,7 @@ async def test_messages_and_what_is_written(tmp_path: Path) -> None:
         await album.take("shell-empty", "A shell command")
         await it.pilot.press("escape")
         editor = prompt.editor
-        editor.vim = Vim(editor.buffer, editor.run_action)
+        editor.vim = Vim(editor.buffer, editor.run_key_action)
         await it.pilot.press(*"whole words", "escape", "v", "b")
         await album.take("vim", "VISUAL")
         editor.vim = None

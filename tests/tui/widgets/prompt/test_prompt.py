@@ -348,7 +348,7 @@ async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
         await hand.type("!two")
         keeping.switch_session("ses_1")
         assert (hand.app.text, hand.app.prompt.editor.mode) == ("one", "prompt")
-        keeping.rename("ses_3")
+        keeping.adopt_session("ses_3")
         keeping.switch_session("ses_1")
         assert hand.app.text == ""
         await hand.press("x", "enter")

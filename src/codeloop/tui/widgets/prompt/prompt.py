@@ -161,7 +161,7 @@ class PromptInput(EmptyWidget):
 
     def run(self, action: str) -> bool:
         """Run an action of `keys/prompt_bindings.py`, as its key does; return whether it had an effect."""
-        return self.editor.run_action(action)
+        return self.editor.run_key_action(action)
 
     def submit(self, delivery: Delivery) -> bool:
         """Submit the content; after a final backslash, begin a new line instead. Return True: the key is used up."""

@@ -141,7 +141,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
             self.update()
             return True
         for action in self.actions_by_key.get(key, ()):
-            if self.run_action(action):
+            if self.run_key_action(action):
                 return True
         if character is None:
             return False
@@ -155,7 +155,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         self.update()
         return True
 
-    def run_action(self, action: str) -> bool:
+    def run_key_action(self, action: str) -> bool:
         """Run an action by its id; return whether it had an effect."""
         if (edit := EDITS.get(action)) is None:
             return self._run_other_action(action)
@@ -335,7 +335,7 @@ def get_typed_character(event: events.Key) -> str | None:
 def set_vim_mode(editor: PromptEditor, *, is_wanted: bool) -> None:
     """Switch vi mode on or off."""
     if is_wanted != (editor.vim is not None):
-        editor.vim = Vim(editor.buffer, editor.run_action, lambda text: copy_text(editor, text)) if is_wanted else None
+        editor.vim = Vim(editor.buffer, editor.run_key_action, lambda text: copy_text(editor, text)) if is_wanted else None
 
 
 def copy_text(editor: PromptEditor, text: str) -> bool:
