@@ -10,9 +10,9 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolTim
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.render.renderer import Renderer
-from codeloop.tui.state.items import Item, TextItem, ToolItem
+from codeloop.tui.state.conversation_items import Item, TextItem, ToolItem
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import load
+from codeloop.tui.themes.theme_loader import load_theme
 
 MESSAGE_COUNT = 100
 LIVE_CHARACTERS = 100_000
@@ -43,7 +43,7 @@ def total(cart, discount=0):
 
 def measure_rendering(bench: BenchRun) -> None:
     """Measure the first drawing of a hundred messages, and that of one more delta of a long answer."""
-    canvas = Canvas(100, Styles(load("codeloop", "dark")), "/project")
+    canvas = Canvas(100, Styles(load_theme("codeloop", "dark")), "/project")
     items = [_make_item(number) for number in range(MESSAGE_COUNT)]
     # The first drawing loads the library that colours code, and does not count.
     _time_items(canvas, items)

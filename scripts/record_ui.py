@@ -22,7 +22,7 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.wire import replace
-from codeloop.tui.themes.themes import load
+from codeloop.tui.themes.theme_loader import load_theme
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from scripts.terminal_svg import Line, draw_svg
 from tests.tui.screens.album import told
@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> int:
         *frames, found = asyncio.run(record_first_turn(Path(folder)))
         first = asyncio.run(draw_first_run(Path(another)))
     asked = next(frame for frame in frames if "Allow once" in "".join(part.text for line in frame[0] for part in line))
-    background = load("codeloop", "dark").background
+    background = load_theme("codeloop", "dark").background
     pictures = {"tui": frames[-1], "tui-question": asked, "tui-find": found, "tui-first-run": (first, 0.0)}
     for name, frame in pictures.items():
         (Path(arguments[0]) / f"{name}.svg").write_text(draw_svg([frame], background, TITLES[name]), encoding="utf-8")

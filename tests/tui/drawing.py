@@ -8,7 +8,7 @@ from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.renderer import Renderer
-from codeloop.tui.state.items import Item
+from codeloop.tui.state.conversation_items import Item
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.theme import ColourTheme
 from tests.tui.parts import DIRECTORY, NOW

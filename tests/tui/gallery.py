@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.kit.diff import make_unified_diff
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.part import ToolPart
-from codeloop.tui.state.items import Child, Item, NoticeItem, SummaryItem, ToolItem
+from codeloop.tui.state.conversation_items import Child, Item, NoticeItem, SummaryItem, ToolItem
 from tests.tui.parts import DIRECTORY, answer, done, end, failed, file, pending, prompt, running, text, thought
 
 BEFORE = """import decimal

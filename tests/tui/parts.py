@@ -28,7 +28,7 @@ from codeloop.schema.part import (
     ToolStateRunning,
     ToolTime,
 )
-from codeloop.tui.state.items import EndItem, PromptItem, ReasoningItem, TextItem, ToolItem
+from codeloop.tui.state.conversation_items import EndItem, PromptItem, ReasoningItem, TextItem, ToolItem
 
 SESSION, MESSAGE = "ses_1", "msg_1"
 DIRECTORY = "/home/ada/project"

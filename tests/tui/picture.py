@@ -13,7 +13,7 @@ from rich.terminal_theme import TerminalTheme
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import pad_row
 from codeloop.tui.render.renderer import Renderer
-from codeloop.tui.themes.themes import load
+from codeloop.tui.themes.theme_loader import load_theme
 from tests.tui.drawing import canvas
 from tests.tui.gallery import ITEMS
 from tests.tui.parts import NOW
@@ -21,7 +21,7 @@ from tests.tui.parts import NOW
 
 def rows_of(names: Iterable[str], width: int, theme: str, mode: str) -> tuple[list[Row], Style]:
     """Return the rows of items with a blank one between, and the style of the ground."""
-    colours = load(theme, "light" if mode == "light" else "dark")
+    colours = load_theme(theme, "light" if mode == "light" else "dark")
     place = canvas(width, colours)
     drawing = Renderer(place, lambda: NOW / 1000)
     rows: list[Row] = []

@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import load, make_textual_theme
+from codeloop.tui.themes.theme_loader import load_theme, make_textual_theme
 from tests.support.project import until
 
 Given = TypeVar("Given")
@@ -25,7 +25,7 @@ class Stage(App[None]):
     def __init__(self, *widgets: Widget, theme: str = "codeloop", dark: bool = True) -> None:
         super().__init__()
         self._widgets = widgets
-        self.styles_now = Styles(load(theme, "dark" if dark else "light"))
+        self.styles_now = Styles(load_theme(theme, "dark" if dark else "light"))
         self.results: list[Any] = []
         self.register_theme(make_textual_theme(self.styles_now.theme, "staged"))
         self.theme = "staged"

@@ -12,7 +12,7 @@ from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
 from codeloop.schema.message import Session
-from codeloop.tui.settings.launch import AskTrust, UiLaunch
+from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 
 
 def show_terminal_ui(options: Options) -> int:

@@ -17,8 +17,8 @@ from codeloop.tui.keys.key_dispatcher import KeyDispatcher
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
-from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.state.items import NoticeLook
+from codeloop.tui.settings.ui_launch import UiLaunch
+from codeloop.tui.state.conversation_items import NoticeLook
 from codeloop.tui.terminal.input_queue import InputDropped
 from codeloop.tui.terminal.terminal_colours import parse_dark_background
 from codeloop.tui.terminal.terminal_driver import BACKGROUND_NUMBER, TerminalAnswered, TerminalClosed

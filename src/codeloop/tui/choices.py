@@ -21,7 +21,7 @@ from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.configuration import read_configuration
-from codeloop.tui.settings.launch import UiLaunch
+from codeloop.tui.settings.ui_launch import UiLaunch
 from codeloop.tui.settings.ui_settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
 from codeloop.tui.widgets.prompt.completion.completer import ClientCompleter, PromptCommand

@@ -14,7 +14,7 @@ from codeloop.tui.commands import COMMANDS, COMMANDS_BY_SLASH
 from codeloop.tui.keys.keybind_problems import find_keybind_problems
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.appearance import Appearance
-from codeloop.tui.settings.launch import UiLaunch
+from codeloop.tui.settings.ui_launch import UiLaunch
 from codeloop.tui.settings.ui_settings import read_settings
 from codeloop.tui.terminal.terminal_colours import TerminalColours, read_colours
 from codeloop.tui.terminal.terminal_driver import TerminalDriver

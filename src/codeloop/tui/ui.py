@@ -24,8 +24,8 @@ from codeloop.tui.keys.keymap import Keymap, UiCommand
 from codeloop.tui.keys.repeated_key import RepeatedKey
 from codeloop.tui.render.greeting import draw_greeting
 from codeloop.tui.settings.appearance import Appearance
-from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.state.items import NoticeItem, NoticeLook
+from codeloop.tui.settings.ui_launch import UiLaunch
+from codeloop.tui.state.conversation_items import NoticeItem, NoticeLook
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab

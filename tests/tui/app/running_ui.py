@@ -16,7 +16,7 @@ from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE
 from codeloop.tui.app import TerminalUI
-from codeloop.tui.settings.launch import AskTrust, UiLaunch
+from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 from codeloop.tui.start import create_ui
 from tests.support.project import Rig
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.tui.themes.themes import list_themes
+from codeloop.tui.themes.theme_loader import list_themes
 from tests.support.project import rig
 from tests.tui.app.running_ui import played
 

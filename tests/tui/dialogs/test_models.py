@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.trust import TrustScreen
-from codeloop.tui.themes.themes import list_themes
+from codeloop.tui.themes.theme_loader import list_themes
 from tests.support.answers import Answer
 from tests.support.project import in_process, over_http, rig, startup, until
 from tests.support.provider import ModelServer

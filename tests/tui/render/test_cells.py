@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line, truncate_text, wrap_line
-from codeloop.tui.render.clusters import split_clusters
+from codeloop.tui.render.graphemes import split_graphemes
 from tests.tui.drawing import plain
 
 FAMILY, FLAG, THUMB, ACCENT = "👩\u200d👩\u200d👧", "🇫🇷", "👍🏽", "e\u0301"
@@ -39,7 +39,7 @@ def test_folded_lines_keep_every_space() -> None:
 
 @pytest.mark.parametrize("char", [FAMILY, FLAG, THUMB, ACCENT])
 def test_what_readers_see_as_one_is_one(char: str) -> None:
-    assert [(char * 2)[start:end] for start, end, _ in split_clusters(char * 2)] == [char, char]
+    assert [(char * 2)[start:end] for start, end, _ in split_graphemes(char * 2)] == [char, char]
 
 
 def test_a_line_is_cut_with_an_ellipsis() -> None:

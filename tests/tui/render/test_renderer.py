@@ -5,7 +5,7 @@ import pytest
 from codeloop.schema.errors import ErrorText, MessageAbortedError, ProviderAuthData, ProviderAuthError
 from codeloop.schema.part import AgentPart
 from codeloop.schema.wire import replace
-from codeloop.tui.state.items import Item, NoticeItem, SummaryItem
+from codeloop.tui.state.conversation_items import Item, NoticeItem, SummaryItem
 from tests.tui.drawing import draw, plain, renderer, styled
 from tests.tui.gallery import ITEMS
 from tests.tui.parts import end, file, prompt, running, text, thought

@@ -24,7 +24,7 @@ from codeloop.schema.message import Revert
 from codeloop.schema.part import Part, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.tui.commands import COMMANDS_BY_ID
-from codeloop.tui.state.items import PromptItem, ReasoningItem, TextItem, ToolItem
+from codeloop.tui.state.conversation_items import PromptItem, ReasoningItem, TextItem, ToolItem
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from tests.tui.gallery import CHILD, DIRECTORY, ITEMS, TASK, TEST_RUN
 from tests.tui.parts import answer, failed, file, running, text, thought

@@ -8,7 +8,7 @@ import pytest
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.message import Session
-from codeloop.tui.settings.launch import AskTrust, UiLaunch
+from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 from codeloop.tui.start import create_ui
 
 

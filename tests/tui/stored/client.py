@@ -16,7 +16,7 @@ from codeloop.schema.event import Event, StampedEvent
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_MESSAGES, Gives, Operation, Takes
 from codeloop.tui.app import TerminalUI
-from codeloop.tui.settings.launch import AskTrust, UiLaunch
+from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 from codeloop.tui.start import create_ui
 
 FILE = Path(__file__).with_name("project.json")

@@ -9,7 +9,14 @@ import pytest
 
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import ThemeError, list_themes, load, make_textual_theme, measure_contrast, name_colour
+from codeloop.tui.themes.theme_loader import (
+    ThemeError,
+    list_themes,
+    load_theme,
+    make_textual_theme,
+    measure_contrast,
+    name_colour,
+)
 
 SMALL = {
     "primary": "#111111", "secondary": 4, "accent": "none", "text": "ink",
@@ -26,7 +33,7 @@ def write(folder: Path, theme: object, defs: object = None, name: str = "mine") 
 
 def test_values_are_colours_numbers_references_and_one_for_each_mode(tmp_path: Path) -> None:
     write(tmp_path, SMALL)
-    dark, light = load("mine", "dark", [tmp_path]), load("mine", "light", [tmp_path])
+    dark, light = load_theme("mine", "dark", [tmp_path]), load_theme("mine", "light", [tmp_path])
     assert (dark.primary, dark.secondary, dark.accent, dark.text) == ("#111111", "ansi_blue", "", "#222222")
     assert (dark.text_muted, light.text_muted) == ("#ffffff", "#222222")
     assert dark.background == "#00000a"
@@ -34,7 +41,7 @@ def test_values_are_colours_numbers_references_and_one_for_each_mode(tmp_path: P
 
 def test_what_a_file_leaves_out_follows_from_what_it_has(tmp_path: Path) -> None:
     write(tmp_path, SMALL)
-    theme = load("mine", "dark", [tmp_path])
+    theme = load_theme("mine", "dark", [tmp_path])
     assert theme.markdown_heading == theme.error == theme.accent
     assert theme.border_active == theme.syntax_function == theme.primary
     assert theme.diff_added_line_number_bg == theme.background
@@ -42,7 +49,7 @@ def test_what_a_file_leaves_out_follows_from_what_it_has(tmp_path: Path) -> None
 
 def test_keys_that_mean_nothing_here_are_left_alone(tmp_path: Path) -> None:
     write(tmp_path, SMALL | {"selectedListItemText": "nowhere", "thinkingOpacity": 0.6})
-    assert load("mine", "dark", [tmp_path]).text == "#222222"
+    assert load_theme("mine", "dark", [tmp_path]).text == "#222222"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +66,7 @@ def test_keys_that_mean_nothing_here_are_left_alone(tmp_path: Path) -> None:
 def test_a_broken_theme_is_refused_with_its_file_and_key(tmp_path: Path, change: dict[str, object], key: str) -> None:
     file = write(tmp_path, SMALL | change)
     with pytest.raises(ThemeError) as caught:
-        load("mine", "light", [tmp_path])
+        load_theme("mine", "light", [tmp_path])
     assert str(file) in str(caught.value)
     assert f"`{key}`" in str(caught.value)
 
@@ -67,26 +74,26 @@ def test_a_broken_theme_is_refused_with_its_file_and_key(tmp_path: Path, change:
 def test_a_required_key_that_is_missing_is_named(tmp_path: Path) -> None:
     write(tmp_path, {key: value for key, value in SMALL.items() if key != "text"})
     with pytest.raises(ThemeError, match=r"has no `theme\.text`"):
-        load("mine", "dark", [tmp_path])
+        load_theme("mine", "dark", [tmp_path])
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"theme": 1}', '{"theme": {}, "defs": []}'])
 def test_a_file_that_is_no_theme_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "odd.json").write_text(content)
     with pytest.raises(ThemeError, match=r"odd\.json"):
-        load("odd", "dark", [tmp_path])
+        load_theme("odd", "dark", [tmp_path])
 
 
 def test_an_unknown_name_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     for name in ("nowhere", "../codeloop"):
         with pytest.raises(ThemeError, match=r"There are: .*codeloop.*system"):
-            load(name, "dark", [tmp_path])
+            load_theme(name, "dark", [tmp_path])
 
 
 def test_the_last_folder_wins(tmp_path: Path) -> None:
     write(tmp_path / "a", SMALL | {"primary": "#aaaaaa"}, name="codeloop")
     write(tmp_path / "b", SMALL | {"primary": "#bbbbbb"}, name="codeloop")
-    assert load("codeloop", "dark", [tmp_path / "a", tmp_path / "b"]).primary == "#bbbbbb"
+    assert load_theme("codeloop", "dark", [tmp_path / "a", tmp_path / "b"]).primary == "#bbbbbb"
     assert list_themes([tmp_path / "a"]) == list_themes()
 
 
@@ -100,7 +107,7 @@ def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> 
 @pytest.mark.parametrize("name", list_themes())
 @pytest.mark.parametrize("mode", ["dark", "light"])
 def test_widgets_get_each_colour_as_a_variable(name: str, mode: str) -> None:
-    theme = load(name, "dark" if mode == "dark" else "light")
+    theme = load_theme(name, "dark" if mode == "dark" else "light")
     made = make_textual_theme(theme, name)
     variables = made.to_color_system().generate() | made.variables
     assert variables["text-muted"] == (theme.text_muted or "ansi_default")
@@ -110,10 +117,10 @@ def test_widgets_get_each_colour_as_a_variable(name: str, mode: str) -> None:
 
 
 def test_without_colours_what_is_muted_is_dim() -> None:
-    styles = Styles(load("monochrome", "dark"))
+    styles = Styles(load_theme("monochrome", "dark"))
     assert styles.of("text_muted").dim
     assert not styles.of("text").dim
-    assert not Styles(load("codeloop", "dark")).of("text_muted").dim
+    assert not Styles(load_theme("codeloop", "dark")).of("text_muted").dim
 
 
 GROUNDS = ("background", "background_panel", "background_element")
@@ -124,7 +131,7 @@ NO_TEXT = ("background", "border", "_bg", "highlight", "diff_context", "diff_lin
 @pytest.mark.parametrize("mode", ["dark", "light"])
 @pytest.mark.parametrize("name", list_themes())
 def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -> None:
-    theme = load(name, "dark" if mode == "dark" else "light")
+    theme = load_theme(name, "dark" if mode == "dark" else "light")
     if not theme.background.startswith("#"):
         pytest.skip("the terminal's own colours")
     strong = 7.0 if name.startswith("high-contrast") else 4.5
@@ -160,7 +167,7 @@ XTERM = {
 
 
 def test_with_sixteen_colours_text_is_legible_on_white() -> None:
-    colours: dict[str, str] = msgspec.structs.asdict(load("system", "light"))
+    colours: dict[str, str] = msgspec.structs.asdict(load_theme("system", "light"))
     text = {key: XTERM[value.removeprefix("ansi_")] for key, value in colours.items() if value}
     poor = {key for key, colour in text.items() if measure_contrast(colour, XTERM[""]) < 3.9}
     assert poor == {"success"}, "a tick or a dot, with words beside it"
@@ -169,7 +176,7 @@ def test_with_sixteen_colours_text_is_legible_on_white() -> None:
 @pytest.mark.parametrize("mode", ["dark", "light"])
 @pytest.mark.parametrize("name", ["codeloop", "github", "nord", "dracula", "gruvbox"])
 def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(name: str, mode: Literal["dark", "light"]) -> None:
-    theme = fit_palette(load(name, mode), is_dark=mode == "dark")
+    theme = fit_palette(load_theme(name, mode), is_dark=mode == "dark")
     grounds = [theme.diff_added_bg, theme.diff_removed_bg, theme.diff_highlight_added, theme.diff_highlight_removed]
     assert len({*grounds, theme.background}) == 5
     for ground in grounds[:2]:

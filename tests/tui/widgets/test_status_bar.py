@@ -8,7 +8,7 @@ from codeloop.schema.wire import replace
 from codeloop.tui.actions.tabs import QUIT_QUESTION
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import load
+from codeloop.tui.themes.theme_loader import load_theme
 from codeloop.tui.widgets.status_bar import StatusBar, StatusContent
 from tests.tui.stage import Stage, staged
 from tests.tui.stored.client import StoredClient
@@ -21,7 +21,7 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
     view = SessionView(replace(client.session(), cost=0.25, tokens=NO_TOKENS))
     view.load(client.messages(), None)
     view.set_status(Retry(attempt=2, message=LONG, next=int(time.time() * 1000) + 9_500))
-    styles = Styles(load("codeloop", "dark"))
+    styles = Styles(load_theme("codeloop", "dark"))
     bar = StatusBar(styles)
     async with staged(Stage(bar)) as pilot:
         bar.show(view, StatusContent(context_window=10_000_000, hint="esc twice stops"), styles)
@@ -39,7 +39,7 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
 async def test_a_turn_that_begins_between_two_drawings_has_a_time() -> None:
     client = StoredClient()
     view = SessionView(client.session())
-    styles = Styles(load("codeloop", "dark"))
+    styles = Styles(load_theme("codeloop", "dark"))
     bar = StatusBar(styles)
     async with staged(Stage(bar)):
         bar.show(view, StatusContent(), styles)

@@ -7,7 +7,7 @@ from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
 from codeloop.tui.actions.send import send_prompt
-from codeloop.tui.settings.launch import AskTrust
+from codeloop.tui.settings.ui_launch import AskTrust
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry

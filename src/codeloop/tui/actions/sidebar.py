@@ -2,7 +2,7 @@
 
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
-from codeloop.tui.state.servers import describe_lsp, describe_mcp
+from codeloop.tui.state.server_states import describe_lsp, describe_mcp
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.sidebar import Sidebar, SidebarData
 

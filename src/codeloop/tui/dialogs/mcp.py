@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, describe_mcp
+from codeloop.tui.state.server_states import CONNECTING, HEALTH, ServerState, describe_mcp
 
 _MAX_ROW_STATE = 50
 """Characters of a state that fit into a row; the reason of a longer one is also shown below the list."""

@@ -1,9 +1,9 @@
-"""A text buffer with a cursor, a selection and undo."""
+"""`Buffer`: the text of an editor with its cursor, selection, chips and undo, independent of how it is shown."""
 
 from msgspec import Struct
 
-from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
+from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
 
 _MAX_UNDO_GROUPS = 1_000
 """Groups of changes that can be undone."""
@@ -15,8 +15,8 @@ class Change(Struct, frozen=True):
     start: int
     old: str
     new: str
-    before: int
-    after: int
+    cursor_before: int
+    cursor_after: int
 
 
 class Buffer:
@@ -28,20 +28,20 @@ class Buffer:
         self.cursor = len(text)
         self.anchor: int | None = None
         """The offset at which the selection began; None: nothing is selected."""
-        self.cut_text = ""
+        self.killed_text = ""
         """The text that was cut last, which yank inserts."""
         self.column: int | None = None
-        """The column (cells) that the cursor keeps when it moves up and down."""
-        self.put_back: str | None = None
+        """The column (cells) that the cursor keeps when it moves up and down over shorter rows."""
+        self.restored_prompt: str | None = None
         """The text of an undone prompt that was put into the buffer: while it is unchanged, a typed `/` replaces it."""
         self._undo: list[list[Change]] = []
         self._redo: list[list[Change]] = []
-        self._joins = False
+        self._is_joinable = False
         """Whether the next typed letter is added to the last undo group."""
-        self._depth = 0
-        """How many calls of `begin` were not ended yet."""
-        self._is_open = False
-        """Whether the group of `begin` has changes."""
+        self._group_depth = 0
+        """How many calls of `begin_group` were not ended yet."""
+        self._has_group_changes = False
+        """Whether the group of `begin_group` has changes."""
 
     @property
     def selection(self) -> tuple[int, int]:
@@ -57,33 +57,36 @@ class Buffer:
             self.anchor = None
         self.cursor = snap_to_edge(self.text, to)
         self.column = None
-        self._joins = False
+        self._is_joinable = False
 
-    def previous_offset(self) -> int:
+    def find_previous_offset(self) -> int:
         """Return the offset one character to the left."""
         return find_previous_edge(self.text, self.cursor)
 
-    def next_offset(self) -> int:
+    def find_next_offset(self) -> int:
         """Return the offset one character to the right."""
         return find_next_edge(self.text, self.cursor)
 
-    def line_start(self, at: int | None = None) -> int:
+    def find_line_start(self, at: int | None = None) -> int:
         """Return the start of the line around an offset, by default the cursor."""
         return self.text.rfind("\n", 0, self.cursor if at is None else at) + 1
 
-    def line_end(self, at: int | None = None) -> int:
+    def find_line_end(self, at: int | None = None) -> int:
         """Return the end of the line around an offset, by default the cursor: before its line feed."""
         end = self.text.find("\n", self.cursor if at is None else at)
         return len(self.text) if end < 0 else end
 
-    def type(self, text: str) -> None:
+    def type_text(self, text: str) -> None:
         """Replace the selection by typed text; the letters of a word are undone together."""
         start, end = self.selection
-        if text == "/" and self.text == self.put_back and start == len(self.text):
-            start, self.put_back = 0, None
-        joins = self._joins and start == end and len(text) == 1 and not (text.isspace() and self._is_after_word())
-        self.replace(start, end, escape_chips(self.chips, text), joins=joins)
-        self._joins = True
+        # After an undo, a user who types a command does not want it in the middle of the old prompt.
+        if text == "/" and self.text == self.restored_prompt and start == len(self.text):
+            start, self.restored_prompt = 0, None
+        is_joined = (
+            self._is_joinable and start == end and len(text) == 1 and not (text.isspace() and self._is_after_word())
+        )
+        self.replace(start, end, escape_chips(self.chips, text), is_joined=is_joined)
+        self._is_joinable = True
 
     def insert(self, text: str) -> None:
         """Replace the selection by a text."""
@@ -97,41 +100,42 @@ class Buffer:
         """Delete the text between two offsets; `kill`: it becomes the text that yank inserts."""
         if start < end:
             if kill:
-                self.cut_text = self.text[start:end]
+                self.killed_text = self.text[start:end]
             self.replace(start, end, "")
 
-    def replace(self, start: int, end: int, text: str, *, joins: bool = False) -> None:
+    def replace(self, start: int, end: int, text: str, *, is_joined: bool = False) -> None:
         """Replace a range; the cursor goes behind the new text, whose chips must be in `chips`.
 
-        `joins`: the change is added to the last undo group.
+        `is_joined`: the change is added to the last undo group.
         """
         start, end = max(min(start, end), 0), min(max(start, end), len(self.text))
         old = self.text[start:end]
         if old == text:
             self.move(start + len(text))
             return
+        # A change holds only the texts that differ, so that undo takes little memory for a long text.
         change = Change(start, old, text, self.cursor, start + len(text))
         self.text = self.text[:start] + text + self.text[end:]
-        self.cursor, self.anchor, self.column = change.after, None, None
+        self.cursor, self.anchor, self.column = change.cursor_after, None, None
         self._redo.clear()
-        if self._undo and (joins or (self._depth and self._is_open)):
+        if self._undo and (is_joined or (self._group_depth and self._has_group_changes)):
             self._undo[-1].append(change)
         else:
             self._undo.append([change])
             del self._undo[:-_MAX_UNDO_GROUPS]
-            self._is_open = self._depth > 0
-        self._joins = False
+            self._has_group_changes = self._group_depth > 0
+        self._is_joinable = False
 
-    def begin(self) -> None:
-        """Start a group of changes that are undone together, until `end`."""
-        if self._depth == 0:
-            self._is_open = False
-        self._depth += 1
+    def begin_group(self) -> None:
+        """Start a group of changes that are undone together, until `end_group`."""
+        if self._group_depth == 0:
+            self._has_group_changes = False
+        self._group_depth += 1
 
-    def end(self) -> None:
-        """End the group started by `begin`."""
-        self._depth = max(self._depth - 1, 0)
-        self._joins = False
+    def end_group(self) -> None:
+        """End the group started by `begin_group`."""
+        self._group_depth = max(self._group_depth - 1, 0)
+        self._is_joinable = False
 
     def undo(self) -> bool:
         """Undo the last change; return whether there was one."""
@@ -140,7 +144,7 @@ class Buffer:
         group = self._undo.pop()
         for change in reversed(group):
             self.text = self.text[: change.start] + change.old + self.text[change.start + len(change.new) :]
-        self._restore_cursor(group[0].before)
+        self._restore_cursor(group[0].cursor_before)
         self._redo.append(group)
         return True
 
@@ -151,13 +155,13 @@ class Buffer:
         group = self._redo.pop()
         for change in group:
             self.text = self.text[: change.start] + change.new + self.text[change.start + len(change.old) :]
-        self._restore_cursor(group[-1].after)
+        self._restore_cursor(group[-1].cursor_after)
         self._undo.append(group)
         return True
 
     def _restore_cursor(self, cursor: int) -> None:
         self.cursor, self.anchor, self.column = min(cursor, len(self.text)), None, None
-        self._joins = self._is_open = False
+        self._is_joinable = self._has_group_changes = False
 
     def _is_after_word(self) -> bool:
         return self.cursor > 0 and not self.text[self.cursor - 1].isspace()

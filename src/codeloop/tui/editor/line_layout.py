@@ -1,4 +1,7 @@
-"""Wraps the text of an editor into rows; after a change, only the changed lines are wrapped again."""
+"""`LineLayout` wraps the text of an editor into rows, and converts between offsets and cells.
+
+After a change, only the changed lines are wrapped again: typing must not get slower in a long prompt.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -8,10 +11,10 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from codeloop.kit.terminal_text import escape_answer_controls
-from codeloop.tui.editor.boundaries import split_graphemes
 from codeloop.tui.editor.chips import Chips
+from codeloop.tui.editor.grapheme_bounds import find_grapheme_bounds
 
-_TAB = " " * 4
+_TAB_TEXT = " " * 4
 """The displayed text of a tab."""
 
 
@@ -24,7 +27,7 @@ class Glyph(Struct, frozen=True):
     cells: int
 
 
-class Layout:
+class LineLayout:
     """The rows of a text in a width. One cell of each row is kept free for a cursor behind the last character."""
 
     def __init__(self, chips: Callable[[], Chips]) -> None:
@@ -40,7 +43,7 @@ class Layout:
         """The first row of each line, and one past the last line."""
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """The number of rows."""
         return self._tops[-1]
 
@@ -48,15 +51,17 @@ class Layout:
         """Lay out a text in a width of `cells`; unchanged lines are not wrapped again."""
         lines = text.split("\n")
         cells = max(cells - 1, 2)
-        same, old = 0, self._lines
-        least = min(len(old), len(lines)) if cells == self._width else 0
-        while same < least and old[same] == lines[same]:
-            same += 1
+        old_lines = self._lines
+        comparable = min(len(old_lines), len(lines)) if cells == self._width else 0
+        # The unchanged lines at the start and at the end keep their breaks.
+        head = 0
+        while head < comparable and old_lines[head] == lines[head]:
+            head += 1
         tail = 0
-        while tail < least - same and old[-1 - tail] == lines[-1 - tail]:
+        while tail < comparable - head and old_lines[-1 - tail] == lines[-1 - tail]:
             tail += 1
-        new_breaks = [self._wrap(line, cells) for line in lines[same : len(lines) - tail]]
-        self._breaks = self._breaks[:same] + new_breaks + self._breaks[len(old) - tail :]
+        new_breaks = [self._wrap(line, cells) for line in lines[head : len(lines) - tail]]
+        self._breaks = self._breaks[:head] + new_breaks + self._breaks[len(old_lines) - tail :]
         self._lines, self._width = lines, cells
         self._starts = list(accumulate(map(len, lines), lambda at, length: at + length + 1, initial=0))
         self._tops = list(accumulate(map(len, self._breaks), lambda at, more: at + more + 1, initial=0))
@@ -67,14 +72,16 @@ class Layout:
         within = at - self._starts[line]
         section = bisect_right(self._breaks[line], within)
         start, end = self._find_bounds(line, section)
-        column = sum(glyph.cells for glyph in self.glyphs(self._lines[line][start:end]) if glyph.end <= within - start)
+        column = sum(
+            glyph.cells for glyph in self.split_glyphs(self._lines[line][start:end]) if glyph.end <= within - start
+        )
         return self._tops[line] + section, column
 
-    def offset(self, row: int, column: int) -> int:
+    def find_offset(self, row: int, column: int) -> int:
         """Return the offset in the text of the character at a cell, or if the row is shorter, of its end."""
-        row = min(max(row, 0), self.rows - 1)
+        row = min(max(row, 0), self.row_count - 1)
         line, start, end = self._find_section(row)
-        glyphs = self.glyphs(self._lines[line][start:end])
+        glyphs = self.split_glyphs(self._lines[line][start:end])
         at = 0
         for glyph in glyphs:
             if at + glyph.cells > column:
@@ -84,45 +91,50 @@ class Layout:
         last = end if is_last or not glyphs else start + glyphs[-1].start
         return self._starts[line] + last
 
-    def row(self, row: int) -> tuple[int, str]:
+    def get_row(self, row: int) -> tuple[int, str]:
         """Return the offset of a row in the text, and its characters."""
         line, start, end = self._find_section(row)
         return self._starts[line] + start, self._lines[line][start:end]
 
-    def glyphs(self, text: str) -> list[Glyph]:
+    def split_glyphs(self, text: str) -> list[Glyph]:
         """Return the graphemes of a piece of a line, as they are displayed."""
         chips = self._chips()
         if text.isascii() and text.isprintable():
             return [Glyph(at, at + 1, char, 1) for at, char in enumerate(text)]
         glyphs: list[Glyph] = []
-        for start, end in split_graphemes(text):
+        for start, end in find_grapheme_bounds(text):
             char = text[start:end]
             chip = chips.get(char) if len(char) == 1 else None
-            label = _TAB if char == "\t" else chip.label if chip else escape_answer_controls(char)
+            label = _TAB_TEXT if char == "\t" else chip.label if chip else escape_answer_controls(char)
             glyphs.append(Glyph(start, end, label, cell_len(label)))
         return glyphs
 
     def _find_bounds(self, line: int, section: int) -> tuple[int, int]:
+        """Return the start and end, within a line, of one of its rows; `section`: which one, from 0."""
         breaks = self._breaks[line]
         start = breaks[section - 1] if section else 0
         return start, breaks[section] if section < len(breaks) else len(self._lines[line])
 
     def _find_section(self, row: int) -> tuple[int, int, int]:
+        """Return the line of a row, and the start and end of the row within that line."""
         line = max(bisect_right(self._tops, row, hi=len(self._lines)) - 1, 0)
         return line, *self._find_bounds(line, row - self._tops[line])
 
     def _wrap(self, line: str, cells: int) -> tuple[int, ...]:
+        """Return the offsets in a line at which its second and further rows begin."""
         if len(line) <= cells and line.isascii() and line.isprintable():
             return ()
         breaks: list[int] = []
-        row = word = 0  # the start of the row, and of its last word
-        used = since = 0  # the cells of the row, and of its last word
-        for glyph in self.glyphs(line):
+        # The start of the row, and of its last word; the cells of the row, and of its last word.
+        row = word = 0
+        used = word_cells = 0
+        for glyph in self.split_glyphs(line):
+            # A space that just does not fit hangs in the cell that is kept free for the cursor.
             while glyph.start > row and used + glyph.cells > cells and not (glyph.label == " " and used == cells):
-                used, row = (since, word) if word > row else (0, glyph.start)
+                used, row = (word_cells, word) if word > row else (0, glyph.start)
                 breaks.append(row)
             used += glyph.cells
-            since += glyph.cells
+            word_cells += glyph.cells
             if glyph.label == " ":
-                word, since = glyph.end, 0
+                word, word_cells = glyph.end, 0
         return tuple(breaks)

@@ -5,28 +5,30 @@ from typing import Literal
 
 from codeloop.tui.editor.chips import is_chip
 
-Class = Literal["blank", "word", "mark", "chip"]
+_MAX_WORD_LENGTH = 4_096
+CharacterClass = Literal["blank", "word", "mark", "chip"]
 
 
-def classify(char: str, *, big: bool = False) -> Class:
+def classify_character(char: str, *, big: bool = False) -> CharacterClass:
     """Return a character's class; `big`: words are separated by blanks only. A chip is a class of its own."""
     if char.isspace():
         return "blank"
     if is_chip(char):
         return "chip"
-    return "word" if big or char == "_" or not _is_mark(char) else "mark"
+    return "word" if big or char == "_" or not _is_punctuation(char) else "mark"
 
 
-def _is_mark(char: str) -> bool:
+def _is_punctuation(char: str) -> bool:
+    # As in vi, characters beyond ASCII are parts of words.
     return not (char.isalnum() or ord(char) > 127)
 
 
 def _is_same_class(text: str, first: int, second: int, *, big: bool) -> bool:
-    kind = classify(text[first], big=big)
-    return kind != "chip" and classify(text[second], big=big) == kind
+    kind = classify_character(text[first], big=big)
+    return kind != "chip" and classify_character(text[second], big=big) == kind
 
 
-def next_word(text: str, at: int, *, big: bool = False) -> int:
+def find_next_word(text: str, at: int, *, big: bool = False) -> int:
     """Return the start of the next word, as vi's `w` does; an empty line is a word."""
     end = len(text)
     if at >= end:
@@ -42,7 +44,7 @@ def next_word(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-def word_end(text: str, at: int, *, big: bool = False) -> int:
+def find_word_end(text: str, at: int, *, big: bool = False) -> int:
     """Return the offset of the last character of this word, or at its end, of the next one, as vi's `e` does."""
     end = len(text)
     index = at + 1
@@ -55,7 +57,7 @@ def word_end(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-def previous_word(text: str, at: int, *, big: bool = False) -> int:
+def find_previous_word(text: str, at: int, *, big: bool = False) -> int:
     """Return the start of this word, or at its start, of the previous one, as vi's `b` does."""
     index = at
     while index > 0 and text[index - 1].isspace():
@@ -71,7 +73,7 @@ def previous_word(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-def after_word(text: str, at: int) -> int:
+def find_end_forward(text: str, at: int) -> int:
     """Return the end of the word at an offset or after it, as readline's alt+f does."""
     index = at
     while index < len(text) and not _is_letter(text[index]):
@@ -83,7 +85,7 @@ def after_word(text: str, at: int) -> int:
     return index
 
 
-def before_word(text: str, at: int) -> int:
+def find_start_backward(text: str, at: int) -> int:
     """Return the start of the word before an offset, as readline's alt+b does."""
     index = at
     while index > 0 and not _is_letter(text[index - 1]):
@@ -95,10 +97,11 @@ def before_word(text: str, at: int) -> int:
     return index
 
 
-def before_blank(text: str, at: int) -> int:
+def find_blank_backward(text: str, at: int) -> int:
     """Return the start of the text that readline's ctrl+w deletes: back to a blank, or a chip."""
+    # A word is searched from each of its characters, which takes the square of its length.
     head = text[:at].rstrip()
-    match = re.search(r"\S+\Z", head[-4096:])
+    match = re.search(r"\S+\Z", head[-_MAX_WORD_LENGTH:])
     if match is None:
         return 0
     if is_chip(head[-1]):
@@ -110,7 +113,7 @@ def before_blank(text: str, at: int) -> int:
     return start
 
 
-def find_span(text: str, at: int) -> tuple[int, int]:
+def find_word_span(text: str, at: int) -> tuple[int, int]:
     """Return the start and end of the word, the blanks or the punctuation marks at an offset."""
     start = end = at
     while start > 0 and text[start - 1] != "\n" and at < len(text) and _is_same_class(text, at, start - 1, big=False):
@@ -121,4 +124,4 @@ def find_span(text: str, at: int) -> tuple[int, int]:
 
 
 def _is_letter(char: str) -> bool:
-    return classify(char) == "word"
+    return classify_character(char) == "word"

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.clusters import split_clusters
+from codeloop.tui.render.graphemes import split_graphemes
 
 TAB_WIDTH = 4
 """Cells between two tab stops."""
@@ -110,7 +110,7 @@ def _break_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[tuple
     start = used = 0
     # The last index at which the row may end, and the cells of the row up to there.
     break_at = used_at_break = 0
-    for begin, end, cells in split_clusters(text):
+    for begin, end, cells in split_graphemes(text):
         is_space = text[begin:end] == " "
         # A space that is dropped at the end of a row needs no room.
         if used + cells > width and not (is_space and drops_spaces):
@@ -184,7 +184,7 @@ def truncate_text(text: str, width: int) -> str:
     """Return as much of the beginning of a text as `width` cells hold."""
     if text.isascii():
         return text[:width]
-    for start, _, cells in split_clusters(text):
+    for start, _, cells in split_graphemes(text):
         width -= cells
         if width < 0:
             return text[:start]
@@ -204,7 +204,7 @@ def cut_path(path: str, width: int) -> str:
         return path
     at = len(path)
     room = max(width, 1) - 1
-    for start, _, cells in reversed(split_clusters(path)):
+    for start, _, cells in reversed(split_graphemes(path)):
         room -= cells
         if room < 0:
             break

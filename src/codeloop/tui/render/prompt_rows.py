@@ -9,7 +9,7 @@ from codeloop.tui.render.attachments import describe_attachment
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, pad_row, wrap_line
 from codeloop.tui.render.picture_rows import PictureRow, is_picture, reserve_rows
-from codeloop.tui.state.items import PromptItem
+from codeloop.tui.state.conversation_items import PromptItem
 
 PROMPT_BAR = "▌"
 _MAX_NAME_LENGTH = 60

@@ -20,7 +20,7 @@ from codeloop.tui.render.cells import cut_line, prefix_rows, wrap_line
 from codeloop.tui.render.markdown.markdown_document import MarkdownDocument
 from codeloop.tui.render.markdown.prose_styles import ProseStyles
 from codeloop.tui.render.prompt_rows import draw_prompt
-from codeloop.tui.state.items import (
+from codeloop.tui.state.conversation_items import (
     EndItem,
     Item,
     NoticeItem,

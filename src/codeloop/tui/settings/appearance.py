@@ -12,9 +12,16 @@ from codeloop.tui.render.canvas import Canvas, DiffView
 from codeloop.tui.render.picture_rows import PictureStore
 from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.terminal_colours import TerminalColours
-from codeloop.tui.themes import themes
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
+from codeloop.tui.themes.theme_loader import (
+    COLOURLESS_THEME,
+    DEFAULT_THEME,
+    TERMINAL_THEME,
+    list_themes,
+    load_theme,
+    make_textual_theme,
+)
 
 SIDEBAR_MIN_WIDTH = 120
 """Cells of the screen from which the sidebar is shown automatically."""
@@ -49,12 +56,12 @@ class Appearance:
         self._settings = settings
         self.mode = self._choose_mode()
         try:
-            self.choose(settings.theme if self.has_colours else themes.COLOURLESS)
+            self.choose(settings.theme if self.has_colours else COLOURLESS_THEME)
             if self._terminal.depth == "standard" and not self.theme.ansi:
-                self.choose(themes.TERMINAL)
+                self.choose(TERMINAL_THEME)
         except CodeloopError as error:
             self.problem = str(error)
-            self.choose(themes.DEFAULT)
+            self.choose(DEFAULT_THEME)
 
     @property
     def has_colours(self) -> bool:
@@ -95,16 +102,16 @@ class Appearance:
 
     def choose(self, name: str) -> Theme:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
-        colours = themes.load(name, self.mode, self._folders)
+        colours = load_theme(name, self.mode, self._folders)
         if self._terminal.depth == "256":
             colours = fit_palette(colours, is_dark=self.mode == "dark")
         self.styles, self.name = Styles(colours), name
-        self.theme = themes.make_textual_theme(colours, f"codeloop-{name}-{self.mode}")
+        self.theme = make_textual_theme(colours, f"codeloop-{name}-{self.mode}")
         return self.theme
 
     def list_themes(self) -> list[str]:
         """Return the names of all themes."""
-        return themes.list_themes(self._folders)
+        return list_themes(self._folders)
 
     def has_sidebar(self, width: int) -> bool:
         """Return whether the sidebar is shown: as the user chose, or if they did not, on screens at least so wide."""

@@ -7,7 +7,7 @@ from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import JSON, replace
-from codeloop.tui.state.items import Child
+from codeloop.tui.state.conversation_items import Child
 from codeloop.tui.state.message_log import MessageLog
 
 MAX_CALLS = 4

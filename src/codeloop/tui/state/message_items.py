@@ -9,7 +9,7 @@ from codeloop.client.formatting import compute_elapsed_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
 from codeloop.schema.part import TOLD_KEY, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.children import child_of
-from codeloop.tui.state.items import (
+from codeloop.tui.state.conversation_items import (
     Child,
     EndItem,
     Item,

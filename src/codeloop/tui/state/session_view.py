@@ -25,7 +25,7 @@ from codeloop.schema.message import AssistantMessage, Session, Todo
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.state.children import Children
-from codeloop.tui.state.items import Item
+from codeloop.tui.state.conversation_items import Item
 from codeloop.tui.state.message_items import INTERMEDIATE, Showing, items_of
 from codeloop.tui.state.message_log import MessageLog
 

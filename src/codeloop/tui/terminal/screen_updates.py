@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.segment import Segment
 from textual.strip import Strip
 
-from codeloop.tui.render.clusters import split_clusters
+from codeloop.tui.render.graphemes import split_graphemes
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate
 
 _UNCERTAIN_WIDTH = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
@@ -70,7 +70,7 @@ def render_strip(strip: Strip, column: int, console: Console) -> str:
     segments: list[Segment] = []
     for text, style, control in strip:
         parts: list[str] = []
-        for start, end, cells in split_clusters(text):
+        for start, end, cells in split_graphemes(text):
             character = text[start:end]
             if _UNCERTAIN_WIDTH.search(character):
                 character = f"{' ' * cells}\x1b[{column + 1}G{character}\x1b[{column + cells + 1}G"

@@ -15,7 +15,7 @@ from codeloop.schema.part import ToolPart
 from codeloop.tui.keys.early_keys import TypingRhythm
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.state.children import title_of
-from codeloop.tui.state.items import Item, NoticeItem
+from codeloop.tui.state.conversation_items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app

@@ -17,7 +17,7 @@ from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text
-from codeloop.tui.state.servers import HEALTH, ServerState
+from codeloop.tui.state.server_states import HEALTH, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.tui.editor.boundaries import split_graphemes
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.chips import Chip, expand_chips
+from codeloop.tui.editor.grapheme_bounds import find_grapheme_bounds
 from codeloop.tui.editor.vim.vim import Vim
 
 ESC = "\x1b"
@@ -29,7 +29,7 @@ def keys(vim: Vim, typed: str) -> None:
         elif char == REDO:
             vim.press("ctrl+r", None)
         elif not vim.press("enter" if char == "\n" else char, char) and vim.mode == "insert":
-            vim.buffer.type(char)
+            vim.buffer.type_text(char)
 
 
 def shown(vim: Vim) -> str:
@@ -303,7 +303,7 @@ def test_no_keys_break_it_and_undo_brings_everything_back(written: str, typed: s
     keys(vim, typed + ESC)
     text, cursor = vim.buffer.text, vim.buffer.cursor
     assert 0 <= cursor <= len(text)
-    edges = {start for start, _ in split_graphemes(text)} | {len(text)}
+    edges = {start for start, _ in find_grapheme_bounds(text)} | {len(text)}
     assert cursor in edges
     assert vim.mode in {"normal", "insert"}
     last = None

@@ -9,7 +9,7 @@ from codeloop.kit.diff import make_unified_diff
 from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.wire import replace
 from codeloop.tui.render.calls.call_renderer import draw_call
-from codeloop.tui.state.items import ToolItem
+from codeloop.tui.state.conversation_items import ToolItem
 from tests.tui.drawing import canvas, draw, plain, styled
 from tests.tui.gallery import CALLS, DIFF, TEST_RUN
 from tests.tui.parts import DIRECTORY, NOW, done, failed, pending, running

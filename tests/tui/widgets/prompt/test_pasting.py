@@ -11,7 +11,7 @@ from textual import events
 
 from codeloop.schema.part import FileSource
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.chips import Chip, chips_in, collapse_chips, escape_chips, expand_chips
+from codeloop.tui.editor.chips import Chip, collapse_chips, escape_chips, expand_chips, find_chips
 from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand, PromptSubmitted
 from tests.tui.widgets.prompt.driver import Hand, prompting
 
@@ -193,13 +193,13 @@ def test_what_goes_in_comes_out(steps: list[tuple[str, str]]) -> None:
         for each in (buffer, model):
             match action:
                 case "type":
-                    each.type(text)
+                    each.type_text(text)
                 case "paste":
                     each.insert(text)
                 case "left":
-                    each.move(each.previous_offset())
+                    each.move(each.find_previous_offset())
                 case "erase":
-                    each.delete(each.previous_offset(), each.cursor)
+                    each.delete(each.find_previous_offset(), each.cursor)
                 case "undo":
                     each.undo()
                 case "redo":
@@ -214,7 +214,7 @@ def test_what_goes_in_comes_out(steps: list[tuple[str, str]]) -> None:
         assert buffer.cursor == model.cursor
     meant = "".join(marks.get(char, char) for char in expand_chips(model.chips, model.text))
     assert expand_chips(buffer.chips, buffer.text) == meant
-    assert len(chips_in(buffer.chips, buffer.text)) == len(
+    assert len(find_chips(buffer.chips, buffer.text)) == len(
         {char for char in model.text if char in marks or char in model.chips}
     )
 

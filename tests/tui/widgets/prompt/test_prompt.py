@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource
-from codeloop.tui.editor.line_layout import Layout
+from codeloop.tui.editor.line_layout import LineLayout
 from codeloop.tui.widgets.prompt.history.draft_keeper import RESTORE_NOTE
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from codeloop.tui.widgets.prompt.prompt_messages import PromptSubmitted
@@ -406,7 +406,12 @@ async def test_what_was_typed_before_the_session_was_there_goes_along(tmp_path: 
 
 
 def test_the_cursor_has_a_cell_before_anything_is_laid_out() -> None:
-    layout = Layout(dict)
-    assert (layout.locate(0), layout.locate(7), layout.offset(0, 3), layout.row(0)) == ((0, 0), (0, 0), 0, (0, ""))
+    layout = LineLayout(dict)
+    assert (layout.locate(0), layout.locate(7), layout.find_offset(0, 3), layout.get_row(0)) == (
+        (0, 0),
+        (0, 0),
+        0,
+        (0, ""),
+    )
     layout.update("ab cd", 4)
-    assert (layout.rows, layout.locate(5)) == (2, (1, 2))
+    assert (layout.row_count, layout.locate(5)) == (2, (1, 2))

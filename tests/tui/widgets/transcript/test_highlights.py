@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.tui.state.items import NoticeItem
+from codeloop.tui.state.conversation_items import NoticeItem
 from codeloop.tui.widgets.transcript.blocks import Block
 from codeloop.tui.widgets.transcript.highlights import Highlights
 

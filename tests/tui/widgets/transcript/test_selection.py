@@ -5,9 +5,9 @@ from textual import on
 from textual.pilot import Pilot
 
 from codeloop.tui.render.canvas import Canvas
-from codeloop.tui.state.items import Item
+from codeloop.tui.state.conversation_items import Item
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import load
+from codeloop.tui.themes.theme_loader import load_theme
 from codeloop.tui.widgets.transcript.selection import SelectionUnit, extend_to_unit
 from codeloop.tui.widgets.transcript.transcript import Transcript
 from tests.tui.parts import answer, done, prompt, text
@@ -62,7 +62,7 @@ class Page(Stage):
 
     def __init__(self, *items: Item) -> None:
         self.items = [*items]
-        self.transcript = Transcript(Canvas(width=76, styles=Styles(load("codeloop", "dark"))), lambda *_: [])
+        self.transcript = Transcript(Canvas(width=76, styles=Styles(load_theme("codeloop", "dark"))), lambda *_: [])
         self.texts: list[str] = []
         self.toggled: list[str] = []
         super().__init__(self.transcript)

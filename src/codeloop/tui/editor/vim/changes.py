@@ -1,19 +1,20 @@
-"""The changes that vi's commands make to a buffer."""
+"""The changes that vi's commands make to a buffer, as functions; `vim.py` calls them."""
 
-from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.vim.motions import first_letter, line_end, line_start
+from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge
+from codeloop.tui.editor.vim.motions import find_first_nonblank, find_line_end, find_line_start
+from codeloop.tui.editor.vim.operator_span import OperatorSpan
 from codeloop.tui.editor.vim.registers import Register, Registers
-from codeloop.tui.editor.vim.spans import OperatorSpan
 
 INDENT = "    "
+"""The text that `>` inserts at the start of a line."""
 
 
 def replace_characters(buffer: Buffer, char: str, times: int) -> None:
     """Replace each of the next `times` characters by `char`; nothing is changed if the line has fewer."""
     at = end = buffer.cursor
     for _ in range(times):
-        if end >= line_end(buffer.text, at):
+        if end >= find_line_end(buffer.text, at):
             return
         end = find_next_edge(buffer.text, end)
     buffer.replace(at, end, char * times)
@@ -21,35 +22,35 @@ def replace_characters(buffer: Buffer, char: str, times: int) -> None:
         buffer.move(find_previous_edge(buffer.text, buffer.cursor))
 
 
-def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
+def put_register(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
     """Insert the content of a register `times` times, behind the cursor (`after`) or before it."""
     text, at = buffer.text, buffer.cursor
     if register.is_lines:
         lines = "\n".join([register.text] * times)
-        index = line_end(text, at) if after else line_start(text, at)
+        index = find_line_end(text, at) if after else find_line_start(text, at)
         buffer.replace(index, index, f"\n{lines}" if after else f"{lines}\n")
-        buffer.move(first_letter(buffer.text, index + after))
+        buffer.move(find_first_nonblank(buffer.text, index + after))
     elif register.text:
-        index = min(find_next_edge(text, at), line_end(text, at)) if after else at
+        index = min(find_next_edge(text, at), find_line_end(text, at)) if after else at
         buffer.replace(index, index, register.text * times)
         buffer.move(find_previous_edge(buffer.text, index + len(register.text) * times))
 
 
-def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
+def replace_selection(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
     """Replace a selection by the content of a register. `is_lines`: whole lines are selected."""
     text, is_whole = register.text, register.is_lines and not is_lines
     buffer.replace(low, high, f"\n{text}\n" if is_whole else text)
     if register.is_lines or is_lines:
-        buffer.move(first_letter(buffer.text, low + is_whole))
+        buffer.move(find_first_nonblank(buffer.text, low + is_whole))
     elif text:
         buffer.move(find_previous_edge(buffer.text, low + len(text)))
 
 
-def join(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
+def join_lines(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
     """Join the next `times` lines to this one, with a blank between them; `keeps_blanks`: with the blanks they have."""
-    buffer.begin()
+    buffer.begin_group()
     for _ in range(times):
-        end = line_end(buffer.text, buffer.cursor)
+        end = find_line_end(buffer.text, buffer.cursor)
         if end == len(buffer.text):
             break
         after = end + 1
@@ -62,33 +63,37 @@ def join(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
         joins = end == 0 or buffer.text[end - 1].isspace() or buffer.text[after : after + 1] in {")", "\n", ""}
         buffer.replace(end, after, "" if joins else " ")
         buffer.move(end)
-    buffer.end()
+    buffer.end_group()
 
 
 def delete_lines(buffer: Buffer, low: int, high: int) -> None:
     """Delete whole lines, with the line feed behind them, or before the last line."""
+    # The last line has no line feed of its own, so the one before it goes.
     low, high = (low, high + 1) if high < len(buffer.text) else (max(low - 1, 0), high)
     buffer.replace(low, high, "")
-    buffer.move(first_letter(buffer.text, min(low, len(buffer.text))))
+    buffer.move(find_first_nonblank(buffer.text, min(low, len(buffer.text))))
 
 
-CASES = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
+# Vi's operators for lower case, upper case, and the other case.
+CASE_OPERATORS = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
 
 
-def operate(buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int) -> None:
+def apply_operator(
+    buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int
+) -> None:
     """Apply an operator to a span; after `c`, the caller has to start insert mode."""
     low, high = span.low, span.high
     if span.is_lines or operator in {"<", ">"}:
-        low, high = line_start(buffer.text, low), line_end(buffer.text, high)
+        low, high = find_line_start(buffer.text, low), find_line_end(buffer.text, high)
     if operator in {"<", ">"}:
-        shift(buffer, low, high, times if operator == ">" else -times)
-    elif operator in CASES:
-        buffer.replace(low, high, CASES[operator](buffer.text[low:high]))
+        shift_lines(buffer, low, high, times if operator == ">" else -times)
+    elif operator in CASE_OPERATORS:
+        buffer.replace(low, high, CASE_OPERATORS[operator](buffer.text[low:high]))
         buffer.move(low)
     elif low == high and not span.is_lines:
         buffer.move(low)
     else:
-        registers.take(buffer, register, low, high, is_lines=span.is_lines, is_yank=operator == "y")
+        registers.store(buffer, register, low, high, is_lines=span.is_lines, is_yank=operator == "y")
         if operator == "y":
             buffer.move(span.low)
         elif operator == "d" and span.is_lines:
@@ -97,7 +102,7 @@ def operate(buffer: Buffer, registers: Registers, operator: str, span: OperatorS
             buffer.replace(low, high, "")
 
 
-def shift(buffer: Buffer, low: int, high: int, times: int) -> None:
+def shift_lines(buffer: Buffer, low: int, high: int, times: int) -> None:
     """Indent whole lines `times` times; if that is negative, remove indentation. Empty lines stay as they are."""
     lines = buffer.text[low:high].split("\n")
     if times > 0:
@@ -105,15 +110,16 @@ def shift(buffer: Buffer, low: int, high: int, times: int) -> None:
     for _ in range(-times):
         lines = [line.removeprefix("\t") if line[:1] == "\t" else _outdent(line) for line in lines]
     buffer.replace(low, high, "\n".join(lines))
-    buffer.move(first_letter(buffer.text, low))
+    buffer.move(find_first_nonblank(buffer.text, low))
 
 
 def _outdent(line: str) -> str:
+    """Return a line without one level of indentation, or as much of it as there is."""
     content = line.lstrip(" ")
     return line[min(len(line) - len(content), len(INDENT)) :]
 
 
-def overwrite(buffer: Buffer, char: str) -> None:
+def overwrite_character(buffer: Buffer, char: str) -> None:
     """Replace the character under the cursor; at the end of a line, insert."""
     at = buffer.cursor
-    buffer.replace(at, min(find_next_edge(buffer.text, at), line_end(buffer.text, at)), char)
+    buffer.replace(at, min(find_next_edge(buffer.text, at), find_line_end(buffer.text, at)), char)

@@ -1,39 +1,52 @@
-"""The grammar of vi's commands outside insert mode: patterns that match the keys of a command."""
+"""The grammar of vi's commands outside insert mode: patterns that match the keys of a command.
+
+`vim.py` collects keys as long as they are the start of a command, and executes what matches one of the patterns.
+"""
 
 import re
 
-from codeloop.tui.editor.vim.text_objects import KINDS
+from codeloop.tui.editor.vim.text_objects import TEXT_OBJECT_KINDS
 
 _ANY = r"(?:.|\n)"
 _NUMBER = r"[1-9]\d*(?!\d)"
 _LINE = r"[/?][^\n]*"
 _MOTION = rf"g[geE_]|[hjklwbeWBEG0^_$;,%{{}}()|+\-nN*# ]|[fFtT]{_ANY}|{_LINE}\n"
-_OBJECT = rf"[ia][{re.escape(''.join(KINDS))}]"
+_OBJECT = rf"[ia][{re.escape(''.join(TEXT_OBJECT_KINDS))}]"
 _OPERATOR = r"[dcy<>]|g[uU~]"
-_PREFIX = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late>.))?'
+_PREFIX = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late_register>.))?'
 """The prefix of a command: a register and a count, in any order."""
-_UNSUPPORTED = r"(?P<nothing>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv]|:[^\n]*\n)"
-"""Unsupported commands: they are recognised so that their last key is not taken for another command."""
-NORMAL = re.compile(
-    rf"{_PREFIX}(?:(?P<operator>{_OPERATOR})(?P<more>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<twice>g?[dcy<>uU~]))"
+# Without this, the last key of an unsupported command would be taken for another command: in `qa`, for append.
+_UNSUPPORTED = r"(?P<unsupported>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv]|:[^\n]*\n)"
+"""Commands of vi that do nothing here."""
+NORMAL_COMMAND = re.compile(
+    rf"{_PREFIX}(?:(?P<operator>{_OPERATOR})(?P<second_count>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<repeated>g?[dcy<>uU~]))"
     rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_UNSUPPORTED})\Z"
 )
 """A complete command in normal mode."""
-VISUAL = re.compile(
+VISUAL_COMMAND = re.compile(
     rf"{_PREFIX}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
     rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_UNSUPPORTED})\Z"
 )
 """A complete command in visual mode."""
-INCOMPLETE = re.compile(
+COMMAND_START = re.compile(
     rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
 )
 """Matches the start of a command. Keys that no pattern matches are dropped."""
-LINE = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
+LINE_COMMAND_START = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
 """Matches the start of a search or a colon command, which Enter ends."""
 
-KEYS = {"up": "k", "down": "j", "backspace": "h", "left": "h", "right": "l", "home": "0", "end": "$", "delete": "x"}
+KEY_COMMANDS = {
+    "up": "k",
+    "down": "j",
+    "backspace": "h",
+    "left": "h",
+    "right": "l",
+    "home": "0",
+    "end": "$",
+    "delete": "x",
+}
 """Keys without a character, and the command that each stands for."""
-SCROLLS = {
+SCROLL_COMMANDS = {
     "ctrl+u": "messages_half_page_up",
     "ctrl+d": "messages_half_page_down",
     "ctrl+b": "messages_page_up",
@@ -42,7 +55,7 @@ SCROLLS = {
     "ctrl+e": "messages_line_down",
 }
 """Vi's keys for scrolling, and the commands of the UI that scroll the conversation."""
-AS_OPERATORS = {
+OPERATOR_SHORTHANDS = {
     "x": ("d", "l"),
     "X": ("d", "h"),
     "s": ("c", "l"),
@@ -52,7 +65,7 @@ AS_OPERATORS = {
     "Y": ("y", ""),
 }
 """Commands that are short for an operator and a motion; an empty motion means whole lines."""
-VISUAL_OPERATORS = {
+VISUAL_OPERATOR_NAMES = {
     "x": "d",
     "X": "d",
     "D": "d",

@@ -5,12 +5,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
-from codeloop.tui.editor.words import classify, next_word, previous_word, word_end
+from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
+from codeloop.tui.editor.words import classify_character, find_next_word, find_previous_word, find_word_end
 
 _SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
 _BLANK_LINES = re.compile(r"\n\n+")
-Reach = Literal["exclusive", "inclusive", "lines"]
+OperatorReach = Literal["exclusive", "inclusive", "lines"]
 """The text that an operator covers: up to the motion's end, including the character there, or whole lines."""
 
 
@@ -18,37 +18,37 @@ class MotionEnd(Struct, frozen=True):
     """The offset at which a motion ends, and how far an operator reaches."""
 
     at: int
-    reach: Reach = "exclusive"
+    reach: OperatorReach = "exclusive"
 
 
-def line_start(text: str, at: int) -> int:
+def find_line_start(text: str, at: int) -> int:
     """Return the start of the line around an offset."""
     return text.rfind("\n", 0, at) + 1
 
 
-def line_end(text: str, at: int) -> int:
+def find_line_end(text: str, at: int) -> int:
     """Return the end of the line around an offset, before its line feed."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
-def last_of_line(text: str, at: int) -> int:
+def find_last_character(text: str, at: int) -> int:
     """Return the offset of the last character of the line, or if it is empty, its start."""
-    start, end = line_start(text, at), line_end(text, at)
+    start, end = find_line_start(text, at), find_line_end(text, at)
     return max(start, find_previous_edge(text, end)) if end > start else start
 
 
-def first_letter(text: str, at: int) -> int:
+def find_first_nonblank(text: str, at: int) -> int:
     """Return the offset of the first character of the line that is not blank."""
-    index, end = line_start(text, at), line_end(text, at)
+    index, end = find_line_start(text, at), find_line_end(text, at)
     while index < end and text[index].isspace():
         index += 1
-    return min(index, last_of_line(text, at)) if index == end else index
+    return min(index, find_last_character(text, at)) if index == end else index
 
 
 def find_character(text: str, at: int, kind: str, char: str, count: int) -> int | None:
     """Return the offset to which `f`, `F`, `t` or `T` goes in the line; None: the line has no such character."""
-    low, high = line_start(text, at), line_end(text, at)
+    low, high = find_line_start(text, at), find_line_end(text, at)
     index = at
     for _ in range(count):
         index = text.find(char, index + 1, high) if kind in "ft" else text.rfind(char, low, index)
@@ -59,24 +59,24 @@ def find_character(text: str, at: int, kind: str, char: str, count: int) -> int 
     return find_next_edge(text, index) if kind == "T" else index
 
 
-def move_vertically(text: str, at: int, lines: int, column: int) -> int | None:
+def find_vertical_offset(text: str, at: int, lines: int, column: int) -> int | None:
     """Return the offset in a column (characters) of a line below, or above if `lines` is negative; None: none there."""
-    start = line_start(text, at)
+    start = find_line_start(text, at)
     for _ in range(abs(lines)):
         if lines > 0:
-            end = line_end(text, start)
+            end = find_line_end(text, start)
             if end == len(text):
                 return None
             start = end + 1
         else:
             if start == 0:
                 return None
-            start = line_start(text, start - 1)
-    end = line_end(text, start)
-    return snap_to_edge(text, min(start + column, last_of_line(text, start))) if end > start else start
+            start = find_line_start(text, start - 1)
+    end = find_line_end(text, start)
+    return snap_to_edge(text, min(start + column, find_last_character(text, start))) if end > start else start
 
 
-def line_offset(text: str, number: int) -> int:
+def find_numbered_line(text: str, number: int) -> int:
     """Return the start of a line by its number, from 1; if there are fewer lines, of the last one."""
     start = 0
     for _ in range(number - 1):
@@ -97,7 +97,7 @@ def find_paragraph(text: str, at: int, step: int) -> int:
 
 
 def _move_right(text: str, at: int, count: int) -> int:
-    end = line_end(text, at)
+    end = find_line_end(text, at)
     for _ in range(count):
         if at >= end:
             break
@@ -106,7 +106,7 @@ def _move_right(text: str, at: int, count: int) -> int:
 
 
 def _move_left(text: str, at: int, count: int) -> int:
-    start = line_start(text, at)
+    start = find_line_start(text, at)
     for _ in range(count):
         if at <= start:
             break
@@ -114,7 +114,7 @@ def _move_left(text: str, at: int, count: int) -> int:
     return at
 
 
-def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
+def find_motion_end(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
     """Return the end of a motion that depends on the text alone; None: it is another motion, or impossible."""
     times = count or 1
     match keys:
@@ -123,20 +123,20 @@ def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd |
         case "l" | " ":
             return MotionEnd(_move_right(text, at, times))
         case "0":
-            return MotionEnd(line_start(text, at))
+            return MotionEnd(find_line_start(text, at))
         case "^":
-            return MotionEnd(first_letter(text, at))
+            return MotionEnd(find_first_nonblank(text, at))
         case "$":
-            below = move_vertically(text, at, times - 1, 0) if times > 1 else at
-            return MotionEnd(last_of_line(text, at if below is None else below), "inclusive")
+            below = find_vertical_offset(text, at, times - 1, 0) if times > 1 else at
+            return MotionEnd(find_last_character(text, at if below is None else below), "inclusive")
         case "(" | ")":
             for _ in range(times):
                 at = _find_sentence(text, at, 1 if keys == ")" else -1)
             return MotionEnd(at)
         case "gg":
-            return MotionEnd(first_letter(text, line_offset(text, times)), "lines")
+            return MotionEnd(find_first_nonblank(text, find_numbered_line(text, times)), "lines")
         case "G":
-            return MotionEnd(first_letter(text, line_offset(text, count or 1 << 30)), "lines")
+            return MotionEnd(find_first_nonblank(text, find_numbered_line(text, count or 1 << 30)), "lines")
         case "{" | "}":
             for _ in range(times):
                 at = find_paragraph(text, at, 1 if keys == "}" else -1)
@@ -151,21 +151,21 @@ def _move_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
     """Return the end of a motion within a line, or to a line below or above; None: it is another motion."""
     match keys:
         case "_" | "+" | "-":
-            below = move_vertically(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
-            return None if below is None else MotionEnd(first_letter(text, below), "lines")
+            below = find_vertical_offset(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
+            return None if below is None else MotionEnd(find_first_nonblank(text, below), "lines")
         case "|":
-            start = line_start(text, at)
-            return MotionEnd(snap_to_edge(text, min(start + times - 1, last_of_line(text, at))))
+            start = find_line_start(text, at)
+            return MotionEnd(snap_to_edge(text, min(start + times - 1, find_last_character(text, at))))
         case "g_":
-            start = move_vertically(text, at, times - 1, 0)
-            row = text[line_start(text, start) : line_end(text, start)].rstrip() if start is not None else ""
+            start = find_vertical_offset(text, at, times - 1, 0)
+            row = text[find_line_start(text, start) : find_line_end(text, start)].rstrip() if start is not None else ""
             return None if start is None else MotionEnd(snap_to_edge(text, start + max(len(row) - 1, 0)), "inclusive")
         case _:
             return None
 
 
 def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
-    step = _STEPS.get(keys.lower())
+    step = _WORD_MOTIONS.get(keys.lower())
     if step is None:
         return None
     for _ in range(times):
@@ -175,8 +175,8 @@ def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
 
 def _find_previous_end(text: str, at: int, *, big: bool = False) -> int:
     """Return the offset of the last character of the previous word."""
-    index, kind = at, classify(text[at], big=big) if at < len(text) else "blank"
-    while kind != "blank" and index > 0 and classify(text[index], big=big) == kind:
+    index, kind = at, classify_character(text[at], big=big) if at < len(text) else "blank"
+    while kind != "blank" and index > 0 and classify_character(text[index], big=big) == kind:
         index -= 1
     if kind == "blank" or index == at:
         index = max(index - 1, 0)
@@ -185,10 +185,10 @@ def _find_previous_end(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-_STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _find_previous_end}
+_WORD_MOTIONS = {"w": find_next_word, "b": find_previous_word, "e": find_word_end, "ge": _find_previous_end}
 
 
-def sentences(text: str) -> list[int]:
+def list_sentence_starts(text: str) -> list[int]:
     """Return the offsets at which sentences begin; blank lines between paragraphs count as a sentence."""
     starts = {0, *(end.end() for end in _SENTENCE_END.finditer(text))}
     starts -= {index for index in starts if text[index : index + 1] == "\n"}
@@ -198,8 +198,8 @@ def sentences(text: str) -> list[int]:
 
 def _find_sentence(text: str, at: int, step: int) -> int:
     if step > 0:
-        return min((index for index in sentences(text) if index > at), default=len(text))
-    return max((index for index in sentences(text) if index < at), default=0)
+        return min((index for index in list_sentence_starts(text) if index > at), default=len(text))
+    return max((index for index in list_sentence_starts(text) if index < at), default=0)
 
 
 def find_text(text: str, at: int, needle: str, step: int) -> int | None:
@@ -213,22 +213,22 @@ def find_text(text: str, at: int, needle: str, step: int) -> int | None:
     return None if index < 0 or not needle else index
 
 
-def word_at_cursor(text: str, at: int) -> str:
+def find_word_at(text: str, at: int) -> str:
     """Return the word at an offset, or the next one in the line."""
-    end = line_end(text, at)
-    while at < end and classify(text[at]) != "word":
+    end = find_line_end(text, at)
+    while at < end and classify_character(text[at]) != "word":
         at += 1
     start = last = at
-    while start > 0 and classify(text[start - 1]) == "word":
+    while start > 0 and classify_character(text[start - 1]) == "word":
         start -= 1
-    while last < end and classify(text[last]) == "word":
+    while last < end and classify_character(text[last]) == "word":
         last += 1
     return text[start:last]
 
 
 def _find_pair(text: str, at: int) -> MotionEnd | None:
     """Return the offset of the bracket that matches the next bracket in the line; None: there is none."""
-    end = line_end(text, at)
+    end = find_line_end(text, at)
     start = next((index for index in range(at, end) if text[index] in "()[]{}"), None)
     if start is None:
         return None

@@ -4,8 +4,10 @@ from msgspec import Struct
 
 from codeloop.tui.editor.buffer import Buffer
 
-CLIPBOARD = frozenset({"+", "*"})
-_BLACK_HOLE = "_"
+CLIPBOARD_NAMES = frozenset({"+", "*"})
+"""The registers that stand for the clipboard."""
+# Text that is deleted into it is lost, so that it does not replace what was yanked.
+_BLACK_HOLE_NAME = "_"
 
 
 class Register(Struct, frozen=True):
@@ -25,24 +27,25 @@ class Registers:
         self.clipboard: str | None = None
         self._registers: dict[str, Register] = {}
 
-    def take(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
+    def store(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
         """Store a piece of the text in a register, and as the text that ctrl+y inserts."""
-        if name == _BLACK_HOLE:
+        if name == _BLACK_HOLE_NAME:
             return
         register = Register(buffer.text[low:high], is_lines)
-        buffer.cut_text = register.text
+        buffer.killed_text = register.text
         before = self._registers.get(name.lower())
+        # As in vi, an upper-case name appends to the register.
         if name.isupper() and before is not None:
             is_lines = before.is_lines or register.is_lines
             register = Register(f"{before.text}{chr(10) if is_lines else ''}{register.text}", is_lines)
         self._registers[""] = register
-        if name in CLIPBOARD:
+        if name in CLIPBOARD_NAMES:
             self.clipboard = register.text
         elif name:
             self._registers[name.lower()] = register
         elif is_yank:
             self._registers["0"] = register
 
-    def of(self, name: str) -> Register:
+    def read(self, name: str) -> Register:
         """Return the content of a register; empty if nothing was stored in it."""
         return self._registers.get("" if name == '"' else name.lower(), Register())

@@ -1,10 +1,21 @@
 """The text objects of vi, such as `iw`, `a"` and `i(`: functions that find an object around an offset."""
 
-from codeloop.tui.editor.vim.motions import line_end, line_start, sentences
-from codeloop.tui.editor.words import classify
+from codeloop.tui.editor.vim.motions import find_line_end, find_line_start, list_sentence_starts
+from codeloop.tui.editor.words import classify_character
 
-_PAIRS = {"(": "()", ")": "()", "b": "()", "[": "[]", "]": "[]", "{": "{}", "}": "{}", "B": "{}", "<": "<>", ">": "<>"}
-KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
+_BRACKET_PAIRS = {
+    "(": "()",
+    ")": "()",
+    "b": "()",
+    "[": "[]",
+    "]": "[]",
+    "{": "{}",
+    "}": "{}",
+    "B": "{}",
+    "<": "<>",
+    ">": "<>",
+}
+TEXT_OBJECT_KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_BRACKET_PAIRS})
 
 
 def find_text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
@@ -18,13 +29,13 @@ def find_text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[in
         return _find_paragraph(text, at, around=around)
     if kind == "s":
         return _find_sentence(text, at, around=around)
-    if kind in _PAIRS:
-        return _find_brackets(text, at, _PAIRS[kind], around=around)
+    if kind in _BRACKET_PAIRS:
+        return _find_brackets(text, at, _BRACKET_PAIRS[kind], around=around)
     return _find_quotes(text, at, kind, around=around)
 
 
 def _find_word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | None:
-    low, high = line_start(text, at), line_end(text, at)
+    low, high = find_line_start(text, at), find_line_end(text, at)
     if low == high:
         return at, at
     at = min(at, high - 1)
@@ -47,13 +58,14 @@ def _include_blanks_before(text: str, start: int, low: int) -> int:
 
 
 def _find_run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
-    kind = classify(text[at], big=big)
+    """Return the bounds of the characters of one class around an offset, between `low` and `high`."""
+    kind = classify_character(text[at], big=big)
     if kind == "chip":
         return at, at + 1
     start = end = at
-    while start > low and classify(text[start - 1], big=big) == kind:
+    while start > low and classify_character(text[start - 1], big=big) == kind:
         start -= 1
-    while end < high and classify(text[end], big=big) == kind:
+    while end < high and classify_character(text[end], big=big) == kind:
         end += 1
     return start, end
 
@@ -99,11 +111,12 @@ def _find_similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int
 
 def _find_sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
     """Return the sentence at an offset. `around`: with the blanks behind it; without any, with those before it."""
-    starts = sentences(text)
+    starts = list_sentence_starts(text)
     start = max((index for index in starts if index <= at), default=0)
     end = min((index for index in starts if index > at), default=len(text))
     words = start + len(text[start:end].rstrip())
-    if at >= words > start:  # the offset is in the blanks behind the sentence
+    # The offset is in the blanks behind the sentence.
+    if at >= words > start:
         return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
     if not around:
         return start, words
@@ -111,6 +124,7 @@ def _find_sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
 
 
 def _find_brackets(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:
+    """Return the text within the innermost brackets around an offset; None: there are none, or they are not closed."""
     opening, closing = pair
     depth, start = 0, -1
     for index in range(min(at, len(text) - 1), -1, -1):
@@ -121,8 +135,9 @@ def _find_brackets(text: str, at: int, pair: str, *, around: bool) -> tuple[int,
                 start = index
                 break
             depth -= 1
-    if start < 0:  # not within brackets: use the next ones in the line, as newer versions of Vim do
-        start = text.find(opening, at, line_end(text, at))
+    # Not within brackets: the next ones in the line, as in newer versions of Vim.
+    if start < 0:
+        start = text.find(opening, at, find_line_end(text, at))
     if start < 0:
         return None
     depth = 0
@@ -134,7 +149,9 @@ def _find_brackets(text: str, at: int, pair: str, *, around: bool) -> tuple[int,
 
 
 def _find_quotes(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] | None:
-    low, high = line_start(text, at), line_end(text, at)
+    """Return the text between two quotes of a line, the first pair that ends at or behind the offset."""
+    # As in vi, quotes are paired from the start of the line; a quotation never goes on in the next line.
+    low, high = find_line_start(text, at), find_line_end(text, at)
     quotes = [index for index in range(low, high) if text[index] == quote and (index == low or text[index - 1] != "\\")]
     for first, last in zip(quotes[::2], quotes[1::2], strict=False):
         if last >= at:

@@ -1,33 +1,39 @@
-"""Handles keys as vi does: its modes, and the commands of each mode, applied to a buffer."""
+"""`Vim` handles keys as vi does: its modes, and the commands of each mode, applied to a buffer."""
 
 import re
 from collections.abc import Callable
 
-from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.vim.changes import CASES, join, overwrite, put_over, replace_characters
+from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
+from codeloop.tui.editor.vim.changes import (
+    CASE_OPERATORS,
+    join_lines,
+    overwrite_character,
+    replace_characters,
+    replace_selection,
+)
 from codeloop.tui.editor.vim.grammar import (
-    AS_OPERATORS,
-    INCOMPLETE,
-    KEYS,
-    LINE,
-    NORMAL,
-    SCROLLS,
-    VISUAL,
-    VISUAL_OPERATORS,
+    COMMAND_START,
+    KEY_COMMANDS,
+    LINE_COMMAND_START,
+    NORMAL_COMMAND,
+    OPERATOR_SHORTHANDS,
+    SCROLL_COMMANDS,
+    VISUAL_COMMAND,
+    VISUAL_OPERATOR_NAMES,
 )
 from codeloop.tui.editor.vim.motions import (
-    first_letter,
-    last_of_line,
-    line_end,
-    line_start,
+    find_first_nonblank,
+    find_last_character,
+    find_line_end,
+    find_line_start,
 )
-from codeloop.tui.editor.vim.operators import VimOperators
-from codeloop.tui.editor.vim.search import VimMode
-from codeloop.tui.editor.vim.spans import OperatorSpan
+from codeloop.tui.editor.vim.operator_span import OperatorSpan
 from codeloop.tui.editor.vim.text_objects import find_text_object
+from codeloop.tui.editor.vim.vim_memory import VimMode
+from codeloop.tui.editor.vim.vim_operators import VimOperators
 
-_LINE_END = 1 << 30
+_END_COLUMN = 1 << 30
 """A column behind the end of every line, which the cursor keeps after `$`."""
 
 
@@ -45,11 +51,11 @@ class Vim(VimOperators):
         self._copy = copy
         self._keys = ""
         """The keys of a command that is not complete yet."""
-        self._anchor = 0
+        self._visual_anchor = 0
         """The offset at which the visual selection began."""
-        self._start: int | None = None
+        self._insert_start: int | None = None
         """The offset at which insert mode began; None: it was not started by a command."""
-        self._times = 1
+        self._insert_count = 1
         """How many times the text that is being inserted will be in the buffer."""
 
     @property
@@ -69,12 +75,12 @@ class Vim(VimOperators):
             self.buffer.redo()
             self._finish_command()
             return True
-        if key in SCROLLS:
-            self.run(SCROLLS[key])
+        if key in SCROLL_COMMANDS:
+            self.run_action(SCROLL_COMMANDS[key])
             return True
-        if LINE.match(self._keys):
+        if LINE_COMMAND_START.match(self._keys):
             return self._press_line(key, character)
-        letter = KEYS.get(key, character) if not self._keys or character is None else character
+        letter = KEY_COMMANDS.get(key, character) if not self._keys or character is None else character
         if letter is None:
             return False
         self._add_key(letter)
@@ -96,9 +102,9 @@ class Vim(VimOperators):
         if self.mode == "insert":
             return False
         if character is not None:
-            overwrite(self.buffer, character)
+            overwrite_character(self.buffer, character)
         elif key == "backspace":
-            self.buffer.move(self.buffer.previous_offset())
+            self.buffer.move(self.buffer.find_previous_offset())
         else:
             return False
         return True
@@ -114,57 +120,63 @@ class Vim(VimOperators):
         return True
 
     def _add_key(self, character: str) -> None:
+        """Add a key to the command, and execute it once it is complete; keys that begin no command are dropped."""
         self._keys += character
-        command = (NORMAL if self.mode == "normal" else VISUAL).match(self._keys)
+        command = (NORMAL_COMMAND if self.mode == "normal" else VISUAL_COMMAND).match(self._keys)
         if command is not None:
             self._keys = ""
             self._execute(command)
-        elif INCOMPLETE.match(self._keys) is None:
+        elif COMMAND_START.match(self._keys) is None:
             self._keys = ""
 
-    def selection(self) -> tuple[int, int]:
+    def find_selection(self) -> tuple[int, int]:
         """Return the start and end of the selection; in visual mode it includes the character under the cursor."""
         if self.mode not in {"visual", "lines"}:
             return self.buffer.selection
         text = self.buffer.text
-        low, high = sorted((min(self._anchor, len(text)), self.buffer.cursor))
+        low, high = sorted((min(self._visual_anchor, len(text)), self.buffer.cursor))
         if self.mode == "lines":
-            return line_start(text, low), min(line_end(text, high) + 1, len(text))
-        return low, min(line_end(text, high) + 1, len(text)) if self.column == _LINE_END else find_next_edge(text, high)
+            return find_line_start(text, low), min(find_line_end(text, high) + 1, len(text))
+        return low, min(find_line_end(text, high) + 1, len(text)) if self.column == _END_COLUMN else find_next_edge(
+            text, high
+        )
 
     def reset(self) -> None:
         """Go back to insert mode, for a new prompt."""
-        if self._start is not None:
-            self.buffer.end()
-        self.mode, self._keys, self._start = "insert", "", None
+        if self._insert_start is not None:
+            self.buffer.end_group()
+        self.mode, self._keys, self._insert_start = "insert", "", None
 
     def _leave_visual(self) -> None:
         if self.mode != "normal":
-            self.memory.visual = (self.mode, self._anchor, self.buffer.cursor)
+            self.memory.last_selection = (self.mode, self._visual_anchor, self.buffer.cursor)
         self.mode, self._keys = "normal", ""
 
     def _execute(self, command: re.Match[str]) -> None:
+        """Execute a command that matches a pattern of `grammar.py`."""
         groups = command.groupdict()
         count = int(groups["count"]) if groups["count"] else None
-        register = groups["register"] or groups["late"] or ""
-        if groups["nothing"]:
-            self._go_to_line(groups["nothing"])
+        register = groups["register"] or groups["late_register"] or ""
+        if groups["unsupported"]:
+            self._go_to_line(groups["unsupported"])
         elif groups["motion"]:
-            self._move(groups["motion"], count)
+            self._execute_motion(groups["motion"], count)
         elif self.mode != "normal":
             self._execute_visual(groups, register, count)
         elif groups["operator"]:
-            more = int(groups["more"]) if groups["more"] else None
-            times = (count or 1) * (more or 1) if count or more else None
-            self.operate(groups["operator"], groups["target"], groups["twice"], times, register)
+            # As in vi, `2d3w` deletes six words.
+            second_count = int(groups["second_count"]) if groups["second_count"] else None
+            times = (count or 1) * (second_count or 1) if count or second_count else None
+            self.apply_command(groups["operator"], groups["target"], groups["repeated"], times, register)
+            # Yanking changes nothing that `.` could repeat.
             if groups["operator"] != "y":
-                self.memory.change = (command[0], "")
+                self.memory.last_change = (command[0], "")
         elif groups["command"] == ".":
             self._repeat(count)
         else:
-            self._command(groups["command"], count, register)
+            self._execute_command(groups["command"], count, register)
             if groups["command"] not in {"u", "v", "V", "Y", "gv"}:
-                self.memory.change = (command[0], "")
+                self.memory.last_change = (command[0], "")
         if (clipboard_text := self.registers.clipboard) is not None:
             self.registers.clipboard = None
             self._copy(clipboard_text)
@@ -174,39 +186,41 @@ class Vim(VimOperators):
         """Go to the line whose number follows a colon; other commands are not supported, and do nothing."""
         number = keys.strip("\n")[1:]
         if keys[0] == ":" and number.isdecimal():
-            self._move("G", int(number))
+            self._execute_motion("G", int(number))
 
-    def _move(self, keys: str, count: int | None) -> None:
-        if keys in {"j", "k"} and self.mode == "normal" and self.move_vertically(keys, count) is None:
-            self.run("history_previous" if keys == "k" else "history_next")
+    def _execute_motion(self, keys: str, count: int | None) -> None:
+        """Move the cursor; `k` in the first line and `j` in the last one go through the history of prompts."""
+        if keys in {"j", "k"} and self.mode == "normal" and self.find_line_offset(keys, count) is None:
+            self.run_action("history_previous" if keys == "k" else "history_next")
             return
-        target = self.target(keys, count)
+        target = self.find_motion_end(keys, count)
         if target is not None:
             column = self.column
             self.buffer.move(target.at)
-            self.column = _LINE_END if keys == "$" else column if keys in {"j", "k"} else None
+            self.column = _END_COLUMN if keys == "$" else column if keys in {"j", "k"} else None
 
-    def _command(self, keys: str, count: int | None, register: str) -> None:
+    def _execute_command(self, keys: str, count: int | None, register: str) -> None:
+        """Execute a command of normal mode that is neither a motion nor an operator."""
         buffer, times = self.buffer, count or 1
         text, at = buffer.text, buffer.cursor
         match keys:
             case "i" | "a" | "I" | "A" | "gi":
                 offsets = {
                     "i": at,
-                    "a": min(find_next_edge(text, at), line_end(text, at)),
-                    "I": first_letter(text, at),
-                    "A": line_end(text, at),
+                    "a": min(find_next_edge(text, at), find_line_end(text, at)),
+                    "I": find_first_nonblank(text, at),
+                    "A": find_line_end(text, at),
                     "gi": self.memory.insert_end,
                 }
                 buffer.move(offsets[keys])
-                self.insert(times)
+                self.start_insert(times)
             case "o" | "O":
-                self.insert(times)
-                index = line_end(text, at) if keys == "o" else line_start(text, at)
+                self.start_insert(times)
+                index = find_line_end(text, at) if keys == "o" else find_line_start(text, at)
                 buffer.replace(index, index, "\n")
                 buffer.move(index + (keys == "o"))
             case "R":
-                self.insert()
+                self.start_insert()
                 self.mode = "replace"
             case "p" | "P":
                 self.put(register, times, after=keys == "p")
@@ -214,34 +228,35 @@ class Vim(VimOperators):
                 for _ in range(times):
                     buffer.undo()
             case "J" | "gJ":
-                join(buffer, max(times - 1, 1), keeps_blanks=keys == "gJ")
+                join_lines(buffer, max(times - 1, 1), keeps_blanks=keys == "gJ")
             case "~":
                 end = at
                 for _ in range(times):
-                    end = min(find_next_edge(text, end), line_end(text, at))
+                    end = min(find_next_edge(text, end), find_line_end(text, at))
                 buffer.replace(at, end, text[at:end].swapcase())
             case "v" | "V":
-                self.mode, self._anchor = "visual" if keys == "v" else "lines", at
+                self.mode, self._visual_anchor = "visual" if keys == "v" else "lines", at
             case "gv":
                 self._select_again()
             case _ if keys[0] == "r":
                 replace_characters(buffer, keys[1], times)
             case _:
-                operator, target = AS_OPERATORS[keys]
-                self.operate(operator, target or None, operator, count, register)
+                operator, target = OPERATOR_SHORTHANDS[keys]
+                self.apply_command(operator, target or None, operator, count, register)
 
     def _select_again(self) -> None:
-        if self.memory.visual is not None:
-            self.mode, self._anchor, cursor = self.memory.visual
+        if self.memory.last_selection is not None:
+            self.mode, self._visual_anchor, cursor = self.memory.last_selection
             self.buffer.move(min(cursor, len(self.buffer.text)))
 
     def _execute_visual(self, groups: dict[str, str | None], register: str, count: int | None) -> None:
+        """Execute a command of visual mode: select a text object, change the selection, or operate on it."""
         buffer = self.buffer
         if groups["object"]:
             around, kind = groups["object"]
             span = find_text_object(buffer.text, buffer.cursor, kind, around=around == "a")
             if span is not None and span[0] < span[1]:
-                self._anchor = span[0]
+                self._visual_anchor = span[0]
                 self.mode = "lines" if kind == "p" else self.mode
                 buffer.move(span[1] if kind == "p" else find_previous_edge(buffer.text, span[1]))
             return
@@ -249,7 +264,7 @@ class Vim(VimOperators):
         if keys in {"o", "v", "V"}:
             mode: VimMode = "visual" if keys == "v" else "lines"
             if keys == "o":
-                anchor, self._anchor = self._anchor, buffer.cursor
+                anchor, self._visual_anchor = self._visual_anchor, buffer.cursor
                 buffer.move(anchor)
             elif self.mode == mode:
                 self._leave_visual()
@@ -261,8 +276,9 @@ class Vim(VimOperators):
             self._operate_visual(keys, register, count or 1)
 
     def _operate_visual(self, keys: str, register: str, times: int) -> None:
+        """Apply a command to the selection, and leave visual mode."""
         buffer = self.buffer
-        low, high = self.selection()
+        low, high = self.find_selection()
         is_lines = self.mode == "lines" or keys in {"X", "D", "C", "S", "R", "Y", "<", ">"}
         if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
             high -= 1
@@ -270,68 +286,70 @@ class Vim(VimOperators):
         selected_text = buffer.text[low:high]
         match keys[0]:
             case "p" | "P":
-                before = self.registers.of(register)
+                before = self.registers.read(register)
                 if keys == "p":
-                    self.registers.take(buffer, "", low, high, is_lines=is_lines, is_yank=False)
-                put_over(buffer, before, low, high, is_lines=is_lines)
+                    self.registers.store(buffer, "", low, high, is_lines=is_lines, is_yank=False)
+                replace_selection(buffer, before, low, high, is_lines=is_lines)
             case "r":
                 buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in selected_text))
                 buffer.move(low)
             case _ if keys in {"J", "gJ"}:
                 buffer.move(low)
-                join(buffer, max(selected_text.count("\n"), 1), keeps_blanks=keys == "gJ")
+                join_lines(buffer, max(selected_text.count("\n"), 1), keeps_blanks=keys == "gJ")
             case _:
-                operator = VISUAL_OPERATORS.get(keys, keys)
-                self.apply(operator, OperatorSpan(low, high, is_lines=is_lines), register, times)
-                if operator in CASES:
+                operator = VISUAL_OPERATOR_NAMES.get(keys, keys)
+                self.apply_to_span(operator, OperatorSpan(low, high, is_lines=is_lines), register, times)
+                if operator in CASE_OPERATORS:
                     buffer.move(low)
 
-    def insert(self, times: int = 1) -> None:
+    def start_insert(self, times: int = 1) -> None:
         """Start insert mode; when it is left, the inserted text is repeated so that it is there `times` times."""
-        self.mode, self._start, self._times = "insert", self.buffer.cursor, times
-        self.buffer.begin()
+        self.mode, self._insert_start, self._insert_count = "insert", self.buffer.cursor, times
+        self.buffer.begin_group()
 
     def _leave_insert(self) -> None:
+        """Go back to normal mode: repeat the inserted text as the count says, and note it for `.`."""
         buffer, memory = self.buffer, self.memory
-        if self._start is not None:
+        if self._insert_start is not None:
             end = buffer.cursor
-            insertion = buffer.text[min(self._start, end) : end]
+            insertion = buffer.text[min(self._insert_start, end) : end]
             if self.mode == "insert":
-                memory.change = (memory.change[0], insertion)
-                between = "\n" if memory.change[0][-1:] in {"o", "O"} else ""
-                buffer.replace(end, end, f"{between}{insertion}" * (self._times - 1))
+                memory.last_change = (memory.last_change[0], insertion)
+                between = "\n" if memory.last_change[0][-1:] in {"o", "O"} else ""
+                buffer.replace(end, end, f"{between}{insertion}" * (self._insert_count - 1))
             memory.insert_end = buffer.cursor
-            buffer.end()
-            self._start, self._times = None, 1
+            buffer.end_group()
+            self._insert_start, self._insert_count = None, 1
         self.mode = "normal"
-        if buffer.cursor > line_start(buffer.text, buffer.cursor):
-            buffer.move(buffer.previous_offset())
+        if buffer.cursor > find_line_start(buffer.text, buffer.cursor):
+            buffer.move(buffer.find_previous_offset())
         self._finish_command()
 
     def _repeat(self, count: int | None) -> None:
-        keys, insertion = self.memory.change
+        """Repeat the last change, with the text that was inserted after it; a count replaces that of the change."""
+        keys, insertion = self.memory.last_change
         if not keys:
             return
         keys = f"{count}{keys.lstrip('0123456789')}" if count else keys
-        command = NORMAL.match(keys)
+        command = NORMAL_COMMAND.match(keys)
         if command is None:
             return
         self._execute(command)
         if self.mode == "insert":
             self.buffer.replace(self.buffer.cursor, self.buffer.cursor, insertion)
-            self.memory.change = (keys, insertion)
+            self.memory.last_change = (keys, insertion)
             self._leave_insert()
         elif self.mode == "replace":
             self._leave_insert()
-        self.memory.change = (keys, insertion)
+        self.memory.last_change = (keys, insertion)
 
     def _finish_command(self) -> None:
         """After a command: in insert mode, note where the insertion starts; else put the cursor on a character."""
         if self.mode in {"insert", "replace"}:
-            self._start = self.buffer.cursor
+            self._insert_start = self.buffer.cursor
             return
         buffer = self.buffer
-        index = snap_to_edge(buffer.text, min(buffer.cursor, last_of_line(buffer.text, buffer.cursor)))
+        index = snap_to_edge(buffer.text, min(buffer.cursor, find_last_character(buffer.text, buffer.cursor)))
         if index != buffer.cursor or buffer.anchor is not None:
             column = self.column
             buffer.move(index)

@@ -41,7 +41,7 @@ from codeloop.tui.render.calls.tool_call import CALL_MARGIN, CallBody, ToolCall,
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, prefix_rows
 from codeloop.tui.render.picture_rows import PictureRow, is_picture, reserve_rows
-from codeloop.tui.state.items import ToolItem
+from codeloop.tui.state.conversation_items import ToolItem
 
 _RENDERERS: dict[str, Callable[[ToolCall], CallBody]] = {
     "bash": render_bash,

@@ -23,7 +23,7 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row
-from codeloop.tui.state.items import ToolItem
+from codeloop.tui.state.conversation_items import ToolItem
 
 CallStatus = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
 CALL_MARGIN = 2

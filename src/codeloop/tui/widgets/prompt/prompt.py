@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from codeloop.client.client import Client
 from codeloop.schema.bounds.tui import PROMPT_DRAFT
 from codeloop.tui.editor.chips import expand_chips
-from codeloop.tui.editor.vim.grammar import SCROLLS
+from codeloop.tui.editor.vim.grammar import SCROLL_COMMANDS
 from codeloop.tui.keys.prompt_bindings import map_prompt_keys
 from codeloop.tui.terminal.key_parser import register_keys
 from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
@@ -98,7 +98,7 @@ class PromptInput(EmptyWidget):
             ),
             "input_paste": self._paster.paste_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
-            **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
+            **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLL_COMMANDS.values()},
             "help": request_help,
             "shell_leave": self._leave_shell,
             "shell_erase": lambda: self._leave_shell(at_start=True),
@@ -149,7 +149,7 @@ class PromptInput(EmptyWidget):
             self.editor.load(to_stored_prompt(entry))
         else:
             self.draft_keeper.put_prompt(to_stored_prompt(entry))
-        self.editor.buffer.put_back = self.editor.buffer.text if is_undone else None
+        self.editor.buffer.restored_prompt = self.editor.buffer.text if is_undone else None
 
     def insert(self, text: str) -> None:
         """Insert a text at the cursor, as if it were pasted."""

@@ -11,11 +11,11 @@ from textual.geometry import Offset, Size
 from textual.strip import Strip
 
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.chips import adopt_chips, chips_in, expand_chips, is_chip
-from codeloop.tui.editor.edits import EDITS
-from codeloop.tui.editor.line_layout import Layout
+from codeloop.tui.editor.chips import adopt_chips, expand_chips, find_chips, is_chip
+from codeloop.tui.editor.edit_actions import EDIT_ACTIONS
+from codeloop.tui.editor.line_layout import LineLayout
 from codeloop.tui.editor.vim.vim import Vim
-from codeloop.tui.editor.words import find_span
+from codeloop.tui.editor.words import find_word_span
 from codeloop.tui.keys.prompt_bindings import normalise_key
 from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style, get_app
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
@@ -114,7 +114,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
     ) -> None:
         super().__init__()
         self.buffer = Buffer()
-        self.text_layout = Layout(lambda: self.buffer.chips)
+        self.text_layout = LineLayout(lambda: self.buffer.chips)
         self.mode: Mode = "prompt"
         self.placeholder = ""
         self.vim: Vim | None = None
@@ -151,13 +151,13 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         # In an empty prompt, as in many terminal programs, ? is help.
         if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run_other_action("help"):
             return True
-        self.buffer.type(character)
+        self.buffer.type_text(character)
         self.update()
         return True
 
     def run_key_action(self, action: str) -> bool:
         """Run an action by its id; return whether it had an effect."""
-        if (edit := EDITS.get(action)) is None:
+        if (edit := EDIT_ACTIONS.get(action)) is None:
             return self._run_other_action(action)
         # In an empty prompt their keys have other meanings: Ctrl+D leaves the program, Ctrl+F searches.
         if action in {"input_delete", "input_move_right"} and not self.buffer.text:
@@ -179,13 +179,13 @@ class PromptEditor(MouseTextWidget, can_focus=True):
     @property
     def selection(self) -> tuple[int, int]:
         """The start and end of the selected text; equal when nothing is."""
-        return self.buffer.selection if self.vim is None else self.vim.selection()
+        return self.buffer.selection if self.vim is None else self.vim.find_selection()
 
     @property
     def stored_prompt(self) -> StoredPrompt:
         """The content in its stored form."""
         text = self.buffer.text
-        return StoredPrompt(text, self.mode, chips_in(self.buffer.chips, text), cursor=self.buffer.cursor)
+        return StoredPrompt(text, self.mode, find_chips(self.buffer.chips, text), cursor=self.buffer.cursor)
 
     def load(self, prompt: StoredPrompt) -> None:
         """Replace the content; undo restores the text."""
@@ -208,7 +208,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         self.text_layout.update(self.buffer.text, self._width)
         height = self._fit_height()
         row, _ = self.text_layout.locate(self.buffer.cursor)
-        self._first_row = max(min(self._first_row, row, self.text_layout.rows - height), row - height + 1, 0)
+        self._first_row = max(min(self._first_row, row, self.text_layout.row_count - height), row - height + 1, 0)
         # Only another height needs a layout of the whole screen.
         if height != self._visible_rows:
             self._visible_rows = height
@@ -223,7 +223,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         return self.content_region.offset + Offset(column, row - self._first_row)
 
     def _fit_height(self) -> int:
-        return max(1, min(self.text_layout.rows, self.screen.size.height // 3))
+        return max(1, min(self.text_layout.row_count, self.screen.size.height // 3))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return as many rows as the text has, up to a third of the screen."""
@@ -251,21 +251,21 @@ class PromptEditor(MouseTextWidget, can_focus=True):
 
     def move_cursor_to(self, at: Offset, *, select: bool, unit: SelectionUnit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
-        buffer, offset = self.buffer, self.text_layout.offset(self._first_row + at.y, at.x)
+        buffer, offset = self.buffer, self.text_layout.find_offset(self._first_row + at.y, at.x)
         if unit != "character":
             if unit == "line":
-                start, offset = buffer.line_start(offset), buffer.line_end(offset)
+                start, offset = buffer.find_line_start(offset), buffer.find_line_end(offset)
             else:
-                start, offset = find_span(buffer.text, offset)
+                start, offset = find_word_span(buffer.text, offset)
             buffer.move(start)
         buffer.move(offset, select=select)
         self.update()
 
     def scroll_rows(self, step: int) -> bool:
         """Scroll the text; return whether there is more of it than is shown."""
-        if self.text_layout.rows <= self._visible_rows:
+        if self.text_layout.row_count <= self._visible_rows:
             return False
-        self._first_row = max(0, min(self._first_row + step, self.text_layout.rows - self._visible_rows))
+        self._first_row = max(0, min(self._first_row + step, self.text_layout.row_count - self._visible_rows))
         self.refresh()
         return True
 
@@ -280,15 +280,15 @@ class PromptEditor(MouseTextWidget, can_focus=True):
             is_first = y == 0
             hint_segments = _draw_hint(hint if is_first else "", faint, has_focus=self.has_focus and is_first)
             return _draw_row(hint_segments, cells, base, Segment(mode, faint))
-        if row >= self.text_layout.rows:
+        if row >= self.text_layout.row_count:
             return Strip.blank(cells, base)
-        offset, text = self.text_layout.row(row)
+        offset, text = self.text_layout.get_row(row)
         cursor = self.buffer.cursor - offset if self.has_focus else -1
         start, end = (position - offset for position in self.selection)
         chip = base + self.get_component_rich_style("editor--chip", partial=True)
         selection_style = self.get_component_rich_style("editor--selection", partial=True)
         segments: list[Segment] = []
-        for glyph in self.text_layout.glyphs(text):
+        for glyph in self.text_layout.split_glyphs(text):
             style = chip if is_chip(text[glyph.start : glyph.end]) else base
             if start <= glyph.start < end:
                 style += selection_style

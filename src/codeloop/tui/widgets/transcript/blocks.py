@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.state.items import Item, ToolItem
+from codeloop.tui.state.conversation_items import Item, ToolItem
 
 DrawItem = Callable[[Item], list[Row]]
 """Returns the rows of an item, at the width and in the theme of now."""

@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
-from codeloop.tui.render.clusters import split_clusters
+from codeloop.tui.render.graphemes import split_graphemes
 from codeloop.tui.render.prompt_rows import PROMPT_BAR
 
 Position = tuple[int, int]
@@ -174,7 +174,7 @@ def extend_to_unit(text: str, cell: int, unit: SelectionUnit) -> tuple[int, int]
     if unit == "row":
         return 0, cell_len(text)
     # By clusters: a cell may show several characters, and a character may take two cells.
-    cluster_list = split_clusters(text)
+    cluster_list = split_graphemes(text)
     edges = [*accumulate((cells for _, _, cells in cluster_list), initial=0)]
     if cell >= edges[-1]:
         return (cell, cell + 1) if unit == "character" else (edges[-1], edges[-1])

@@ -19,7 +19,7 @@ from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.picture_rows import PictureRow, PictureStore
 from codeloop.tui.render.renderer import Renderer
-from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
+from codeloop.tui.state.conversation_items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
 from codeloop.tui.widgets.transcript.highlights import Highlights

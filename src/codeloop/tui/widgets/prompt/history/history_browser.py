@@ -53,7 +53,7 @@ class HistoryBrowser:
     def _is_in_last_row(self) -> bool:
         """Return whether the cursor is in the last row, where `down` can't move it."""
         layout = self._editor.text_layout
-        return layout.locate(self._editor.buffer.cursor)[0] == layout.rows - 1
+        return layout.locate(self._editor.buffer.cursor)[0] == layout.row_count - 1
 
     def _step(self, step: int) -> bool:
         """Go `step` prompts further back (1), or towards the draft (-1); return whether there is one."""

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from codeloop.tui.editor.boundaries import find_next_edge
-from codeloop.tui.editor.vim.motions import MotionEnd, line_end, line_start
-from codeloop.tui.editor.words import word_end
+from codeloop.tui.editor.grapheme_bounds import find_next_edge
+from codeloop.tui.editor.vim.motions import MotionEnd, find_line_end, find_line_start
+from codeloop.tui.editor.words import find_word_end
 
 
 class OperatorSpan(Struct, frozen=True):
@@ -15,25 +15,26 @@ class OperatorSpan(Struct, frozen=True):
     is_lines: bool = False
 
 
-def span_of_cw(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
+def find_change_word_span(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
     """Return the span of `cw` on a word: up to the word's end, without the blank behind it that `dw` includes."""
     index = at - 1
     for _ in range(count):
-        index = word_end(text, index, big=big)
+        index = find_word_end(text, index, big=big)
     return OperatorSpan(at, min(find_next_edge(text, index), len(text)))
 
 
-def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
+def find_motion_span(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
     """Return the span of an operator from an offset to the end of a motion."""
     low, high = sorted((at, target.at))
     if target.reach == "lines":
         return OperatorSpan(low, high, is_lines=True)
     if target.reach == "inclusive":
-        high = find_next_edge(text, high) if high < line_end(text, high) else high
+        high = find_next_edge(text, high) if high < find_line_end(text, high) else high
     elif keys in {"w", "W"}:
         low, high = _exclude_line_feed(text, low, high)
-    elif low < high and text[high - 1] == "\n":  # as in vi, the line feed before the motion's end is left out
-        if not text[line_start(text, low) : low].strip():
+    # As in vi, the line feed before the motion's end is left out; from a line's first letter on, whole lines are meant.
+    elif low < high and text[high - 1] == "\n":
+        if not text[find_line_start(text, low) : low].strip():
             return OperatorSpan(low, high - 1, is_lines=True)
         return OperatorSpan(low, max(high - 1, low))
     return _extend_to_lines(text, low, high) if operator == "d" else OperatorSpan(low, high)
@@ -41,7 +42,7 @@ def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: s
 
 def _exclude_line_feed(text: str, low: int, high: int) -> tuple[int, int]:
     """Return a span without the line feed after the last word of a line."""
-    start = line_start(text, high)
+    start = find_line_start(text, high)
     if low < start and not text[start:high].strip():
         return low, max(start - 1, low)
     return low, high
@@ -49,5 +50,5 @@ def _exclude_line_feed(text: str, low: int, high: int) -> tuple[int, int]:
 
 def _extend_to_lines(text: str, low: int, high: int) -> OperatorSpan:
     """Return the span of a deletion: whole lines, if it leaves only blanks of the first and of the last line."""
-    is_whole = not text[line_start(text, low) : low].strip() and not text[high : line_end(text, high)].strip()
+    is_whole = not text[find_line_start(text, low) : low].strip() and not text[high : find_line_end(text, high)].strip()
     return OperatorSpan(low, high, is_lines="\n" in text[low:high] and is_whole)

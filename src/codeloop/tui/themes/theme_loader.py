@@ -13,18 +13,18 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.themes.theme import ColourTheme
 
-Mode = Literal["dark", "light"]
+ThemeMode = Literal["dark", "light"]
 
-DEFAULT = "codeloop"
-TERMINAL = "system"
-"""The terminal's own sixteen colours."""
-COLOURLESS = "monochrome"
-BUILT_IN = Path(__file__).with_name("data")
-_ANSI = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+DEFAULT_THEME = "codeloop"
+TERMINAL_THEME = "system"
+"""The theme of the terminal's own sixteen colours."""
+COLOURLESS_THEME = "monochrome"
+_BUILT_IN_FOLDER = Path(__file__).with_name("data")
+_ANSI_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
-_MANDATORY = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
-_FALLBACKS = {
+_REQUIRED_KEYS = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
+_FALLBACK_KEYS = {
     "error": "accent",
     "warning": "accent",
     "success": "secondary",
@@ -79,21 +79,22 @@ class ThemeError(CodeloopError):
 
 def list_themes(folders: Iterable[Path] = ()) -> list[str]:
     """Return the names of all themes, sorted; `folders`: the folders with themes of the user and the project."""
-    return sorted({file.stem for folder in (BUILT_IN, *folders) for file in folder.glob("*.json")})
+    return sorted({file.stem for folder in (_BUILT_IN_FOLDER, *folders) for file in folder.glob("*.json")})
 
 
-def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
+def load_theme(name: str, mode: ThemeMode, folders: Iterable[Path] = ()) -> ColourTheme:
     """Return a theme in its colours for a dark or a light terminal. Of several files of a name, the last one counts.
 
     Raises ThemeError when there is no theme of that name, or it is invalid.
     """
-    paths = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
+    paths = [file for folder in (_BUILT_IN_FOLDER, *folders) if (file := folder / f"{name}.json").is_file()]
+    # A name with a slash would read files outside of the folders.
     if not paths or Path(name).name != name:
         raise ThemeError(f"There is no theme {name}. There are: {', '.join(list_themes(folders))}.")
     return _read(paths[-1], mode)
 
 
-def _read(file: Path, mode: Mode) -> ColourTheme:
+def _read(file: Path, mode: ThemeMode) -> ColourTheme:
     try:
         data: object = msgspec.json.decode(read_bounded(file, CONFIG_BYTES.value))
     except (OSError, ValueError) as error:
@@ -102,28 +103,29 @@ def _read(file: Path, mode: Mode) -> ColourTheme:
     defs, theme = table.get("defs", {}), table.get("theme")
     if not isinstance(theme, dict) or not isinstance(defs, dict):
         raise ThemeError(f"The theme {file} needs an object `theme` (and may have one `defs`).")
-    resolver = _Resolver(file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs))
-    return msgspec.convert({key: resolver.colour(key) for key in (*_MANDATORY, *_FALLBACKS)}, ColourTheme)
+    resolver = _ColourResolver(file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs))
+    return msgspec.convert({key: resolver.resolve(key) for key in (*_REQUIRED_KEYS, *_FALLBACK_KEYS)}, ColourTheme)
 
 
-class _Resolver:
+class _ColourResolver:
     """Resolves the colour of a theme's key."""
 
-    def __init__(self, file: Path, mode: Mode, theme: Mapping[str, object], defs: Mapping[str, object]) -> None:
+    def __init__(self, file: Path, mode: ThemeMode, theme: Mapping[str, object], defs: Mapping[str, object]) -> None:
         self._file = file
         self._mode = mode
         self._theme = theme
         self._defs = defs
 
-    def colour(self, key: str) -> str:
+    def resolve(self, key: str) -> str:
         if key in self._theme:
-            return self._value(self._theme[key], f"theme.{key}", ())
-        if key in _MANDATORY:
+            return self._resolve_value(self._theme[key], f"theme.{key}", ())
+        if key in _REQUIRED_KEYS:
             raise ThemeError(f"The theme {self._file} has no `theme.{key}`; give it a colour such as #7aa2f7.")
-        return self.colour(_FALLBACKS[key])
+        return self.resolve(_FALLBACK_KEYS[key])
 
-    def _value(self, value: object, key: str, names_before: tuple[str, ...]) -> str:
+    def _resolve_value(self, value: object, key: str, visited_names: tuple[str, ...]) -> str:
         match value:
+            # To Python, True is a number.
             case bool():
                 pass
             case int() if 0 <= value < 256:
@@ -131,7 +133,7 @@ class _Resolver:
             case dict():
                 modes = cast("dict[str, object]", value)
                 if self._mode in modes:
-                    return self._value(modes[self._mode], f"{key}.{self._mode}", names_before)
+                    return self._resolve_value(modes[self._mode], f"{key}.{self._mode}", visited_names)
                 raise ThemeError(f"The theme {self._file} has no `{key}.{self._mode}`.")
             case "none" | "transparent":
                 return ""
@@ -140,7 +142,7 @@ class _Resolver:
             case str() if _SHORT_HEX.fullmatch(value):
                 return "#" + "".join(2 * digit for digit in value[1:].lower())
             case str():
-                return self._reference(value, key, names_before)
+                return self._resolve_name(value, key, visited_names)
             case _:
                 pass
         raise ThemeError(
@@ -148,14 +150,14 @@ class _Resolver:
             'Write #rrggbb, "none", 0 to 255, a name of `defs`, or {"dark": ..., "light": ...}.'
         )
 
-    def _reference(self, name: str, key: str, names_before: tuple[str, ...]) -> str:
-        if name in names_before:
+    def _resolve_name(self, name: str, key: str, visited_names: tuple[str, ...]) -> str:
+        if name in visited_names:
             raise ThemeError(
-                f"`{key}` of the theme {self._file} goes round in a circle: {' -> '.join((*names_before, name))}."
+                f"`{key}` of the theme {self._file} goes round in a circle: {' -> '.join((*visited_names, name))}."
             )
         for table, where in ((self._defs, "defs"), (self._theme, "theme")):
             if name in table:
-                return self._value(table[name], f"{where}.{name}", (*names_before, name))
+                return self._resolve_value(table[name], f"{where}.{name}", (*visited_names, name))
         raise ThemeError(
             f"`{key}` of the theme {self._file} names {name!r}, which is neither in `defs` nor in `theme`."
         )
@@ -164,7 +166,7 @@ class _Resolver:
 def name_colour(number: int) -> str:
     """Return a colour of the 256-colour palette by its number; the first 16 as names, as the terminal defines them."""
     if number < 16:
-        return f"ansi_{'bright_' if number > 7 else ''}{_ANSI[number % 8]}"
+        return f"ansi_{'bright_' if number > 7 else ''}{_ANSI_NAMES[number % 8]}"
     if number > 231:
         return "#" + f"{8 + 10 * (number - 232):02x}" * 3
     steps = (number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6
@@ -177,6 +179,7 @@ def make_textual_theme(theme: ColourTheme, name: str) -> Theme:
         key.replace("_", "-"): value or "ansi_default"
         for key, value in cast("dict[str, str]", msgspec.structs.asdict(theme)).items()
     }
+    # Textual blends colours, which it can't with those of the terminal, whose values are unknown.
     is_ansi = any(not value or value.startswith("ansi_") for value in (theme.background, theme.text, theme.primary))
     widget_variables = {
         "ansi-background": variables["background"],
@@ -194,6 +197,7 @@ def make_textual_theme(theme: ColourTheme, name: str) -> Theme:
         "block-cursor-background": variables["primary"],
         "block-cursor-foreground": variables["background"],
     }
+    # A cursor in the terminal's colours might be invisible.
     reversed_cursor = {"input-cursor-text-style": "reverse", "block-cursor-text-style": "reverse"}
     return Theme(
         name=name,
@@ -217,6 +221,7 @@ def is_dark(theme: ColourTheme) -> bool:
     """Return whether a theme has light text on a dark background; True if the background is the terminal's."""
     if not _HEX.fullmatch(theme.background):
         return True
+    # The luminance of middle grey.
     return measure_luminance(theme.background) < 0.18
 
 

@@ -1,28 +1,28 @@
 """Splits text into graphemes, the characters that a user perceives: letters with marks, composed emoji, flags."""
 
-from rich.cells import split_graphemes
+from rich.cells import split_graphemes as split_rich_graphemes
 
-Cluster = tuple[int, int, int]
+Grapheme = tuple[int, int, int]
 """A grapheme's start, end, and width in cells."""
 
 
-def split_clusters(text: str) -> list[Cluster]:
+def split_graphemes(text: str) -> list[Grapheme]:
     """Return the graphemes of a text.
 
     Rich's function splits an emoji from its skin tone, and the two letters of a flag; here they are one grapheme.
     """
-    clusters: list[Cluster] = []
-    for start, end, cells in split_graphemes(text)[0]:
+    graphemes: list[Grapheme] = []
+    for start, end, cells in split_rich_graphemes(text)[0]:
         char = text[start]
-        if clusters and _continues_cluster(text, clusters[-1], char):
-            first, _, before = clusters[-1]
-            clusters[-1] = (first, end, before + cells)
+        if graphemes and _continues_grapheme(text, graphemes[-1], char):
+            first, _, before = graphemes[-1]
+            graphemes[-1] = (first, end, before + cells)
         else:
-            clusters.append((start, end, cells))
-    return clusters
+            graphemes.append((start, end, cells))
+    return graphemes
 
 
-def _continues_cluster(text: str, last: Cluster, char: str) -> bool:
+def _continues_grapheme(text: str, last: Grapheme, char: str) -> bool:
     """Return whether a character belongs to the grapheme before it: a skin tone, or the second letter of a flag."""
     # A skin tone behind a letter or digit is shown on its own: no emoji has such a low code point.
     if "\U0001f3fb" <= char <= "\U0001f3ff":

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.tui.editor.vim.motions import MotionEnd, find_character, find_text, word_at_cursor
+from codeloop.tui.editor.vim.motions import MotionEnd, find_character, find_text, find_word_at
 
 VimMode = Literal["insert", "replace", "normal", "visual", "lines"]
 
@@ -25,7 +25,8 @@ class LastSearch:
             if not kind:
                 return None
             kind = kind if keys == ";" else kind.swapcase()
-            if kind in "tT":  # skip the match next to the cursor, at which the last search ended
+            # The match next to the cursor is skipped, since the last search ended there.
+            if kind in "tT":
                 at = at + 1 if kind == "t" else at - 1
         else:
             kind, char = self._character = (keys[0], keys[1])
@@ -40,7 +41,7 @@ class LastSearch:
         if keys[0] in "/?":
             needle, step = keys[1:-1] or needle, 1 if keys[0] == "/" else -1
         elif keys in {"*", "#"}:
-            needle, step = word_at_cursor(text, at), 1 if keys == "*" else -1
+            needle, step = find_word_at(text, at), 1 if keys == "*" else -1
         self._text = (needle, step)
         index: int | None = at
         for _ in range(count):
@@ -52,9 +53,9 @@ class VimMemory(Struct):
     """The last search, change, insertion and selection, which later commands repeat."""
 
     search: LastSearch
-    change: tuple[str, str] = ("", "")
+    last_change: tuple[str, str] = ("", "")
     """The last change: its keys, and the text that was inserted after them."""
     insert_end: int = 0
     """The offset at which insert mode was left."""
-    visual: tuple[VimMode, int, int] | None = None
+    last_selection: tuple[VimMode, int, int] | None = None
     """The last selection: its mode, where it began, and the cursor."""
