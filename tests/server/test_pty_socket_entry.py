@@ -4,7 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from codeloop.workspace.terminal.terminals import Tickets
+from codeloop.workspace.terminal.terminals import ConnectionTickets
 from tests.server.support.screen import BASIC, connected, opened, refused
 from tests.server.support.serving import Served, served
 
@@ -64,7 +64,7 @@ async def test_a_ticket_is_for_its_terminal_and_directory(tmp_path: Path) -> Non
 async def test_a_ticket_expires(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         pty_id = await opened(it, "cat")
-        (await it.project()).workspace.terminals.tickets = Tickets(0.02)
+        (await it.project()).workspace.terminals.tickets = ConnectionTickets(0.02)
         given = await ticket(it, pty_id)
         await asyncio.sleep(0.03)
         assert (await refused(it, pty_id, f"?ticket={given}", {}))[0] == 403

@@ -97,7 +97,7 @@ class App:
         project = await open_project(settings, self._models, stores=self.stores, reload=partial(self.reload, real))
         # Terminals outlive a change of the configuration: the new project takes them over.
         for old in self._retired:
-            if old.settings.project_root.directory == real and old.workspace.terminals.all():
+            if old.settings.project_root.directory == real and old.workspace.terminals.list_terminals():
                 project.workspace.take_terminals(old.workspace.give_up_terminals())
                 break
         self._projects[real] = project

@@ -153,7 +153,7 @@ class LanguageServer:
 
     async def check_memory(self) -> None:
         """End the server for good if it uses too much memory."""
-        used = await self.client.connection.pipes.memory() // _BYTES_PER_MB if self.client is not None else 0
+        used = await self.client.connection.pipes.measure_memory() // _BYTES_PER_MB if self.client is not None else 0
         if used > LSP_MEMORY.value:
             # This failure is the last one: started again, the server would use as much memory.
             self._failures = LSP_CRASHES.value - 1

@@ -19,8 +19,8 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.server.guard import TICKET_ONLY_KEY
 from codeloop.server.requests import get_directory
 from codeloop.server.responses import make_error_response
+from codeloop.workspace.terminal.terminal_output import ClientTooSlow, Viewer
 from codeloop.workspace.terminal.terminals import Terminal
-from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
 _CONNECT_PATH = "/pty/{ptyID}/connect"
 _CURSOR_PREFIX = b"\0"
@@ -86,7 +86,7 @@ async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
     real = os.path.realpath(directory)
     for project in app.projects:
         is_same = os.path.realpath(project.settings.project_root.directory) == real
-        if is_same and project.workspace.terminals.tickets.take(ticket, pty_id):
+        if is_same and project.workspace.terminals.tickets.redeem(ticket, pty_id):
             return find_terminal(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")
 
@@ -136,7 +136,7 @@ async def _send_output(socket: WebSocket, viewer: Viewer) -> CloseReason:
     try:
         while text := await viewer.wait_for_output():
             await _send_in_time(socket.send_text(text))
-    except TooSlow:
+    except ClientTooSlow:
         return _TOO_SLOW
     return _NORMAL_END
 
@@ -145,7 +145,7 @@ async def _type_input(socket: WebSocket, terminal: Terminal) -> CloseReason | No
     while (message := await socket.receive())["type"] == "websocket.receive":
         text, data = message.get("text"), message.get("bytes")
         try:
-            await _send_in_time(terminal.type(text.encode() if text is not None else data or b""))
+            await _send_in_time(terminal.send_input(text.encode() if text is not None else data or b""))
         except TimeoutError:
             return _INPUT_STUCK
     return None

@@ -19,7 +19,7 @@ class Pipes:
     def write(self, data: bytes) -> int:
         return 0
 
-    async def memory(self) -> int:
+    async def measure_memory(self) -> int:
         return 0
 
     async def close(self) -> None:

@@ -124,7 +124,7 @@ def test_where_nothing_can_be_watched_each_command_is_looked_through(
     def refuse(*_: object) -> None:
         raise OSError("no more can be watched")
 
-    monkeypatch.setattr("codeloop.workspace.watch.inotify.Watch.__init__", refuse)
+    monkeypatch.setattr("codeloop.workspace.watch.inotify.InotifyWatch.__init__", refuse)
     time.sleep(SETTLED)
     planted = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
     for _ in range(3):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.workspace.process.condensed_output import condense
+from codeloop.workspace.process.condensed_output import condense_output
 
 FAILURE = "".join(f"    at step {n} (src/deep/folder/module-{n}.js:{n}:7)\n" for n in range(12))
 NAME = "  \u25cf sum \u203a adds"
@@ -16,7 +16,7 @@ JEST = (
 
 
 def test_a_failure_is_shown_once_and_what_passed_is_counted() -> None:
-    text, has_gaps = condense(JEST)
+    text, has_gaps = condense_output(JEST)
     assert has_gaps
     assert len(text) < len(JEST) / 2
     assert text.split("\n")[:3] == [
@@ -37,11 +37,11 @@ def test_stack_frames_in_nodes_own_code_are_left_out() -> None:
         "      at node:events:524:28\n"
     )
     failures = "".join(f"  {n}) closes {n}\n\n      Error: code {n}\n{own}{node}\n" for n in range(30))
-    text, _ = condense(f"{failures}  12 passing (31ms)\n  30 failing\n")
+    text, _ = condense_output(f"{failures}  12 passing (31ms)\n  30 failing\n")
     assert "node:" not in text
     assert text.count("lib/websocket.js:12:7") == 30
     said = "reads node:fs at node:events:524:28 here\n" * 60
-    assert "node:events:524:28" in condense(said)[0]
+    assert "node:events:524:28" in condense_output(said)[0]
 
 
 def test_rows_of_passed_tests_between_failed_ones_are_counted_once() -> None:
@@ -49,7 +49,7 @@ def test_rows_of_passed_tests_between_failed_ones_are_counted_once() -> None:
     rows = [f"    {n // 3}) {name}" if n % 3 == 2 else f"    \u2714 {name}" for n, name in enumerate(names)]
     stack = "".join(f"      at step {n} (test/a.js:{n}:7)\n" for n in range(40))
     printed = "\n".join(["", "  sums", *rows, "", "  27 passing (31ms)", "  13 failing", "", stack])
-    text, has_gaps = condense(printed)
+    text, has_gaps = condense_output(printed)
     failed = [row for n, row in enumerate(rows) if n % 3 == 2]
     note = "... 27 lines in between of what passed or was skipped"
     assert text.split("\n")[2:19] == [*failed, note, "", "  27 passing (31ms)", "  13 failing"]
@@ -59,13 +59,13 @@ def test_rows_of_passed_tests_between_failed_ones_are_counted_once() -> None:
 def test_what_a_test_of_go_prints_stays_below_its_name() -> None:
     tests = "".join(f"=== RUN   Test{n}\n    a_test.go:{n}: {'x' * 60}\n--- PASS: Test{n} (0.00s)\n" for n in range(20))
     printed = f"{tests}FAIL\texample.com/shop\t0.004s\n"
-    assert condense(printed) == (printed, False)
+    assert condense_output(printed) == (printed, False)
 
 
 def test_the_names_of_failed_tests_are_no_part_of_what_is_left_out_as_said_above() -> None:
     names = [f"  {n}) Cart\n       totals\n         adds {n}:\n" for n in range(1, 6)]
     failures = "".join(f"{name}\n      AssertionError: 1 == 2\n{FAILURE}\n" for name in names)
-    text, has_gaps = condense(f"  0 passing (3ms)\n  5 failing\n\n{failures}and once more\n{failures}")
+    text, has_gaps = condense_output(f"  0 passing (3ms)\n  5 failing\n\n{failures}and once more\n{failures}")
     assert has_gaps
     assert [text.count(name) for name in names] == [2] * 5
     assert text.count("module-3.js") == 1
@@ -90,7 +90,7 @@ RUNS = {
 def test_each_known_runner_gives_failures_and_counts_passes(name: str) -> None:
     passed, end = RUNS[name]
     before, after = ([passed.format(n=n) for n in numbers] for numbers in (range(100), range(100, 180)))
-    text, has_gaps = condense("\n".join([*before, "FAILED the one that matters", *after, end]))
+    text, has_gaps = condense_output("\n".join([*before, "FAILED the one that matters", *after, end]))
     assert not has_gaps, "nobody needs the file for what passed"
     assert text.split("\n") == [
         "... 100 lines of what passed or was skipped",
@@ -139,7 +139,7 @@ def test_of_the_tap_that_node_20_prints_failures_stay_whole() -> None:
     passes = f"{NODE_PASSES}# Subtest: bad\n"
     suite = f"# Subtest: suite\n{NODE_NESTED}    1..6\n{NODE_SUITE}"
     printed = f"TAP version 13\n# it prints\n{passes}{NODE_FAILED}{suite}1..15\n# tests 20\n# pass 19\n{NPM_UPDATE}"
-    text, has_gaps = condense(printed)
+    text, has_gaps = condense_output(printed)
     assert not has_gaps
     counts = [f"... {part.count(chr(10))} lines of what passed or was skipped\n" for part in (passes, suite)]
     assert text == (f"TAP version 13\n# it prints\n{counts[0]}{NODE_FAILED}{counts[1]}1..15\n# tests 20\n# pass 19\n")
@@ -147,19 +147,19 @@ def test_of_the_tap_that_node_20_prints_failures_stay_whole() -> None:
 
 def test_what_npm_would_publish_is_shown() -> None:
     text = "".join(f"npm notice {n}.2kB dist/part-{n}.js\n" for n in range(100))
-    assert condense(text) == (text, False)
+    assert condense_output(text) == (text, False)
 
 
 def test_what_npm_and_pip_print_about_themselves_is_left_out_of_a_short_output_too() -> None:
     deprecated = "".join(f"npm warn deprecated part-{n}@1.0.{n}: use another\n" for n in range(7))
     fund = "12 packages are looking for funding\n  run `npm fund` for details\n"
-    text, has_gaps = condense(f"{deprecated}\nadded 300 packages in 4s\n\n{fund}{NPM_UPDATE}")
+    text, has_gaps = condense_output(f"{deprecated}\nadded 300 packages in 4s\n\n{fund}{NPM_UPDATE}")
     assert text == "npm warn deprecated: 7 packages\n\nadded 300 packages in 4s\n\n"
     assert not has_gaps
     pip = "Installed x\n\n[notice] A new release of pip is available: 1 -> 2\n[notice] To update, run: pip install x\n"
-    assert condense(pip)[0] == "Installed x\n\n"
+    assert condense_output(pip)[0] == "Installed x\n\n"
     one = "npm warn deprecated part@1: use another\nnpm error code E404\n"
-    assert condense(one)[0] == one
+    assert condense_output(one)[0] == one
 
 
 FAILED = """\
@@ -185,7 +185,7 @@ def test_after_five_failures_at_one_place_headings_and_messages_remain() -> None
     start = "=========== FAILURES ===========\n"
     other = FAILED.format(n="other").replace("src/sum.py:3", "src/other.py:9")
     end = "=========== 21 failed in 2.1s ==========="
-    text, has_gaps = condense(start + "".join(FAILED.format(n=n) for n in range(20)) + other + end)
+    text, has_gaps = condense_output(start + "".join(FAILED.format(n=n) for n in range(20)) + other + end)
     assert has_gaps, "the whole is in a file"
     assert text.count("src/sum.py:3: KeyError") == 5
     assert [f"E       KeyError: {n}\n" in text for n in range(20)] == [True] * 20
@@ -207,4 +207,4 @@ def test_after_five_failures_at_one_place_headings_and_messages_remain() -> None
     ids=["rows", "no runner", "short repeats", "blank", "short", "empty"],
 )
 def test_other_output_stays_as_it_is(text: str) -> None:
-    assert condense(text) == (text, False)
+    assert condense_output(text) == (text, False)

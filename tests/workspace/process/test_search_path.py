@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.process.search_path import SearchPath, loads_from_project
+from codeloop.workspace.process.search_path import SearchPath, find_loading_variable
 
 
 def test_a_system_program_is_certain() -> None:
@@ -73,4 +73,4 @@ def test_a_variable_that_has_a_program_load_from_the_project_makes_it_uncertain(
     ],
 )
 def test_libraries_of_the_project_make_every_program_uncertain(value: str, is_loading: bool) -> None:
-    assert bool(loads_from_project({"LD_LIBRARY_PATH": value, "PATH": "."}, ["/project"])) == is_loading
+    assert bool(find_loading_variable({"LD_LIBRARY_PATH": value, "PATH": "."}, ["/project"])) == is_loading

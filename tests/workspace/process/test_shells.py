@@ -14,7 +14,7 @@ import pytest
 from codeloop.kit.processes import list_processes
 from codeloop.schema.limits import SHELL_GRACE, SHELL_REPORT
 from codeloop.schema.wire import replace
-from codeloop.workspace.process import command as commands
+from codeloop.workspace.process import running_command as commands
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
 from codeloop.workspace.sandbox.process_launcher import MARK_VARIABLE
 
@@ -348,16 +348,16 @@ async def test_what_earlier_commands_changed_is_known(shells: Shells, place: She
     odd = {"ODD": "\u00e9 \x1b[1m\n'q' \"$x\" \\ `y` \x01", "PS1": "\\u$ "}
     place = ShellContext(place.session, place.directory, {**place.environment, **odd}, place.scratch)
     await run(shells, place, "cd /; ls >/dev/null; true 'a\tb'")
-    assert shells.list_changed_variables(place, outside=False) == {}
+    assert shells.list_changed_variables(place, is_unsandboxed=False) == {}
     await run(shells, place, """export A=$'it\\'s\na "$B" \\\\' PATH=/x:$PATH; unset LANG; export -n TERM""")
-    changed = shells.list_changed_variables(place, outside=False)
+    changed = shells.list_changed_variables(place, is_unsandboxed=False)
     assert changed.pop("PATH").startswith("/x:")
     assert changed.pop("A") == 'it\'s\na "$B" \\'
     assert set(changed) <= {"LANG", "TERM"}
     await run(shells, place, "export() { builtin export \"$@\"; echo 'touch x'; }; export B=1")
-    assert shells.list_changed_variables(place, outside=False)["B"] == "1"
+    assert shells.list_changed_variables(place, is_unsandboxed=False)["B"] == "1"
     shells.reset(place.session)
-    assert shells.list_changed_variables(place, outside=False) == {}
+    assert shells.list_changed_variables(place, is_unsandboxed=False) == {}
 
 
 async def test_a_job_is_started_watched_and_ended(shells: Shells, place: ShellContext) -> None:

@@ -66,7 +66,7 @@ async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_o
         if is_there:
             write(tree / ".githooks/pre-commit", "#!/bin/sh\n")
             (tree / ".githooks/pre-commit").chmod(0o755)
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     plant = f"mkdir -p .githooks; cp {evil} .githooks/pre-commit; cp {evil} .githooks/post-commit"
     await it.run("; ".join(f"(cd {tree}; {plant})" for tree in trees))
     for tree in trees:
@@ -78,7 +78,7 @@ async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_o
 async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attacked, evil: Path) -> None:
     git(it, it.root, "config", "alias.st", "!./tools/status --short")
     git(it, it.root, "config", "filter.x.clean", "tools/clean %f")
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     outcome = await it.run(f"mkdir tools; cp {evil} tools/status; cp {evil} tools/clean; cp {evil} tools/other")
     assert [path.name for path in (it.root / "tools").iterdir()] == ["other"]
     assert {each.path.name for each in outcome.moved_files} == {"status", "clean"}
@@ -109,7 +109,7 @@ async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evi
     words = ["git", *NAME.split(), "rebase", "-i", "HEAD~2"]
     subprocess.run(words, cwd=tree, env=environment, capture_output=True, check=False)
     todo = next((it.root / "inner/.git" if is_below else it.root / ".git/worktrees").rglob("git-rebase-todo"))
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     outcome = await it.run(f"echo 'exec {evil}' >> {todo}")
     assert "git-rebase-todo" in "".join(outcome.warnings)
     assert "exec true" in todo.read_text()
@@ -122,7 +122,7 @@ async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(it: Atta
     git(it, it.root, "init", "-q", "inner")
     inner = it.root / "inner"
     git(it, inner, *NAME.split(), "commit", "-qm", "a", "--allow-empty")
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     await it.run(f"rm -rf inner/.git/logs; ln -s {it.home} inner/.git/logs")
     git(it, inner, *NAME.split(), "commit", "-qm", "b", "--allow-empty")
     assert not (it.home / "HEAD").exists()
@@ -139,7 +139,7 @@ async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
     git(it, it.root, "init", "-q", "--bare", "a.git")
     inner = it.root / "b/inner"
     git(it, inner, "config", "alias.mine", "!true")
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     assert (await it.run("git -C b/inner commit -q --allow-empty -m a")).warnings == ()
     assert "mine" in (inner / ".git/config").read_text()
     await it.run(

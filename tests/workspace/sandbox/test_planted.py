@@ -33,7 +33,7 @@ async def evil(it: Attacked) -> Path:
     (it.root / "first").write_text("1")
     git(it, it.root, "add", "first")
     git(it, it.root, "commit", "-qm", "first")
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     # Linux stamps files by a clock that is some ms behind: what is changed now would seem older than the survey's end.
     await asyncio.sleep(0.03)
     return program
@@ -111,7 +111,7 @@ async def test_a_project_without_git_gets_none_that_runs_programs(it: Attacked, 
     plain = moved(it, root)
     (root / "evil.sh").write_bytes(evil.read_bytes())
     (root / "evil.sh").chmod(0o755)
-    await plain.shells.survey(plain.place, SandboxConfig(network="off"))
+    await plain.shells.scan_work_tree(plain.place, SandboxConfig(network="off"))
     outcome = await plain.run(f"EVIL={root}/evil.sh\n{BEFORE}\ngit init -q; evil .git/config")
     assert (root / ".git").is_dir(), outcome
     use_git(plain)
@@ -128,7 +128,7 @@ async def test_another_repository_of_the_user_is_not_written(it: Attacked, evil:
     root = it.home / "plain"
     root.mkdir()
     plain = moved(it, root)
-    await plain.shells.survey(plain.place, SandboxConfig(network="off"))
+    await plain.shells.scan_work_tree(plain.place, SandboxConfig(network="off"))
     await plain.run(f"echo 'gitdir: {other}/.git' > .git; mkdir s; cp .git s/")
     assert not (root / "s/.git").exists()
     (root / ".git").write_text(f"gitdir: {other}/.git\n")  # it came with the project's files
@@ -177,7 +177,7 @@ async def test_a_repository_that_the_user_just_made_is_protected_from_the_next_c
     it: Attacked, evil: Path
 ) -> None:
     git(it, it.root, "init", "-q", "lib")
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     await it.run(f"EVIL={evil}\n{BEFORE}\nevil lib/.git/config; mv lib l2; git init -q lib; evil lib/.git/config")
     use_git(it)
     assert not (it.home / "planted").exists()

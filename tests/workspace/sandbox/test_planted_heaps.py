@@ -191,7 +191,7 @@ async def test_settings_of_the_users_run_nothing_in_other_folders(it: Attacked, 
         git(it, folder, "config", "core.hooksPath", ".h")
         (folder / ".h").mkdir()
         (folder / ".h/post-index-change").write_text("#!/bin/sh\n")
-    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     for name, (attack, folder) in ELSEWHERE.items():
         outcome = await it.run(f"HOOK=post-index-change; {attack}")
         for _ in range(2):
@@ -229,7 +229,7 @@ async def test_a_repository_put_together_from_files_of_the_project_runs_nothing(
         (it.root / "ready/config").write_text(f"[core]\n\tfsmonitor = {evil}\n")
         (it.root / "almost/HEAD").rename(it.root / "almost/_HEAD")
         (it.root / "old").mkdir()
-        await it.shells.survey(it.place, SandboxConfig(network="off"))
+        await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
         await asyncio.sleep(TICK)
         outcome = await it.run(attack)
         git(it, it.root / folder, "status")

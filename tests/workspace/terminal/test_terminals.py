@@ -13,8 +13,8 @@ from codeloop.kit.processes import list_processes
 from codeloop.schema.api.pty import CreatePty
 from codeloop.schema.bounds.server import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
 from codeloop.workspace.terminal.shell_choice import choose_program
+from codeloop.workspace.terminal.terminal_output import ClientTooSlow, Viewer
 from codeloop.workspace.terminal.terminals import Terminal, Terminals
-from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/sh", "LANG": "C.UTF-8"}
 DEADLINE = 30
@@ -99,7 +99,7 @@ async def test_what_is_typed_reaches_the_program_and_what_it_prints_the_client(t
     async with table(tmp_path) as desk:
         terminal = await desk.open("cat")
         seen = Seen(terminal.watch())
-        await terminal.type(b"hello\n")
+        await terminal.send_input(b"hello\n")
         await seen.until("hello\r\nhello\r\n")
         assert terminal.info.status == "running"
         assert living(terminal.info.pid)
@@ -132,7 +132,7 @@ async def test_ctrl_c_interrupts_what_runs(tmp_path: Path) -> None:
         terminal = await desk.script("trap : INT; sh -c 'echo begun; exec sleep 60'; echo ended $?")
         seen = Seen(terminal.watch())
         await seen.until("begun")
-        await terminal.type(b"\x03")
+        await terminal.send_input(b"\x03")
         await seen.until("ended 130")
 
 
@@ -140,9 +140,9 @@ async def test_a_shell_has_job_control(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
         terminal = await desk.open("/bin/sh")
         seen = Seen(terminal.watch())
-        await terminal.type(b"sh -c 'echo b\"eg\"un; exec sleep 60'\n")
+        await terminal.send_input(b"sh -c 'echo b\"eg\"un; exec sleep 60'\n")
         await seen.until("begun")
-        await terminal.type(b"\x1a")
+        await terminal.send_input(b"\x1a")
         await seen.until("Stopped")
 
 
@@ -194,7 +194,7 @@ async def test_an_exit_ends_what_was_left_running(tmp_path: Path) -> None:
 async def test_removing_ends_every_process(tmp_path: Path, left: str) -> None:
     async with table(tmp_path) as desk:
         terminal = await desk.open("/bin/sh")
-        await terminal.type(f"{left}\n".encode())
+        await terminal.send_input(f"{left}\n".encode())
         await until(lambda: numbers(tmp_path / "pids"))
         pids = [*numbers(tmp_path / "pids"), terminal.info.pid]
         watcher = terminal.watch()
@@ -213,7 +213,7 @@ async def test_closing_ends_all_of_them_and_the_watcher_over_them(tmp_path: Path
         await one.open("/bin/sh")
     await one.terminals.close()
     assert {row.pid for row in list_processes() if row.parent == os.getpid()} <= before
-    assert one.terminals.all() == ()
+    assert one.terminals.list_terminals() == ()
 
 
 async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ async def test_a_late_client_gets_what_was_printed_from_its_cursor_on(tmp_path: 
     async with table(tmp_path) as desk:
         terminal = await desk.open("cat")
         first = Seen(terminal.watch())
-        await terminal.type(b"one\n")
+        await terminal.send_input(b"one\n")
         await first.until("one\r\none\r\n")
         assert first.watcher.position == 10
         for cursor, replay in ((None, "one\r\none\r\n"), (0, "one\r\none\r\n"), (5, "one\r\n"), (-1, ""), (99, "")):
@@ -240,7 +240,7 @@ async def test_a_late_client_gets_what_was_printed_from_its_cursor_on(tmp_path: 
             assert late.position == 10
             late.close()
         late = Seen(terminal.watch(5))
-        await terminal.type(b"two\n")
+        await terminal.send_input(b"two\n")
         for seen in (first, late):
             await seen.until("two\r\ntwo\r\n")
         assert late.text == first.text[5:]
@@ -265,7 +265,7 @@ async def test_a_megabyte_is_typed_without_loss(tmp_path: Path) -> None:
         seen = Seen(terminal.watch())
         await seen.until("ready")
         data = bytes(index * 7 % 251 for index in range(1024)) * 1024
-        await terminal.type(data)
+        await terminal.send_input(data)
         sum_of = await asyncio.create_subprocess_exec("cksum", stdin=-1, stdout=-1)
         expected, _ = await sum_of.communicate(data)
         assert expected.decode().strip() in await seen.rest()
@@ -278,13 +278,13 @@ async def test_a_program_that_reads_nothing_holds_up_only_who_types(
     async with table(tmp_path) as desk:
         terminal = await desk.script("stty raw -echo; echo ready; sleep 60")
         await Seen(terminal.watch()).until("ready")
-        await terminal.type(b"x" * 5_000_000)
+        await terminal.send_input(b"x" * 5_000_000)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
-                await terminal.type(b"y")
+                await terminal.send_input(b"y")
         tries: list[bytes] = []
         monkeypatch.setattr(os, "write", lambda _, data: tries.append(data) or write(_, data))
-        waiting = asyncio.create_task(terminal.type(b"y"))
+        waiting = asyncio.create_task(terminal.send_input(b"y"))
         await asyncio.sleep(0.1)
         assert len(tries) < 5, "it is not polled"
         await desk.terminals.remove(terminal.id)
@@ -296,7 +296,7 @@ async def test_a_flood_leaves_time_for_others_and_keeps_only_the_newest(tmp_path
         flood = await desk.open("yes", "0123456789")
         other = await desk.open("cat")
         seen = Seen(other.watch())
-        await other.type(b"here\n")
+        await other.send_input(b"here\n")
         await seen.until("here\r\nhere")
         # it goes on while nobody looks
         await until(lambda: flood._output.scrollback.end > PTY_KEPT.value + PTY_AHEAD.value)
@@ -308,13 +308,13 @@ async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropp
     async with table(tmp_path) as desk:
         terminal = await desk.script("read -r go; yes | head -c 2000000; echo done; read -r go")
         slow, quick = terminal.watch(), terminal.watch()
-        await terminal.type(b"go\n")
+        await terminal.send_input(b"go\n")
         pieces: list[str] = []
         async with asyncio.timeout(DEADLINE):
             while not pieces or not pieces[-1].endswith("done\r\n"):
                 pieces.append(await quick.wait_for_output())
         assert "".join(pieces) == "go\r\n" + "y\r\n" * 1_000_000 + "done\r\n"
-        with pytest.raises(TooSlow):
+        with pytest.raises(ClientTooSlow):
             await slow.wait_for_output()
 
 
@@ -323,12 +323,12 @@ async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path) -> 
     async with table(tmp_path) as desk:
         terminal = await desk.script("read -r go; yes | head -c 4000000; touch done; read -r go")
         stalled = terminal.watch()
-        await terminal.type(b"go\n")
+        await terminal.send_input(b"go\n")
         await asyncio.sleep(0.5)
         assert not (tmp_path / "done").exists()
         assert terminal._output.scrollback.end - stalled.position < PTY_AHEAD.value + 300_000
         await until((tmp_path / "done").exists)
-        with pytest.raises(TooSlow):
+        with pytest.raises(ClientTooSlow):
             await stalled.wait_for_output()
 
 
@@ -351,4 +351,4 @@ async def test_arguments_that_the_system_does_not_take_leave_nothing_open(tmp_pa
         with pytest.raises(OSError, match="too long"):
             await desk.open("cat", "x" * 10_000_000)
         assert descriptors() == before
-        assert desk.terminals.all() == ()
+        assert desk.terminals.list_terminals() == ()

@@ -10,6 +10,6 @@ def test_a_folder_that_is_looked_at_again_has_its_patterns_of_now(tmp_path: Path
     for pattern, logs, temporary in (("*.log", True, False), ("*.tmp", False, True)):
         (tmp_path / ".gitignore").write_text(f"{pattern}\n")
         for folder in ("", "src"):
-            ignored.enter(folder, [".gitignore"] if not folder else [])
-            assert ignored.has(folder, "a.log", is_folder=False) is logs
-            assert ignored.has(folder, "a.tmp", is_folder=False) is temporary
+            ignored.read_folder(folder, [".gitignore"] if not folder else [])
+            assert ignored.is_ignored_entry(folder, "a.log", is_folder=False) is logs
+            assert ignored.is_ignored_entry(folder, "a.tmp", is_folder=False) is temporary

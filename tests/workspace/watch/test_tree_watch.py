@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
-from codeloop.workspace.watch.tree_watch import RootGone, TreeWatch
+from codeloop.workspace.watch.tree_watch import RootFolderMissing, TreeWatch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify exists on Linux only")
 
@@ -32,7 +32,7 @@ async def tree(tmp_path: Path) -> AsyncIterator[TreeWatch]:
 
 async def told(tree: TreeWatch) -> set[tuple[str, str]]:
     async with asyncio.timeout(10):
-        return {(str(event.path.relative_to(tree._root)), event.what) for event in await tree.wait_for_changes()}
+        return {(str(event.path.relative_to(tree._root)), event.kind) for event in await tree.wait_for_changes()}
 
 
 async def test_files_that_appear_change_and_go_are_told_each_once(tree: TreeWatch) -> None:
@@ -85,5 +85,5 @@ async def test_the_branch_is_told(tree: TreeWatch) -> None:
 
 async def test_a_root_that_is_deleted_ends_it(tree: TreeWatch) -> None:
     shutil.rmtree(tree._root)
-    with pytest.raises(RootGone):
+    with pytest.raises(RootFolderMissing):
         await told(tree)

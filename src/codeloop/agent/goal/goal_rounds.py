@@ -278,6 +278,6 @@ async def _end_background(engine: Engine, session_id: str) -> None:
     ]
     if working:
         await asyncio.wait(working)
-    for job in engine.workspace.shells.jobs.all():
+    for job in engine.workspace.shells.jobs.list_jobs():
         if is_own(job.session):
             await job.kill()

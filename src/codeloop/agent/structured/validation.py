@@ -12,7 +12,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.bounds.structured import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.bounded_program import run_bounded
+from codeloop.workspace.process.bounded_program import run_bounded_program
 
 _PROGRAM = Path(__file__).with_name("validator_process.py")
 _MAX_LINE_BYTES = 1024 * 1024
@@ -71,7 +71,7 @@ async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem
     # Processor time, not the clock: on a busy machine even a simple schema may take long.
     seconds = SCHEMA_TIME.seconds
     text, deadline = msgspec.json.encode(data), seconds * _STALLED
-    result = await run_bounded(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
+    result = await run_bounded_program(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
     if result.failed or not result.lines:

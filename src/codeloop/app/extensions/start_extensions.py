@@ -38,7 +38,7 @@ from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
 from codeloop.tool.tool import Tool
-from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.program_log import ProgramLog
 
 EXTENSIONS_FOLDER = "extensions"
@@ -51,7 +51,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     """Make the hosts of a project's extensions; none is started by that."""
     settings, workspace = project.settings, project.engine.workspace
     project_root = settings.project_root
-    environment = program_environment(workspace.environment, {})
+    environment = make_program_environment(workspace.environment, {})
     # A host that is started again keeps its log, which knows the output of the last start.
     logs: dict[str, ProgramLog] = {}
 

@@ -12,7 +12,7 @@ from codeloop.extend.host.hosts import HostKey
 from codeloop.extend.host.protocol import DESCRIPTOR_VARIABLE
 from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.errors import CodeloopError
-from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
@@ -43,7 +43,7 @@ async def start_host(
     language: Language = "python" if key.language == "python" else "javascript"
     try:
         # Without the project's folders in PATH: a runtime that lies in the project may not run the user's extensions.
-        search_environment = program_environment(environment, {}, (workspace.root, workspace.directory))
+        search_environment = make_program_environment(environment, {}, (workspace.root, workspace.directory))
         command = await asyncio.to_thread(find_host_command, language, search_environment)
     except CodeloopError as error:
         raise OSError(str(error)) from error

@@ -15,7 +15,7 @@ from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_server
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_DEPENDENT_FILES, LSP_DEPENDENT_FILES_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
-from codeloop.workspace.process.program_environment import tool_environment
+from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.process.sandboxed_program import make_project_profile
@@ -110,7 +110,7 @@ async def start_server(
     """
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     kept_from = () if settings.trusted else (workspace.root, workspace.directory)
-    environment = tool_environment(workspace.environment, chosen_server.row.environment, kept_from)
+    environment = make_tool_environment(workspace.environment, chosen_server.row.environment, kept_from)
     launch = Launch(chosen_server.command, root, environment, {})
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)

@@ -20,7 +20,7 @@ from codeloop.extend.homes import find_homes
 from codeloop.extend.host.protocol import ExtensionOffer
 from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOST_FILE
-from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_environment import make_program_environment
 
 _SETTINGS_SUFFIXES = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
 # Variables of the terminal or login: they differ from window to window, and do not affect extensions.
@@ -45,7 +45,7 @@ def hash_surroundings(project_root: ProjectRoot, paths: Paths, environment: Mapp
     That is the project, the variables that a host sees, and the settings files (name, size, time) in the project's
     folders and the folders of agents and plugins, where extensions look for files of their own.
     """
-    visible_variables = program_environment(environment, {})
+    visible_variables = make_program_environment(environment, {})
     variables = sorted(
         each for each in visible_variables.items() if each[0] not in _IGNORED_VARIABLES and _LOGIN_PREFIX not in each[0]
     )

@@ -102,7 +102,7 @@ class ServerPipes(Protocol):
         """Write without waiting; return how many bytes are unsent. Raises OSError when the server is gone."""
         ...
 
-    async def memory(self) -> int:
+    async def measure_memory(self) -> int:
         """Return the memory of the server and its child processes in bytes; 0: unknown."""
         ...
 

@@ -22,7 +22,7 @@ from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
 from codeloop.workspace.files.media_type import detect_media_type
-from codeloop.workspace.process.bounded_program import run_bounded
+from codeloop.workspace.process.bounded_program import run_bounded_program
 
 PageFormat = Literal["text", "markdown", "html"]
 
@@ -165,7 +165,7 @@ async def _convert_html(
     limits = (HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
     most = min(seconds, HTML_PAGE_TIME.seconds)
-    done = await run_bounded(
+    done = await run_bounded_program(
         _PAGE_PROGRAM, (kind, *limits, *DROPPED_SELECTORS), data, environment, most, _MAX_PAGE_BYTES
     )
     if not done.lines:
@@ -195,7 +195,7 @@ class Pdf(Struct, frozen=True):
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
     """Return the text of a PDF. Raises ToolFailure if it is encrypted, broken, or has images only."""
     limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
-    done = await run_bounded(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
+    done = await run_bounded_program(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
     lines = list[_PdfProgramLine]()
     # The process may be killed in the middle of a line; the pages before it count.
     with suppress(msgspec.DecodeError):

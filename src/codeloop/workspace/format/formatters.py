@@ -19,7 +19,7 @@ from codeloop.workspace.format.formatter_rows import (
     FORMATTER_ROWS,
     FormatterRow,
 )
-from codeloop.workspace.process.program_environment import tool_environment
+from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.workspace import Workspace
 
 _EMPTY_CONFIG = FormatterConfig()
@@ -147,7 +147,7 @@ class Formatters:
         for name, value in (*values.items(), (FILE_PLACEHOLDER, str(real))):
             words = tuple(word.replace(name, value) for word in words)
         program = self._find_program(words[0], real.parent) if words else None
-        environment = tool_environment(self._workspace.environment, config.environment)
+        environment = make_tool_environment(self._workspace.environment, config.environment)
         missing_program = "" if program else (words[0] if words else "its command")
         command = (program or "", *words[1:])
         is_filter = not (config.command or row.in_place)

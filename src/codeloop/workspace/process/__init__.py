@@ -1,1 +1,1 @@
-"""Programs and shell commands, each run with its process tree."""
+"""Shell commands of sessions, background jobs, and helper programs, each with all the processes that it starts."""

@@ -1,4 +1,4 @@
-"""Runs our parsers of untrusted data, each in a process of its own that is killed at its deadline."""
+"""Runs a parser of untrusted data (a web page, a schema) in its own process, which is killed at its deadline."""
 
 import asyncio
 import signal
@@ -10,11 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class BoundedRun(Struct, frozen=True):
-    """The lines that were written.
+class BoundedRunResult(Struct, frozen=True):
+    """The result of a run: the lines that the program wrote.
 
-    `is_late`: it was ended at the deadline, or by a limit of processor time that it has set itself. `failed`: it did
-    not end with 0.
+    `is_late`: it was ended at the deadline, or by the limit of processor time that it has set itself. `failed`: its
+    exit code was not 0.
     """
 
     lines: tuple[bytes, ...]
@@ -22,15 +22,18 @@ class BoundedRun(Struct, frozen=True):
     failed: bool = False
 
 
-async def run_bounded(
+async def run_bounded_program(
     program: Path,
     arguments: Sequence[object],
     data: bytes,
     environment: Mapping[str, str],
     seconds: float,
     longest: int,
-) -> BoundedRun:
-    """Run a program of Python on `data` and return what it writes; a line longer than `longest` bytes ends it."""
+) -> BoundedRunResult:
+    """Run a Python program with `data` on its stdin, for at most `seconds`, and return its output.
+
+    A line longer than `longest` bytes ends the reading.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", str(program), *map(str, arguments)),
         stdin=asyncio.subprocess.PIPE,
@@ -55,16 +58,19 @@ async def run_bounded(
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return BoundedRun(tuple(lines), is_late or process.returncode == -signal.SIGXCPU, process.returncode != 0)
+    return BoundedRunResult(tuple(lines), is_late or process.returncode == -signal.SIGXCPU, process.returncode != 0)
 
 
 async def _exchange(process: asyncio.subprocess.Process, data: bytes) -> AsyncIterator[bytes]:
+    """Write the data to the program, then yield the lines of its output."""
     if process.stdin is None or process.stdout is None:
         return
+    # The program may end before it has read everything.
     with suppress(ConnectionError):
         process.stdin.write(data)
         await process.stdin.drain()
     process.stdin.close()
-    with suppress(ValueError):  # an endless line ends the reading
+    # `readline` raises ValueError for a line beyond the limit.
+    with suppress(ValueError):
         while line := await process.stdout.readline():
             yield line

@@ -1,4 +1,7 @@
-"""Child processes: started cheaply (vfork, no thread), with their exit and output as events of the loop."""
+"""Child processes and pipes whose exit and output are events of the asyncio loop.
+
+asyncio's own child processes need a thread each, or signals; these are started by vfork and watched by a pidfd.
+"""
 
 import asyncio
 import os
@@ -8,12 +11,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-_CHUNK = 65536
-_LAST_CHUNKS = 64
+_CHUNK_BYTES = 65536
+# A writer that is still alive could go on for ever, so the last read is bounded.
+_MAX_LAST_CHUNKS = 64
 
 
 class ChildProcess:
-    """A running process that leads a session of its own. `exited` resolves to its code (negative: the signal)."""
+    """A running process that leads its own session. `exited`: its exit code (negative: the signal)."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]") -> None:
         self.pid = popen.pid
@@ -22,6 +26,7 @@ class ChildProcess:
         self.exited: asyncio.Future[int] = self._loop.create_future()
         fd = _open_pidfd(popen.pid)
         if fd is None:
+            # macOS, or an old kernel.
             threading.Thread(target=self._wait, daemon=True, name=f"wait-{popen.pid}").start()
         else:
             self._loop.add_reader(fd, self._on_readable, fd)
@@ -34,14 +39,14 @@ class ChildProcess:
     def _on_readable(self, fd: int) -> None:
         self._loop.remove_reader(fd)
         os.close(fd)
-        self._settle(self._popen.wait())
+        self._resolve(self._popen.wait())
 
     def _wait(self) -> None:
         code = self._popen.wait()
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._settle, code)
+            self._loop.call_soon_threadsafe(self._resolve, code)
 
-    def _settle(self, code: int) -> None:
+    def _resolve(self, code: int) -> None:
         if not self.exited.done():
             self.exited.set_result(code)
 
@@ -55,9 +60,9 @@ def spawn(
     errors: int | None = None,
     pass_fds: Sequence[int] = (),
 ) -> ChildProcess:
-    """Start a process in a new session with nothing on stdin, writing to the descriptors `output` and `errors`.
+    """Start a process in a new session, with an empty stdin.
 
-    `errors` is where stderr goes; None: to `output` too. Raises OSError when it can't be started.
+    `output`: the descriptor for stdout; `errors`: for stderr, None: `output` too. Raises OSError.
     """
     popen = subprocess.Popen(
         command,
@@ -73,7 +78,7 @@ def spawn(
 
 
 class Pipe:
-    """The reading end of a pipe: passes chunks to `sink`; `ended`: every writer is gone, or it was closed."""
+    """A pipe whose reading end passes chunks to `sink`. `ended` is done when every writer is gone, or after `close`."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
         self._fd, self._writer = os.pipe()
@@ -84,32 +89,33 @@ class Pipe:
 
     @property
     def writer(self) -> int:
-        """The descriptor to hand to a child before `listen`."""
+        """The writing end, a descriptor to pass to a child before `listen`."""
         return self._writer
 
     def listen(self) -> None:
-        """Close our own writing end and start to read."""
+        """Start to read."""
+        # With our own writing end open, the pipe would never end.
         os.close(self._writer)
         self._writer = -1
         self._loop.add_reader(self._fd, self._on_readable)
 
     def close(self) -> None:
-        """Read what is available now, then stop."""
-        for _ in range(_LAST_CHUNKS):
+        """Read the available output, then stop."""
+        for _ in range(_MAX_LAST_CHUNKS):
             if self.ended.done() or not self._on_readable():
                 break
         self._end()
 
     def _on_readable(self) -> bool:
         try:
-            chunk = os.read(self._fd, _CHUNK)
+            chunk = os.read(self._fd, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         if not chunk:
             self._end()
             return False
         self._sink(chunk)
-        return len(chunk) == _CHUNK
+        return len(chunk) == _CHUNK_BYTES
 
     def _end(self) -> None:
         if self._fd >= 0:
@@ -124,7 +130,7 @@ class Pipe:
 
 
 def _open_pidfd(pid: int) -> int | None:
-    """Open a descriptor that becomes readable at the process's end; None where the system has none."""
+    """Open a descriptor that becomes readable when the process ends; None where the system has no pidfds."""
     if sys.platform != "linux":
         return None
     try:

@@ -1,34 +1,38 @@
-"""Shortens a program's output: passed tests are counted, repeated blocks are left out. Pure."""
+"""Shortens a program's output for the model: passed tests are counted, repeated blocks are left out. Pure.
+
+`output_buffer.py` uses it. The model must find every failure, so names of failed tests always stay.
+"""
 
 import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-_LEAST = 4
-"""The fewest consecutive lines that are counted instead of shown."""
-_WORTH = 160
-"""The fewest characters of them: fewer are no longer than the line that replaces them."""
-_SHORT = 2_000
-"""Characters; shorter outputs stay as they are."""
-_WINDOWS = 8
-"""How many earlier positions of the same four lines are compared."""
-_NAME_WIDTH = 60
+# Fewer consecutive lines are shown, not counted.
+_MIN_RUN_LINES = 4
+# A shorter repetition would not be longer than the line that replaces it.
+_MIN_REPEATED_CHARS = 160
+# Shorter outputs stay as they are.
+_MIN_OUTPUT_CHARS = 2_000
+# The most earlier positions of the same lines that are compared: the time stays linear for monotonous output.
+_MAX_POSITIONS = 8
+# The characters of a repeated block's first line that are shown.
+_SHOWN_CHARS = 60
 
 
-class Runner(Struct, frozen=True):
-    """A test runner: a line that identifies its output, and the line or lines that it prints for a passed test.
+class TestRunner(Struct, frozen=True):
+    """A test runner. `marker` matches a line that identifies its output, `passed` the lines that report a passed test.
 
-    `are_separate`: such a line stands for itself; if not, what a test prints is between the lines of its own.
+    `are_separate`: these lines stand for themselves; if not, the output of a test is between the lines about it.
     """
 
-    sign: re.Pattern[str]
+    marker: re.Pattern[str]
     passed: re.Pattern[str]
     are_separate: bool = True
 
 
-def _make_runner(sign: str, passed: str, *, are_separate: bool = True) -> Runner:
-    return Runner(re.compile(sign, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE), are_separate)
+def _make_runner(marker: str, passed: str, *, are_separate: bool = True) -> TestRunner:
+    return TestRunner(re.compile(marker, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE), are_separate)
 
 
 RUNNERS = {
@@ -64,44 +68,45 @@ RUNNERS = {
 Output of tools that list problems only (tsc, ruff) stays whole.
 """
 
-_NOTICES = re.compile(
+_PACKAGE_NOTICES = re.compile(
     r"^(?:npm notice *(?:New \w+ version of npm available!.*|Changelog: .*|To update run: .*)?"
     r"|\d+ packages? (?:is|are) looking for funding| +run `npm fund` for details"
     r"|\[notice\] (?:A new release of pip is available.*|To update, run: .*))(?:\n|\Z)",
     re.MULTILINE,
 )
-"""What package managers print about themselves and about money."""
-_DEPRECATED = re.compile(r"^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}", re.MULTILINE)
+"""Advertisements of package managers: new versions of themselves, and funding."""
+_DEPRECATION_WARNINGS = re.compile(r"^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}", re.MULTILINE)
 _NODE_FRAME = re.compile(r"^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n", re.MULTILINE)
-"""Matches a line of a stack in Node's own code, which no project can change."""
-_HEADING = re.compile(r"_{2,} .+ _{2,}$")
-_RULE = re.compile(r"=+ .+ =+$")
-_PLACE = re.compile(r"\S+:\d+: \w+")
-_NUMBERED = re.compile(r" {2,}\d+\) \S")
-_FAILED = re.compile(
+"""A line of a stack trace in Node's own code, which no project can change."""
+_FAILURE_HEADING = re.compile(r"_{2,} .+ _{2,}$")
+_SECTION_RULE = re.compile(r"=+ .+ =+$")
+_LOCATION = re.compile(r"\S+:\d+: \w+")
+_NUMBERED_NAME = re.compile(r" {2,}\d+\) \S")
+_FAILED_NAME = re.compile(
     r"_{3,} \S.* _{3,}$|(?:FAILED|ERROR) \S+|(?:FAIL|ERROR): \S+ \(|\s*(?:FAIL|\u25cf|\u2715|\u2716|\u2717|\u00d7) \S"
     r"|\s*--- FAIL: |\s*not ok \d|\s*\d+\) \S|---- \S+ stdout ----$|test \S+ \.\.\. FAILED|.* > .* FAILED$"
     r"|\s+Failed \S+ \["
 )
-"""Matches a line with the name of a failed test, as the known runners print it."""
-_NAME_LINES = 5
-"""The most lines of mocha's name of a failed test, one for each suite around it, after the first."""
-_ALIKE = 5
-"""How many of pytest's failures at one place are shown whole."""
-_MESSAGE = 6
-"""Lines of the message of each further one."""
+"""A line with the name of a failed test, as the known runners print it."""
+# Mocha prints a failed test's name after a line for each suite around it; at most this many lines after the first.
+_MAX_NAME_LINES = 5
+# The number of pytest's failures at one location that are shown whole.
+_MAX_WHOLE_FAILURES = 5
+# The lines of the message of each further failure there.
+_MESSAGE_LINES = 6
 
 
-def condense(text: str) -> tuple[str, bool]:
-    """Return the text without lines of passed tests and without repeated blocks, and whether a block was dropped."""
+def condense_output(text: str) -> tuple[str, bool]:
+    """Return the text without lines of passed tests and without repeated blocks, and whether a block was left out."""
+    # Plain searches first: most outputs contain none of these words, and the patterns are slow.
     if "\nnpm " in text or "npm fund" in text or text.startswith("npm ") or "[notice] " in text:
-        text = _DEPRECATED.sub(lambda run: f"npm warn deprecated: {run[0].count(chr(10))} packages\n", text)
-        text = _NOTICES.sub("", text)
-    if len(text) < _SHORT:
+        text = _DEPRECATION_WARNINGS.sub(lambda run: f"npm warn deprecated: {run[0].count(chr(10))} packages\n", text)
+        text = _PACKAGE_NOTICES.sub("", text)
+    if len(text) < _MIN_OUTPUT_CHARS:
         return text, False
     if "node:" in text:
         text = _NODE_FRAME.sub("", text)
-    runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
+    runner = next((each for each in RUNNERS.values() if each.marker.search(text)), None)
     counted = _count_passes(text, runner) if runner is not None else text.split("\n")
     shorter = _shorten_alike(counted) if runner is RUNNERS["pytest"] else counted
     lines_left = _drop_repeats(shorter)
@@ -109,38 +114,38 @@ def condense(text: str) -> tuple[str, bool]:
 
 
 def _shorten_alike(lines: Sequence[str]) -> list[str]:
-    """Leave of pytest's failures that ended at the same place, after the first five, the heading and the message."""
+    """Shorten pytest's failures at the same location to heading and message, after the first five."""
     kept: list[str] = []
     section: list[str] = []
     counts = dict[str, int]()
     for line in (*lines, "= end ="):
-        if not _HEADING.match(line) and not _RULE.match(line):
+        if not _FAILURE_HEADING.match(line) and not _SECTION_RULE.match(line):
             section.append(line)
             continue
-        place = next((each for each in reversed(section) if _PLACE.match(each)), "")
-        counts[place] = counts.get(place, 0) + 1
-        if place and counts[place] > _ALIKE and _HEADING.match(section[0]):
+        location = next((each for each in reversed(section) if _LOCATION.match(each)), "")
+        counts[location] = counts.get(location, 0) + 1
+        if location and counts[location] > _MAX_WHOLE_FAILURES and _FAILURE_HEADING.match(section[0]):
             message = [each for each in section if each.startswith("E ")]
-            section = [section[0], *message[:_MESSAGE], *(["E   ..."] if len(message) > _MESSAGE else [])]
+            section = [section[0], *message[:_MESSAGE_LINES], *(["E   ..."] if len(message) > _MESSAGE_LINES else [])]
         kept += section
         section = [line]
     return kept
 
 
-def _count_passes(text: str, runner: Runner) -> list[str]:
-    """Replace each longer run of lines that a runner prints for passed tests by one line.
+def _count_passes(text: str, runner: TestRunner) -> list[str]:
+    """Replace each longer run of lines about passed tests by one line.
 
-    Shorter runs are left out too, where they are four lines in all: one line after the last of them counts them.
+    Shorter runs are replaced together, by a line after the last one, if they have at least four lines in all.
     """
     lines = text.split("\n")
     kept: list[str] = []
     run: list[str] = []
+    # The indexes in `kept` of the lines of shorter runs.
     short: list[int] = []
-    """The indexes in `kept` of the lines of shorter runs."""
     at = start = 0
     while at <= len(lines):
         found = runner.passed.match(text, start) if at < len(lines) else None
-        if found is None and len(run) >= _LEAST:
+        if found is None and len(run) >= _MIN_RUN_LINES:
             kept.append(f"... {len(run)} lines of what passed or was skipped")
         elif found is None:
             short += range(len(kept), len(kept) + len(run))
@@ -154,52 +159,53 @@ def _count_passes(text: str, runner: Runner) -> list[str]:
         start += sum(len(line) + 1 for line in lines[at : at + count])
         at += count
     note = f"... {len(short)} lines in between of what passed or was skipped"
-    if not runner.are_separate or len(short) < _LEAST or sum(len(kept[each]) for each in short) <= len(note):
+    if not runner.are_separate or len(short) < _MIN_RUN_LINES or sum(len(kept[each]) for each in short) <= len(note):
         return kept
     rows = {**dict.fromkeys(short, ""), short[-1]: note}
     return [row for index, line in enumerate(kept) if (row := rows.get(index, line)) or index not in rows]
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Replace each run of four or more lines that occurred above by one line. Names of failed tests always stay."""
+    """Replace each run of four or more lines that occurred before by one line. Names of failed tests always stay."""
     kept: list[str] = []
     seen: dict[tuple[str, ...], list[int]] = {}
     names = _find_names(lines)
     at = 0
     while at < len(lines):
-        window = tuple(lines[at : at + _LEAST])
-        places = seen.get(window, ()) if len(window) == _LEAST and at not in names else ()
-        length = max((_count_repeated(lines, start, at) for start in places), default=0)
+        window = tuple(lines[at : at + _MIN_RUN_LINES])
+        positions = seen.get(window, ()) if len(window) == _MIN_RUN_LINES and at not in names else ()
+        length = max((_count_repeated(lines, start, at) for start in positions), default=0)
         length = next((each - at for each in range(at, at + length) if each in names), length)
-        if length >= _LEAST and sum(map(len, lines[at : at + length])) >= _WORTH:
+        if length >= _MIN_RUN_LINES and sum(map(len, lines[at : at + length])) >= _MIN_REPEATED_CHARS:
             first = next((line.strip() for line in lines[at : at + length] if line.strip()), "")
-            kept.append(f"... {length} lines as above, from: {first[:_NAME_WIDTH]}")
+            kept.append(f"... {length} lines as above, from: {first[:_SHOWN_CHARS]}")
             at += length
             continue
-        if len(window) == _LEAST and any(window):
+        if len(window) == _MIN_RUN_LINES and any(window):
             where = seen.setdefault(window, [])
-            where += [at] if len(where) < _WINDOWS else []
+            where += [at] if len(where) < _MAX_POSITIONS else []
         kept.append(lines[at])
         at += 1
     return kept
 
 
 def _find_names(lines: Sequence[str]) -> set[int]:
-    """Return the indexes of the lines with names of failed tests: mocha's go on until a line ends with a colon."""
+    """Return the indexes of the lines with names of failed tests."""
     names: set[int] = set()
+    # A name of mocha goes on until a line ends with a colon.
     for index, line in enumerate(lines):
-        if not _FAILED.match(line):
+        if not _FAILED_NAME.match(line):
             continue
         names.add(index)
-        if _NUMBERED.match(line) and not line.endswith(":"):
-            below = range(index + 1, min(index + 1 + _NAME_LINES, len(lines)))
+        if _NUMBERED_NAME.match(line) and not line.endswith(":"):
+            below = range(index + 1, min(index + 1 + _MAX_NAME_LINES, len(lines)))
             end = next((each for each in below if lines[each].endswith(":")), index)
             names.update(range(index + 1, end + 1))
     return names
 
 
 def _count_repeated(lines: Sequence[str], start: int, at: int) -> int:
-    """Return how many lines from `at` on equal those from `start` on, which end before `at`."""
+    """Return the number of lines from `at` on that equal those from `start` on, which end before `at`."""
     length = 0
     while at + length < len(lines) and start + length < at and lines[start + length] == lines[at + length]:
         length += 1

@@ -1,4 +1,4 @@
-"""Collects the output of a process in bounded memory: its head and tail, and beyond that in a capped file."""
+"""Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size."""
 
 import os
 from pathlib import Path
@@ -9,21 +9,22 @@ from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
-from codeloop.workspace.process.condensed_output import condense
+from codeloop.workspace.process.condensed_output import condense_output
 
-_RECENT = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
-_ROOM = 512 * 1024  # bytes of the head, and of the tail, that are kept: much of it may be progress bars
-_LINES = TOOL_OUTPUT_LINES.value - 20  # these two leave room for the notes around the output
-_BYTES = TOOL_OUTPUT_BYTES.value - 4096
-
-
-_OVERWRITTEN = "of what was written over, the last state is shown"
+# A character takes up to four bytes in UTF-8.
+_RECENT_BYTES = 4 * SHELL_OUTPUT.value
+# The bytes of the head, and of the tail, that are kept: much of it may be progress bars, which are removed later.
+_ROOM_BYTES = 512 * 1024
+# Both leave room for the notes around the output.
+_MAX_LINES = TOOL_OUTPUT_LINES.value - 20
+_MAX_BYTES = TOOL_OUTPUT_BYTES.value - 4096
+_OVERWRITTEN_NOTE = "of what was written over, the last state is shown"
 
 
 class TakenOutput(NamedTuple):
-    """New output: `text` for a model, and the end of what was `printed` for a screen.
+    """New output: `text` for a model; `printed`: its end, for a screen.
 
-    `is_cut`: the middle of the text is left out. `path`: the file with the whole, when anything is left out.
+    `is_cut`: the middle of the text is left out. `path`: the file with the whole output, if anything is left out.
     """
 
     text: str
@@ -33,9 +34,9 @@ class TakenOutput(NamedTuple):
 
 
 class OutputBuffer:
-    """Collects output.
+    """Collects output. `total`: its bytes; `lines`: its line ends.
 
-    `path`: the file with all of it, made when not all is shown, or with `at_once` from the start.
+    `path`: the file with the whole output. It is made when a part is left out; with `at_once`, from the start.
     """
 
     def __init__(self, folder: Path, *, at_once: bool = False) -> None:
@@ -50,59 +51,60 @@ class OutputBuffer:
         self._bytes_stored = 0
         self._failure = ""
         if at_once:
-            self._open()
+            self._open_file()
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add output."""
         self.total += len(chunk)
         self.lines += chunk.count(b"\n")
-        if self.path is None and not self._failure and self.total - self._bytes_taken > _ROOM:
-            self._open()
-        room = _ROOM - len(self._head)
+        if self.path is None and not self._failure and self.total - self._bytes_taken > _ROOM_BYTES:
+            self._open_file()
+        room = _ROOM_BYTES - len(self._head)
         self._head += chunk[:room]
         self._tail += chunk[room:]
-        if len(self._tail) > 2 * _ROOM:
-            del self._tail[:-_ROOM]
-        self._store(chunk)
+        # Twice the room, so that bytes are moved rarely.
+        if len(self._tail) > 2 * _ROOM_BYTES:
+            del self._tail[:-_ROOM_BYTES]
+        self._write_to_file(chunk)
 
     def read_recent(self) -> str:
-        """Return the last characters for a screen, after a mark when something is left out."""
-        tail = self._tail[-_RECENT:]
-        if len(tail) < _RECENT:
-            tail = (self._head + tail)[-_RECENT:]
+        """Return the last characters for a screen, after an ellipsis if something is left out."""
+        tail = self._tail[-_RECENT_BYTES:]
+        if len(tail) < _RECENT_BYTES:
+            tail = (self._head + tail)[-_RECENT_BYTES:]
         text = _decode(tail)
-        if self.total - self._bytes_taken <= _RECENT and len(text) <= SHELL_OUTPUT.value:
+        if self.total - self._bytes_taken <= _RECENT_BYTES and len(text) <= SHELL_OUTPUT.value:
             return text
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
 
     def take(self) -> TakenOutput:
-        """Return the output since the last `take`, readable; when it is cut, its head, a note and its tail."""
+        """Return the output since the last `take`, condensed; if it is too long, its head, a note and its tail."""
         gap = self.total - self._bytes_taken - len(self._head) - len(self._tail)
         start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
         end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
-        begin, has_gaps = condense(start.text)
-        close, has_gaps_too = condense(end.text)
-        is_long = len(begin) > SHELL_OUTPUT.value or count_bytes(begin) > _BYTES
-        is_cut = bool(gap) or is_long or count_lines(begin) > _LINES
+        start_text, has_gaps = condense_output(start.text)
+        end_text, has_gaps_too = condense_output(end.text)
+        is_long = len(start_text) > SHELL_OUTPUT.value or count_bytes(start_text) > _MAX_BYTES
+        is_cut = bool(gap) or is_long or count_lines(start_text) > _MAX_LINES
         is_condensed = has_gaps or has_gaps_too
         is_reduced = start.is_reduced or end.is_reduced or is_condensed
         if (is_cut or is_reduced) and self.path is None and not self._failure:
-            self._open()
+            self._open_file()
             self.close()
         output = self.read_recent()
-        self._forget()
+        self._clear()
         if is_cut:
-            head = cut_text(begin, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
-            rest = close if gap else begin[len(head) :]
-            tail = cut_text(rest, _LINES // 3 * 2, _RECENT // 6, "tail")
-            last = tail.tail if tail.is_cut else tail.head
-            missing = gap + count_bytes(start.text) + count_bytes(end.text) - count_bytes(head) - count_bytes(last)
-            text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._name_file()} ...]\n\n{last}"
+            head = cut_text(start_text, _MAX_LINES // 3, SHELL_OUTPUT.value // 3, "head").head
+            rest = end_text if gap else start_text[len(head) :]
+            tail = cut_text(rest, _MAX_LINES // 3 * 2, _RECENT_BYTES // 6, "tail")
+            tail_text = tail.tail if tail.is_cut else tail.head
+            missing = gap + count_bytes(start.text) + count_bytes(end.text) - count_bytes(head) - count_bytes(tail_text)
+            text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._describe_file()} ...]\n\n{tail_text}"
         elif is_reduced:
-            how = "where it says `...` lines were left out" if is_condensed else _OVERWRITTEN
-            text = f"{begin.rstrip()}\n\n[{how}; {self._name_file()}]"
+            how = "where it says `...` lines were left out" if is_condensed else _OVERWRITTEN_NOTE
+            text = f"{start_text.rstrip()}\n\n[{how}; {self._describe_file()}]"
         else:
-            text = begin
+            text = start_text
         return TakenOutput(text, output, is_cut, self.path if is_cut or is_reduced else None)
 
     def close(self) -> None:
@@ -111,24 +113,24 @@ class OutputBuffer:
             os.close(self._file)
             self._file = -1
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._bytes_taken = self.total
         self._head.clear()
         self._tail.clear()
 
-    def _name_file(self) -> str:
+    def _describe_file(self) -> str:
         capped = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
         return f"the whole is in {shorten_output(self.path)}{capped}" if self.path else f"not saved: {self._failure}"
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         try:
             self.path, self._file = create_output_file(self.folder)
         except OSError as error:
             self._failure = str(error)
             return
-        self._store(bytes(self._head + self._tail))
+        self._write_to_file(bytes(self._head + self._tail))
 
-    def _store(self, chunk: bytes) -> None:
+    def _write_to_file(self, chunk: bytes) -> None:
         rest = SHELL_FILE.value - self._bytes_stored
         if self._file < 0 or rest <= 0:
             return
@@ -143,10 +145,10 @@ class OutputBuffer:
 
 
 def _drop_partial_line(tail: bytearray) -> bytearray:
-    """Return the tail from its first whole line, unless that begins far into it."""
+    """Return the tail from its first whole line on, or all of it if its first line is long."""
     return tail[tail.find(b"\n", 0, 4096) + 1 :]
 
 
 def _decode(raw: bytearray | bytes) -> str:
-    """Read as UTF-8; what is not text shows as replacement characters, NUL too."""
+    """Decode UTF-8, with replacement characters for invalid bytes and for NUL."""
     return raw.decode("utf-8", "replace").replace("\0", "\ufffd")

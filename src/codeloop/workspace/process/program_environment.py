@@ -1,4 +1,4 @@
-"""The environment variables that helper programs get from ours: a list of names without keys."""
+"""Makes the environments of helper programs (MCP servers, hooks, language servers) from ours, without keys."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,8 @@ from pathlib import Path
 
 from codeloop.workspace.sandbox.home_paths import BASE_FOLDER_VARIABLES, FOLDER_VARIABLES
 
-ALLOWED = frozenset(
+# Names that are allowed, instead of names that are removed: no list of secret names would be complete.
+_ALLOWED_VARIABLES = frozenset(
     (
         *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP"),
         *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "COLORTERM", "NO_COLOR"),
@@ -17,8 +18,8 @@ ALLOWED = frozenset(
         *("NPM_CONFIG_REGISTRY", "npm_config_cache", "NPM_CONFIG_CACHE", "PLAYWRIGHT_BROWSERS_PATH"),
     )
 )
-_STARTS = ("LC_", "XDG_")
-_OF_TOOLS = frozenset(
+_ALLOWED_PREFIXES = ("LC_", "XDG_")
+_TOOL_VARIABLES = frozenset(
     (
         *FOLDER_VARIABLES,
         *BASE_FOLDER_VARIABLES,
@@ -35,7 +36,7 @@ _OF_TOOLS = frozenset(
     )
 )
 """Variables that locate and configure developer tools."""
-_FOLDER_LISTS = frozenset(
+_FOLDER_LIST_VARIABLES = frozenset(
     (
         *(
             "PATH",
@@ -50,49 +51,57 @@ _FOLDER_LISTS = frozenset(
         *("PERL5LIB", "RUBYLIB", "CPATH", "LIBRARY_PATH", "PKG_CONFIG_PATH", "MANPATH", "ERL_LIBS"),
     )
 )
-"""Variables that hold several folders."""
+"""Variables that hold several folders, separated by colons."""
 
 
-def program_environment(
-    environment: Mapping[str, str], own: Mapping[str, str], kept_from: Iterable[Path] = ()
+def make_program_environment(
+    environment: Mapping[str, str], own_variables: Mapping[str, str], excluded_folders: Iterable[Path] = ()
 ) -> dict[str, str]:
-    """Return the environment of a program: what is allowed of ours, then what its definition sets.
+    """Return the environment of a program: our allowed variables, then `own_variables`, those of its definition.
 
-    `kept_from`: variables that lead into these folders are dropped, so that their files can't decide what is run.
+    `excluded_folders`: variables that lead into these are dropped, so that no file there decides what is run.
     """
-    variables = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
-    return {**_drop_paths(variables, kept_from), **own}
+    variables = {
+        name: value
+        for name, value in environment.items()
+        if name in _ALLOWED_VARIABLES or name.startswith(_ALLOWED_PREFIXES)
+    }
+    return {**_drop_paths_into(variables, excluded_folders), **own_variables}
 
 
-def _drop_paths(variables: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
-    """Return the variables without paths into these folders."""
-    # A project that is the home itself has all tools of the user's in it.
+def _drop_paths_into(variables: dict[str, str], excluded_folders: Iterable[Path]) -> dict[str, str]:
+    """Return the variables without paths into the excluded folders."""
+    # A project that is the home itself contains all tools of the user.
     home = os.path.realpath(variables.get("HOME") or "/")
-    folders = [folder for each in kept_from if not _is_below(home, folder := os.path.realpath(each))]
+    folders = [folder for each in excluded_folders if not _is_below(home, folder := os.path.realpath(each))]
     if folders:
-        for name in _FOLDER_LISTS & variables.keys():
+        for name in _FOLDER_LIST_VARIABLES & variables.keys():
             entries = (each for each in variables[name].split(os.pathsep) if not _leads_into(each, folders))
             variables[name] = os.pathsep.join(entries)
         variables = {
-            name: value for name, value in variables.items() if name in _FOLDER_LISTS or not _is_in(value, folders)
+            name: value
+            for name, value in variables.items()
+            if name in _FOLDER_LIST_VARIABLES or not _lies_in_any(value, folders)
         }
     return variables
 
 
-def tool_environment(
-    environment: Mapping[str, str], own: Mapping[str, str], kept_from: Iterable[Path] = ()
+def make_tool_environment(
+    environment: Mapping[str, str], own_variables: Mapping[str, str], excluded_folders: Iterable[Path] = ()
 ) -> dict[str, str]:
-    """Return the environment of a program that runs developer tools: `program_environment` and their variables."""
-    more = {name: value for name, value in environment.items() if name in _OF_TOOLS}
-    return program_environment(environment, {**_drop_paths(more, kept_from), **own}, kept_from)
+    """Return the environment of a program that runs developer tools: `make_program_environment` and their variables."""
+    more = {name: value for name, value in environment.items() if name in _TOOL_VARIABLES}
+    return make_program_environment(
+        environment, {**_drop_paths_into(more, excluded_folders), **own_variables}, excluded_folders
+    )
 
 
 def _leads_into(value: str, folders: Iterable[str]) -> bool:
-    """Return whether one path of a list is relative or lies in one of these folders."""
-    return not value.startswith("/") or _is_in(value, folders)
+    """Return whether a path is relative or lies in one of the folders."""
+    return not value.startswith("/") or _lies_in_any(value, folders)
 
 
-def _is_in(value: str, folders: Iterable[str]) -> bool:
+def _lies_in_any(value: str, folders: Iterable[str]) -> bool:
     if not value.startswith("/"):
         return value.startswith(("./", "../"))
     real = os.path.realpath(value)

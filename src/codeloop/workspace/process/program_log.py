@@ -1,4 +1,4 @@
-"""The log of a program's stderr: a file that never grows beyond its limit."""
+"""The log of a program's stderr: a file of limited size, and the file before it."""
 
 import re
 from contextlib import suppress
@@ -7,13 +7,15 @@ from pathlib import Path
 from codeloop.kit.small_files import make_private
 from codeloop.schema.limits import MCP_LOG
 
-_END = 2_000  # characters of the end that a message shows
-_LINE = 400  # characters of the line that an error message repeats
-_ERROR = re.compile(r"^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:", re.IGNORECASE)
+# The end of the log that is kept in memory, for messages about the program's end.
+_END_CHARS = 2_000
+# The characters of a line that an error message repeats.
+_LINE_CHARS = 400
+_ERROR_LINE = re.compile(r"^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:", re.IGNORECASE)
 
 
 class ProgramLog:
-    """A log file and its predecessor. On a full disk lines are lost, nothing else."""
+    """A log file and its predecessor. On a full disk lines are lost, without an error."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -22,23 +24,23 @@ class ProgramLog:
 
     @property
     def last_line(self) -> str:
-        """The last line since the last start, an error's if there is one; "" for none."""
+        """The last line since the last start, preferably one of an error; "" for none."""
         lines = [line.strip() for line in self.end.splitlines()]
-        errors = [line for line in lines if _ERROR.search(line)]
-        return (errors or lines or [""])[-1][-_LINE:]
+        errors = [line for line in lines if _ERROR_LINE.search(line)]
+        return (errors or lines or [""])[-1][-_LINE_CHARS:]
 
     @property
     def end(self) -> str:
-        """The end of what was written since the last start."""
+        """The end of the text since the last start."""
         return self._end.strip()
 
     def begin(self) -> None:
-        """Note a start of the program: earlier output stays in the file only."""
+        """Begin a new start of the program. Earlier output stays in the file only."""
         self._end = ""
 
     def feed(self, data: bytes) -> None:
-        """Take what the program wrote."""
-        self._end = (self._end + data[-_END:].decode("utf-8", "replace"))[-_END:]
+        """Add output of the program."""
+        self._end = (self._end + data[-_END_CHARS:].decode("utf-8", "replace"))[-_END_CHARS:]
         data = data[-MCP_LOG.value :]
         with suppress(OSError):
             if self._size + len(data) > MCP_LOG.value or not self._size:
@@ -51,7 +53,7 @@ class ProgramLog:
             self._size += len(data)
 
     def note(self, line: str) -> None:
-        """Write one line, ours or of the server's log."""
+        """Add a line that did not come from stderr: one of ours, or a log message of the program's protocol."""
         self.feed(f"{line}\n".encode("utf-8", "replace"))
 
     def read(self) -> str:

@@ -1,4 +1,7 @@
-"""Starts long-running programs, each in its own sandbox: none shares a network or `/tmp` with another."""
+"""Starts helper programs, each in its own sandbox, so that none shares a network or `/tmp` with another.
+
+MCP servers, hooks and extensions of the user are started here; docs/decisions/0023 says why.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,17 +13,17 @@ from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess,
 from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
 
-_SESSION = "program"
-_REFUSED = (
+_SESSION_ID = "program"
+_REFUSAL_WARNING = (
     "No sandbox can be had on this machine, so MCP servers and the like run without one: as you. "
     "`codeloop debug sandbox` says why."
 )
 
 
 class ProgramSandboxes:
-    """The sandboxes of a work tree's programs. `refused`: why this machine supports none, once known.
+    """The sandboxes of a work tree's programs. `refused`: why this machine has no sandbox, once that is known.
 
-    `warn` is called with it, once.
+    `warn` is called with a text for the user when a program first runs without one for that reason.
     """
 
     def __init__(
@@ -35,11 +38,11 @@ class ProgramSandboxes:
         self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
 
     def is_used(self, entry: bool | ProgramSandboxConfig) -> bool:
-        """Return whether a program with this entry runs in a sandbox, as far as is known."""
+        """Return whether a program with this configuration entry runs in a sandbox, as far as is known."""
         return entry is not False and self._config.mode != "off" and not self.refused
 
     async def probe(self) -> None:
-        """Find out whether a sandbox works, by making one, unless that is known."""
+        """Find out whether a sandbox works by making one, unless that is known."""
         if self._boxes or self.refused or self._config.mode == "off":
             return
         boxes = Sandboxes(self._launcher)
@@ -51,9 +54,9 @@ class ProgramSandboxes:
             await boxes.close()
 
     async def start(self, launch: Launch, profile: ProgramProfile | None) -> LaunchedProcess:
-        """Start a program, in a sandbox unless it has no profile, or none can be had and none is required.
+        """Start a program in a sandbox; without one if `profile` is None, or none works and none is required.
 
-        Raises OSError when it can't be started; SandboxRefused, which is one, where there has to be a sandbox.
+        Raises OSError when it can't be started, and its subclass SandboxRefused when a sandbox is required.
         """
         protect_own_memory(launch.environment)
         if profile is None or not self.is_used(entry=True):
@@ -61,13 +64,13 @@ class ProgramSandboxes:
         boxes = self._boxes.setdefault(profile.data_folder, Sandboxes(self._launcher))
         try:
             async with boxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
-                environment = await boxes.make_environment(sandbox, _SESSION, launch.environment)
+                environment = await boxes.make_environment(sandbox, _SESSION_ID, launch.environment)
                 return await sandbox.starter.start(replace(launch, environment=environment))
         except SandboxRefused as error:
             if self._config.mode == "required":
                 raise
             self.refused = str(error)
-            self._warn(_REFUSED)
+            self._warn(_REFUSAL_WARNING)
             return await self._launcher.start(launch)
 
     def _find_policy_maker(self, profile: ProgramProfile) -> ProfilePolicyMaker:

@@ -1,4 +1,4 @@
-"""Runs a program and streams its output to a function, until its end, its timeout, or enough output."""
+"""Runs a program such as ripgrep, and passes its output to a function until its end, timeout, or enough output."""
 
 import asyncio
 import resource
@@ -13,11 +13,11 @@ from msgspec import Struct
 from codeloop.schema.bounds.program import PROGRAM_MEMORY
 from codeloop.workspace.process.child_process import ChildProcess, Pipe, spawn
 
-_ERRORS = 8_192
+_MAX_ERROR_BYTES = 8_192
 
 
 class ProgramResult(Struct, frozen=True):
-    """How a program ended: its code (negative: the signal), the start of its error output, and why it was ended."""
+    """The end of a program: its exit code (negative: the signal), the start of its stderr, and why it was stopped."""
 
     code: int
     errors: str
@@ -27,24 +27,24 @@ class ProgramResult(Struct, frozen=True):
 async def run_program(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], feed: Callable[[bytes], bool], seconds: float
 ) -> ProgramResult:
-    """Run a program until its end, its timeout, or until `feed` returns True.
+    """Run a program until its end, its timeout, or until `feed` returns True for a chunk of output.
 
-    It may take PROGRAM_MEMORY bytes. Raises OSError when it can't be started. A caller that is cancelled kills it.
+    It may use PROGRAM_MEMORY bytes. Raises OSError when it can't be started. It is killed when the caller is cancelled.
     """
-    stopped: list[Literal["enough", "time"]] = []
+    stop_reasons: list[Literal["enough", "time"]] = []
     child: list[ChildProcess] = []
     errors = bytearray()
 
-    def take(chunk: bytes) -> None:
-        if not stopped and feed(chunk):
-            stopped.append("enough")
+    def on_output(chunk: bytes) -> None:
+        if not stop_reasons and feed(chunk):
+            stop_reasons.append("enough")
             child[0].kill()
 
     def on_error(chunk: bytes) -> None:
-        if len(errors) < _ERRORS:
+        if len(errors) < _MAX_ERROR_BYTES:
             errors.extend(chunk)
 
-    output, errors_pipe = Pipe(take), Pipe(on_error)
+    output, errors_pipe = Pipe(on_output), Pipe(on_error)
     try:
         child_process = spawn(
             command, directory=folder, environment=environment, output=output.writer, errors=errors_pipe.writer
@@ -58,10 +58,10 @@ async def run_program(
                 await output.ended
                 await errors_pipe.ended
         except TimeoutError:
-            stopped.append("time")
+            stop_reasons.append("time")
             child_process.kill()
         code = await asyncio.shield(child_process.exited)
-        return ProgramResult(code, errors.decode("utf-8", "replace"), stopped[-1] if stopped else "")
+        return ProgramResult(code, errors.decode("utf-8", "replace"), stop_reasons[-1] if stop_reasons else "")
     finally:
         for one in child:
             one.kill()
@@ -70,7 +70,9 @@ async def run_program(
 
 
 def _limit_memory(pid: int) -> None:
-    """Bound what a program keeps in memory of its own; files that it maps to read them do not count."""
-    if sys.platform == "linux":  # elsewhere a limit can be set only from inside the process
-        with suppress(OSError):  # it has ended already
+    """Limit the memory of a program, without the files that it maps (Linux)."""
+    # Elsewhere a limit can be set only from inside the process.
+    if sys.platform == "linux":
+        # It may have ended already.
+        with suppress(OSError):
             resource.prlimit(pid, resource.RLIMIT_DATA, (PROGRAM_MEMORY.value, PROGRAM_MEMORY.value))

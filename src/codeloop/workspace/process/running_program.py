@@ -1,4 +1,4 @@
-"""Long-running programs that talk over stdin and stdout: reading, writing, their memory and their end."""
+"""Long-running programs that talk over stdin and stdout, such as language servers and extension hosts."""
 
 import asyncio
 import os
@@ -19,18 +19,17 @@ from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess,
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.workspace import Workspace
 
-MARK = "CODELOOP_SERVER"
-"""The variable by which a program and what it starts are found in the table of processes."""
-_PROC = Path("/proc/self")
-"""Exists where processes are visible as files."""
-_CHUNK = 2**16
-_PAGE = 4096
-_PS = 5
-"""Seconds that `ps` may take."""
+MARK_VARIABLE = "CODELOOP_SERVER"
+"""The variable by which a program and its processes are found in the table of processes."""
+# It exists where processes are visible as files.
+_PROC_FOLDER = Path("/proc/self")
+_CHUNK_BYTES = 2**16
+_PAGE_BYTES = 4096
+_PS_SECONDS = 5
 
 
 class RunningProgram:
-    """A running program. Its stderr goes to the caller that started it."""
+    """A running program. Its stderr goes to the `errors` function of `start_program`."""
 
     def __init__(self, process: LaunchedProcess, output: socket.socket, mark: str, errors: Pipe) -> None:
         self._process = process
@@ -38,18 +37,19 @@ class RunningProgram:
         self._mark = mark
         self._errors = errors
         self._pid = 0
-        self._has_looked = False
+        self._was_searched = False
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self) -> None:
-        """Begin to read and write."""
+        """Open the streams. To be called before `read` and `write`."""
         self._streams = await asyncio.open_connection(sock=self._output)
 
     async def read(self) -> bytes:
         """Return the next bytes of its output; b"" at its end."""
         chunk = b""
-        with suppress(OSError):  # its end
-            chunk = await self._streams[0].read(_CHUNK) if self._streams is not None else b""
+        # An error is the program's end as well.
+        with suppress(OSError):
+            chunk = await self._streams[0].read(_CHUNK_BYTES) if self._streams is not None else b""
         if not chunk:
             with suppress(TimeoutError):
                 async with asyncio.timeout(MCP_STOP.seconds):
@@ -57,7 +57,7 @@ class RunningProgram:
         return chunk
 
     def write(self, data: bytes) -> int:
-        """Write without waiting; return how many bytes are still unsent. Raises OSError when it is gone."""
+        """Write without waiting. Returns the number of unsent bytes. Raises OSError if the program has ended."""
         if self._streams is None or self._streams[1].is_closing():
             raise BrokenPipeError
         self._streams[1].write(data)
@@ -65,7 +65,7 @@ class RunningProgram:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words; "" while it runs."""
+        """A description of how it ended; "" while it runs."""
         if not self._process.exited.done():
             return ""
         code = self._process.exited.result()
@@ -73,21 +73,22 @@ class RunningProgram:
             return f"it used more than {self._process.exceeded}"
         return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
-    async def memory(self) -> int:
-        """Return the memory in bytes that it and its children use; 0 where unknown."""
-        if not _PROC.is_dir():
-            return await asyncio.to_thread(_ask_ps, self._process.pid)
-        if not self._pid and not self._has_looked:
-            self._has_looked = True
+    async def measure_memory(self) -> int:
+        """Return the memory in bytes of the program and its children; 0 if it is unknown."""
+        # In a sandbox its process id is that of another namespace, so it is searched for once by its mark.
+        if not _PROC_FOLDER.is_dir():
+            return await asyncio.to_thread(_measure_by_ps, self._process.pid)
+        if not self._pid and not self._was_searched:
+            self._was_searched = True
             self._pid = _find_process(self._mark)
-        total, waiting = 0, [self._pid] if self._pid else []
-        for pid in waiting:
-            total += _read_resident(pid)
-            waiting += _list_children(pid)
+        total, pids = 0, [self._pid] if self._pid else []
+        for pid in pids:
+            total += _read_resident_bytes(pid)
+            pids += _list_children(pid)
         return total
 
     async def close(self) -> None:
-        """End it with all that it started, even when cancelled."""
+        """End it with all its processes, even when cancelled."""
         if self._streams is not None:
             self._streams[1].close()
         try:
@@ -97,12 +98,13 @@ class RunningProgram:
 
 
 class ProgramOptions(Struct, frozen=True):
-    """How a program is started. `readable`: our folders that it may read in a sandbox.
+    """Options of `start_program`. `readable`: folders of ours that it may read in a sandbox.
 
-    `channel`: the variable that names the descriptor to talk over, while stdout and stderr go to the caller; "": it
-    talks over stdin and stdout. `confined`: it runs in the sandbox of commands, where there is one; `network_session`:
-    the session as which it then uses their network; "": it has none. `profile`: what a program that is not `confined`
-    may do in a sandbox of its own; None: it runs without one.
+    - `channel`: the variable that tells the program which descriptor to talk over, while stdout and stderr go to
+      `errors`; "": it talks over stdin and stdout
+    - `confined`: it runs in the sandbox of commands, if there is one
+    - `network_session`: the session whose network it uses there; "": it has no network
+    - `profile`: the permissions of a program that is not `confined`, in its own sandbox; None: it runs without one
     """
 
     readable: tuple[Path, ...] = ()
@@ -112,16 +114,16 @@ class ProgramOptions(Struct, frozen=True):
     profile: ProgramProfile | None = None
 
 
-_PLAIN = ProgramOptions()
-_CHANNEL = 3
+_DEFAULT_OPTIONS = ProgramOptions()
+_CHANNEL_FD = 3
 
 
 async def start_program(
-    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], options: ProgramOptions = _PLAIN
+    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], options: ProgramOptions = _DEFAULT_OPTIONS
 ) -> RunningProgram:
-    """Start a program to talk with. `errors` receives its other output. Raises OSError."""
+    """Start a program to talk to. `errors` receives its other output. Raises OSError."""
     mark = os.urandom(8).hex()
-    environment = {**launch.environment, MARK: mark}
+    environment = {**launch.environment, MARK_VARIABLE: mark}
     sandbox = None
     if options.confined:
         readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
@@ -139,8 +141,8 @@ async def start_program(
         with theirs:
             descriptors = {0: theirs.fileno(), 1: theirs.fileno(), 2: pipe.writer}
             if options.channel:
-                environment[options.channel] = str(_CHANNEL)
-                descriptors = {_CHANNEL: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
+                environment[options.channel] = str(_CHANNEL_FD)
+                descriptors = {_CHANNEL_FD: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             prepared_launch = replace(launch, environment=environment, descriptors=descriptors)
             if options.profile is not None and not options.confined:
                 process = await workspace.boxes.start(prepared_launch, options.profile)
@@ -154,8 +156,8 @@ async def start_program(
 
 
 def _find_process(mark: str) -> int:
-    """Return the process id of the oldest process with a mark, as seen from outside its sandbox; 0 for none."""
-    marker = f"{MARK}={mark}".encode()
+    """Return the id of the oldest process with a mark, as seen from outside its sandbox; 0 for none."""
+    marker = f"{MARK_VARIABLE}={mark}".encode()
     with suppress(OSError):
         for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
             with suppress(OSError):
@@ -171,23 +173,23 @@ def _list_children(pid: int) -> list[int]:
     return []
 
 
-def _read_resident(pid: int) -> int:
+def _read_resident_bytes(pid: int) -> int:
     with suppress(OSError, ValueError):
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
     return 0
 
 
-def _ask_ps(top: int) -> int:
-    """Return the memory in bytes of a process and all below it, by `ps`, where there is no /proc and no sandbox."""
+def _measure_by_ps(top: int) -> int:
+    """Return the memory in bytes of a process and all below it, by `ps`. For systems without /proc and namespaces."""
     try:
         rows = subprocess.run(
-            ["/bin/ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS, check=True
+            ["/bin/ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS_SECONDS, check=True
         ).stdout
         table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0
-    total, waiting = 0, [top]
-    for each in waiting:
+    total, pids = 0, [top]
+    for each in pids:
         total += sum(size * 1024 for pid, _, size in table if pid == each)
-        waiting += [pid for pid, parent, _ in table if parent == each]
+        pids += [pid for pid, parent, _ in table if parent == each]
     return total

@@ -1,4 +1,4 @@
-"""Programs that run because of an edit (formatters, language servers): sandboxed like the model's commands."""
+"""Runs helper programs of a project (formatters, language servers, hooks) in the sandbox of the model's commands."""
 
 import asyncio
 import tempfile
@@ -16,11 +16,11 @@ from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
-_ERRORS = 8_192  # bytes
+_MAX_ERROR_BYTES = 8_192
 
 
 class SandboxedResult(Struct, frozen=True):
-    """How a program ended: its exit code (negative: the signal), its output, and its stderr."""
+    """The end of a program: its exit code (negative: the signal), its output, and its stderr."""
 
     code: int
     output: bytes
@@ -28,29 +28,29 @@ class SandboxedResult(Struct, frozen=True):
 
 
 def make_policy(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> SandboxPolicy:
-    """Return the sandbox policy of a work tree's commands. Looks at the disk."""
+    """Return the sandbox policy of a work tree's commands. Reads the disk."""
     return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, grants)
 
 
 def make_policy_input(workspace: Workspace) -> PolicyInput:
-    """Return the folders and variables from which a work tree's sandbox policies are made."""
+    """Return the input for a work tree's sandbox policies."""
     return PolicyInput(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
 
 
 def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
-    """Return the sandbox profile of a program that works on the project: it may write there, as commands may."""
+    """Return the sandbox profile of a program that may write to the project, as commands may."""
     return ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
 
 
 async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> Sandbox | None:
-    """Return the sandbox of a work tree's commands, with `grants`; None when it is off or unavailable.
+    """Return the sandbox of a work tree's commands, with `grants`; None if it is off or unavailable.
 
-    Raises SandboxRefused where the configuration requires one that can't be had.
+    Raises SandboxRefused if the configuration requires a sandbox and none works.
     """
     if workspace.sandbox.mode == "off":
         return None
     shells = workspace.shells
-    await shells.survey(make_policy_input(workspace), workspace.sandbox)
+    await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
     try:
         return await shells.sandboxes.enter(make_policy(workspace, grants))
     except SandboxRefused:
@@ -60,7 +60,7 @@ async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS)
 
 
 async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:
-    """Start a program in a sandbox from `enter_sandbox`, without network. It ends when the work tree is closed.
+    """Start a program in a sandbox from `enter_sandbox`, without network. It is ended when the work tree is closed.
 
     Raises OSError when it can't be started.
     """
@@ -69,7 +69,7 @@ async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox
     if sandbox is None:
         return await shells.launcher.start(launch)
     return await sandbox.starter.start(
-        replace(launch, environment=shells.sandboxes.make_program_environment(sandbox, launch.environment))
+        replace(launch, environment=shells.sandboxes.make_offline_environment(sandbox, launch.environment))
     )
 
 
@@ -77,17 +77,17 @@ async def run_sandboxed(
     workspace: Workspace,
     launch: Launch,
     stdin: bytes,
-    most: int,
+    max_bytes: int,
     grants: SandboxGrants = NO_GRANTS,
     *,
     is_own: bool = False,
     profile: ProgramProfile | None = None,
 ) -> SandboxedResult:
-    """Run a program to its end, with `stdin` on its stdin; at most `most` + 1 bytes of its output are kept.
+    """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
 
-    `is_own`: it is a program of the user's, in a sandbox of its own as `profile` says, or for None in none.
-    When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and
-    SandboxRefused, which is one, where there has to be a sandbox.
+    `is_own`: it is the user's program, with its own sandbox by `profile`, or without one. It is ended with all its
+    processes when the caller is cancelled. Raises OSError when it cannot start, and its subclass SandboxRefused if a
+    required sandbox does not work.
     """
     sandbox = None if is_own else await enter_sandbox(workspace, grants)
     path = workspace.scratch.with_name("set-aside")
@@ -96,16 +96,19 @@ async def run_sandboxed(
         repositories = await workspace.shells.begin_repositories(sandbox.policy)
         protected = ProtectedFiles(sandbox.policy, path, repositories, remember_contents=sandbox.backend == "landlock")
     output, errors = bytearray(), bytearray()
-    pipes = (Pipe(partial(_keep, output, most + 1)), Pipe(partial(_keep, errors, _ERRORS)))
+    pipes = (
+        Pipe(partial(_append_up_to, output, max_bytes + 1)),
+        Pipe(partial(_append_up_to, errors, _MAX_ERROR_BYTES)),
+    )
     with ExitStack() as closing:
         for pipe in pipes:
             closing.callback(pipe.close)
         if protected is not None:
             closing.callback(protected.restore)
-        feed = closing.enter_context(tempfile.TemporaryFile())
-        feed.write(stdin)
-        feed.seek(0)
-        descriptors = {0: feed.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
+        stdin_file = closing.enter_context(tempfile.TemporaryFile())
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
+        descriptors = {0: stdin_file.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
         launch = replace(launch, descriptors=descriptors)
         if profile is not None:
             process = await workspace.boxes.start(launch, profile)
@@ -120,5 +123,5 @@ async def run_sandboxed(
     return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 
-def _keep(tail: bytearray, most: int, chunk: bytes) -> None:
-    tail += chunk[: most - len(tail)]
+def _append_up_to(output: bytearray, max_bytes: int, chunk: bytes) -> None:
+    output += chunk[: max_bytes - len(output)]

@@ -1,29 +1,42 @@
-"""Looks up programs on the PATH, and says why one may not be what its name says."""
+"""Looks up programs on the PATH, and finds reasons why a program may not be the expected one.
+
+The permission gate trusts a command line like `git status` only if nobody else could have put another `git` there: no
+folder of the PATH lies in the project, and no other user can write to one.
+"""
 
 import os
-from collections.abc import Mapping, Sequence
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.workspace.process.folder_writers import find_foreign_writer
+# Variables that make the dynamic linker load code.
+_LOADER_VARIABLES = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_")
 
-_LOADING = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_")
 
-
-_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE")
+_PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE")
 _STEERING_VARIABLES = {
     "file": ("MAGIC",),
     "git": ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "XDG_CONFIG_HOME"),
-    "pip": _PYTHON,
-    "pip3": _PYTHON,
+    "pip": _PYTHON_VARIABLES,
+    "pip3": _PYTHON_VARIABLES,
     "rg": ("RIPGREP_CONFIG_PATH",),
 }
-"""Variables from which programs take options or code."""
+"""Program -> variables that name its configuration or code."""
+
+# Linux follows this many links in one path.
+_MAX_LINKS = 40
+_ACL_ATTRIBUTE = "system.posix_acl_access"
+_ACL_USER, _ACL_GROUP_OWNER, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
+_ACL_WRITE = 2
 
 
 class ProgramLookup(Struct, frozen=True):
-    """Where a program is found, and why it may not be the expected one (`doubt`; "": it is).
+    """The path of a program. `doubt`: why it may not be the expected one; "": it is.
 
     `is_behind`: a folder of the project comes before it on the PATH, where a program of that name could appear.
     """
@@ -34,7 +47,7 @@ class ProgramLookup(Struct, frozen=True):
 
 
 class SearchPath:
-    """The folders of a PATH, looked at once. `roots`: the resolved folders that an agent may write to."""
+    """The folders of a PATH, each checked once. `roots`: the resolved folders that an agent may write to."""
 
     def __init__(self, environment: Mapping[str, str], roots: Sequence[str]) -> None:
         self._environment = environment
@@ -43,10 +56,10 @@ class SearchPath:
         self._doubts: dict[str, str] = {}
 
     def find(self, name: str) -> ProgramLookup:
-        """Find a program as a shell does; one that is named by its path is there, if at all.
+        """Find a program as a shell does, by a name or a path.
 
-        A folder of the PATH that anybody could put a program into makes every name behind it uncertain; one of the
-        project's (an environment that is activated) makes those uncertain that are in it.
+        A folder of the PATH that others can write to makes every program behind it uncertain. A folder of the project,
+        such as an active environment, makes only the programs in it uncertain.
         """
         above, _, name = name.rpartition("/")
         for variable in _STEERING_VARIABLES.get(name, ()):
@@ -71,10 +84,10 @@ class SearchPath:
         return ProgramLookup(doubt=f"`{name}` is not installed")
 
 
-def loads_from_project(environment: Mapping[str, str], roots: Sequence[str]) -> str:
-    """Return a variable that makes programs load code from the project or the current directory; "": none."""
+def find_loading_variable(environment: Mapping[str, str], roots: Sequence[str]) -> str:
+    """Return a variable that makes programs load code from the project or the current directory; "" for none."""
     for name, value in environment.items():
-        if name.startswith(_LOADING) and _leads_inside(value, roots):
+        if name.startswith(_LOADER_VARIABLES) and _leads_inside(value, roots):
             return name
     return ""
 
@@ -95,3 +108,125 @@ def _find_doubt(folder: str) -> str:
 
 def _is_inside(path: str, roots: Sequence[str]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+def find_foreign_writer(folder: str) -> str:
+    """Return who else could write to an absolute folder or replace it ("anybody", "the user x"); "" for nobody.
+
+    "Else" means: besides this user and root.
+    """
+    # Each folder and link on the way counts: who can write to a folder can replace its entries. In a folder with the
+    # sticky bit (`/tmp`) only the owners of the entry and the folder can, but anybody can add a missing entry.
+    for parent, name in _list_lookup_steps(folder):
+        try:
+            folder_status = parent.stat()
+        except OSError:
+            # It can't be read, so no program is found below it.
+            return ""
+        try:
+            entry = (parent / name).lstat() if name else None
+        except OSError:
+            entry = None
+        if entry is not None and folder_status.st_mode & stat.S_ISVTX:
+            writer = _name_foreign_user(folder_status.st_uid) or _name_foreign_user(entry.st_uid)
+        else:
+            writer = _find_writer(parent, folder_status)
+        if writer:
+            return writer
+        if name and entry is None:
+            return ""
+    return ""
+
+
+def _list_lookup_steps(path: str) -> Iterator[tuple[Path, str]]:
+    """Yield the steps of the kernel's lookup of a path: a folder and the name that is looked up in it, at last ""."""
+    folder_path, rest, links = Path("/"), [part for part in path.split("/") if part and part != "."][::-1], 0
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            folder_path = folder_path.parent
+            continue
+        yield folder_path, name
+        try:
+            target = str((folder_path / name).readlink())
+        except OSError:
+            folder_path /= name
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return
+        folder_path = Path("/") if target.startswith("/") else folder_path
+        rest += [part for part in target.split("/") if part and part != "."][::-1]
+    yield folder_path, ""
+
+
+def _find_writer(folder: Path, folder_status: os.stat_result) -> str:
+    """Return who else may write to a folder; "" for nobody."""
+    # The owner may, whatever the mode, because they can change it.
+    if writer := _name_foreign_user(folder_status.st_uid):
+        return writer
+    if folder_status.st_mode & stat.S_IWOTH:
+        return "anybody"
+    groups = [folder_status.st_gid] if folder_status.st_mode & stat.S_IWGRP else []
+    # With an access list, the mode shows the list's mask in place of the group's rights.
+    if groups and (entries := _read_acl(folder)):
+        mask = next((rights for tag, rights, _ in entries if tag == _ACL_MASK), 7)
+        writers = [(tag, number) for tag, rights, number in entries if rights & mask & _ACL_WRITE]
+        groups = [folder_status.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in writers) else []
+        groups += [number for tag, number in writers if tag == _ACL_GROUP]
+        for writer in (_name_foreign_user(number) for tag, number in writers if tag == _ACL_USER):
+            if writer:
+                return writer
+    return next((writer for group in groups if (writer := _name_foreign_group(group))), "")
+
+
+def _read_acl(folder: Path) -> list[tuple[int, int, int]]:
+    """Return the access list of a folder: tag, rights, and the number of a user or group. Empty if it has none."""
+    try:
+        data = os.getxattr(folder, _ACL_ATTRIBUTE)
+    except (OSError, AttributeError):
+        # None is set, or this system has no such lists.
+        return []
+    return list(struct.iter_unpack("<HHI", data[4:])) if len(data) % 8 == 4 else []
+
+
+@cache
+def _name_foreign_user(number: int) -> str:
+    """Return a description of a user; "" for this user and root."""
+    if number in {0, os.geteuid()} or (number == _read_unmapped_user() and _is_in_user_namespace()):
+        return ""
+    import pwd
+
+    with suppress(KeyError):
+        return f"the user {pwd.getpwuid(number).pw_name}"
+    return f"the user {number}"
+
+
+@cache
+def _name_foreign_group(number: int) -> str:
+    """Return a description of a group that has another user in it; "" for other groups."""
+    import grp
+    import pwd
+
+    try:
+        group = grp.getgrgid(number)
+    except KeyError:
+        return ""
+    members = {user.pw_uid for user in pwd.getpwall() if user.pw_gid == number or user.pw_name in group.gr_mem}
+    return f"the group {group.gr_name}" if any(map(_name_foreign_user, members)) else ""
+
+
+@cache
+def _read_unmapped_user() -> int:
+    """Return the user id that a namespace shows for all users outside of it; -1 if it is unknown."""
+    with suppress(OSError, ValueError):
+        return int(Path("/proc/sys/kernel/overflowuid").read_text())
+    return -1
+
+
+@cache
+def _is_in_user_namespace() -> bool:
+    """Return whether this process is in a user namespace, where unmapped users can't act."""
+    with suppress(OSError):
+        return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
+    return False

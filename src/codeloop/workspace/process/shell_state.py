@@ -1,4 +1,4 @@
-"""The directory and variables that one shell of a session passes to the next."""
+"""The directory and variables that one shell of a session passes to the next, and the parser of `export -p`."""
 
 import os
 import re
@@ -10,29 +10,39 @@ from shlex import split
 
 from msgspec import Struct
 
-BASH_VARIABLES = re.compile(
+_BASH_VARIABLES = re.compile(
     r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|BASH_COMPAT|BASH_XTRACEFD|CDPATH|EXECIGNORE|FIGNORE|GLOBIGNORE|IFS"
     r"|POSIXLY_CORRECT|PROMPT_COMMAND|PS4",
     re.DOTALL,
 )
-"""Variables that change how bash parses a line, or run something before it."""
-_OWN = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
-_NOT_CARRIED = frozenset({"PWD", "SHLVL", "_"})
-_EXPORT = re.compile(
+"""Variables that change how bash parses a line, or that run something before it."""
+# Variables that each shell sets itself: their values are no changes by a command.
+_SHELL_VARIABLES = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
+_UNSHARED_VARIABLES = frozenset({"PWD", "SHLVL", "_"})
+_EXPORT_LINE = re.compile(
     r"""declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""",
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_BYTE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"E": b"\x1b", b"f": b"\f", b"v": b"\v"}
-"""How bash writes bytes that are not printable."""
+_ESCAPED_BYTE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_BYTES_BY_LETTER = {
+    b"n": b"\n",
+    b"t": b"\t",
+    b"r": b"\r",
+    b"a": b"\a",
+    b"b": b"\b",
+    b"E": b"\x1b",
+    b"f": b"\f",
+    b"v": b"\v",
+}
+"""The letters by which bash writes bytes that are not printable."""
 
 
 class ShellState(Struct, frozen=True):
-    """What a shell passes to the next one of its session: its directory and its exported variables.
+    """The directory and exported variables of a shell, for the next one of its session.
 
-    `variables`: None for those that the session began with; `outside`: those for a command that runs without a sandbox,
-    or in one that is wider than that of others, without what sandboxed commands exported.
+    `variables`: None for those that the session began with. `unsandboxed_variables`: those for a command without a
+    sandbox, or with more permissions than others: they lack the exports of sandboxed commands, which must not steer it.
     """
 
     directory: Path
@@ -42,48 +52,49 @@ class ShellState(Struct, frozen=True):
 
 def drop_bash_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that change how bash parses a line."""
-    return {name: value for name, value in environment.items() if not BASH_VARIABLES.fullmatch(name)}
+    return {name: value for name, value in environment.items() if not _BASH_VARIABLES.fullmatch(name)}
 
 
 def find_changed_variables(variables: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that differ from those at the session's start ("": unset)."""
+    """Return the variables that differ from those at the session's start; "" for one that is not set any more."""
     if variables is None:
         return {}
-    names = {name for name in (*environment, *variables) if name.isidentifier() and name not in _OWN}
+    names = {name for name in (*environment, *variables) if name.isidentifier() and name not in _SHELL_VARIABLES}
     return {name: variables.get(name, "") for name in names if variables.get(name, "") != environment.get(name, "")}
 
 
-def apply_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables `of` with the changes that a command made from `before` to `after`."""
+def apply_changes(variables: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with the changes that a command made from `before` to `after`."""
     changes = {name: value for name, value in after.items() if before.get(name) != value}
-    return {**{name: value for name, value in of.items() if name in after or name not in before}, **changes}
+    return {**{name: value for name, value in variables.items() if name in after or name not in before}, **changes}
 
 
 @lru_cache(maxsize=4)
 def parse_exports(printed: str) -> dict[str, str]:
     """Parse the output of `export -p`, without the variables that change how bash parses a line.
 
-    A command may have written anything in its place: what is not understood is left out, and nothing of it is run. Most
-    commands export nothing, so that the same is printed again: who gets the variables must not change them.
+    The result is cached and must not be changed: most commands export nothing, so the next output is the same.
     """
+    # A command may have written anything in its place. Lines that are not understood are left out, and none is run.
     variables: dict[str, str] = {}
-    if printed.startswith("export "):  # sh, where there is no bash
+    # The format of `sh`, where there is no bash.
+    if printed.startswith("export "):
         with suppress(ValueError):
             variables |= {name: value for name, _, value in (word.partition("=") for word in split(printed))}
     at = 0
     while 0 <= at < len(printed):
-        row = _EXPORT.match(printed, at)
+        row = _EXPORT_LINE.match(printed, at)
         if row is None:
             at = printed.find("\ndeclare -", at) + 1 or len(printed)
             continue
         name, quoted, escaped = row.groups()
         if escaped is not None:
-            variables[name] = os.fsdecode(_BYTE.sub(lambda one: _read_letter(one[1]), os.fsencode(escaped)))
+            variables[name] = os.fsdecode(_ESCAPED_BYTE.sub(lambda one: _decode_escape(one[1]), os.fsencode(escaped)))
         elif quoted is not None:
             variables[name] = _ESCAPE.sub(lambda one: one[1], quoted)
         at = row.end()
-    return {name: value for name, value in drop_bash_variables(variables).items() if name not in _NOT_CARRIED}
+    return {name: value for name, value in drop_bash_variables(variables).items() if name not in _UNSHARED_VARIABLES}
 
 
-def _read_letter(code: bytes) -> bytes:
-    return bytes([int(code, 8) & 0xFF]) if code.isdigit() else _LETTERS.get(code, code)
+def _decode_escape(code: bytes) -> bytes:
+    return bytes([int(code, 8) & 0xFF]) if code.isdigit() else _BYTES_BY_LETTER.get(code, code)

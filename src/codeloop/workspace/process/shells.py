@@ -1,4 +1,4 @@
-"""Runs the commands of sessions; each session keeps its directory and environment between calls."""
+"""Runs the shell commands of sessions, each in its own shell. A session keeps its directory and variables."""
 
 import asyncio
 import os
@@ -19,9 +19,9 @@ from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
-from codeloop.workspace.process.background import Job, Jobs
-from codeloop.workspace.process.command import RunningCommand
+from codeloop.workspace.process.background_jobs import Job, Jobs
 from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.process.shell_state import (
     ShellState,
     apply_changes,
@@ -38,21 +38,21 @@ from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
 
-_SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
-_SPARE = 3
-"""How many times longer than before a command may take."""
-_MOST_SLOW = 100
-_NAME = 300
-"""Characters of a command by which it is known again."""
-_SLOW_FILE = 256 * 1024
-_PLAIN = ("--noprofile", "--norc")
-"""Options that keep bash from reading start-up files."""
+_BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
+# A command may take this many times as long as it took before.
+_TIMEOUT_FACTOR = 3
+_MAX_SLOW_COMMANDS = 100
+# The characters of a command by which it is recognised.
+_NAME_CHARS = 300
+_SLOW_FILE_BYTES = 256 * 1024
+# They keep bash from reading start-up files, which could print, be slow, or change how lines are parsed.
+_BASH_OPTIONS = ("--noprofile", "--norc")
 
 
 class ShellContext(Struct, frozen=True):
-    """Where a session's commands run. `session`: its id; the rest as in Workspace.
+    """The place where a session's commands run. `session`: its id; the other fields as in Workspace.
 
-    `given`: variables set for each command, whatever earlier ones exported.
+    `given`: names of variables that come from `environment` for each command, whatever earlier commands exported.
     """
 
     session: str
@@ -63,11 +63,11 @@ class ShellContext(Struct, frozen=True):
 
 
 class ShellCommand(Struct, frozen=True):
-    """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds.
+    """One command. `directory`: for this command only; None: the session's. `timeout`: in seconds.
 
-    `policy`: that of the sandbox to run it in; None: it runs as any program of the user's. `has_grants`: the sandbox
-    opens more for it than for others, so what those exported must not steer it. `is_apart`: it leaves no directory
-    and no variables to the next one.
+    `policy`: the policy of its sandbox; None: it runs without one. `has_grants`: its sandbox allows more than those of
+    other commands, so variables that these exported must not steer it. `is_isolated`: its directory and variables are
+    not passed to the next command.
     """
 
     text: str
@@ -75,16 +75,17 @@ class ShellCommand(Struct, frozen=True):
     directory: Path | None = None
     policy: SandboxPolicy | None = None
     has_grants: bool = False
-    is_apart: bool = False
+    is_isolated: bool = False
 
 
 class CommandResult(Struct, frozen=True):
-    """How a command ended.
+    """The result of a command.
 
-    `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by
-    a signal (`signal`, its name). `left`: how many processes it had left running, which were ended.
-    `path`: the file with the whole output when `output` lacks something. `duration`: seconds. `lines`: of the whole
-    output. `notes`: what the sandbox kept it from; `moved_files`: what appeared meanwhile and was moved away.
+    - `output`: for the model; `recent`: for the screen; `path`: the file with the whole output, if `output` is cut
+    - `code`: the exit code; None if it was ended at its timeout (`timed_out`) or by a signal (`signal`, its name)
+    - `left`: the number of processes that it had left running, which were ended
+    - `duration`: in seconds; `lines`: the number of lines of the whole output
+    - `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved away
     """
 
     output: str
@@ -106,57 +107,59 @@ class Shells:
     """The shells of one project's sessions and their background jobs. `close` ends everything that still runs."""
 
     def __init__(self, timeout: float = SHELL_TIMEOUT.seconds) -> None:
-        """`timeout`: that of commands which name none, in seconds."""
+        """`timeout`: the default timeout of commands, in seconds."""
         self._timeout = timeout
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
         self._refused_counts: WeakKeyDictionary[SessionProxy, dict[str, int]] = WeakKeyDictionary()
-        self._own = set(SOCKET_VARIABLES)
+        self._sandbox_variables = set(SOCKET_VARIABLES)
         self._policy_makers: dict[tuple[Path, Path], PolicyMaker] = {}
         self._repositories: dict[Path, PlantedRepositories] = {}
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
-        """Warnings that the user was already shown, and notes that the model was."""
-        self._slow: dict[Path, dict[str, float]] = {}
-        """By the file that keeps them: seconds that commands took which may not fit into the usual timeout."""
+        """Warnings that were already shown to the user, and notes that were shown to the model."""
+        # The file with a project's slow commands -> the seconds that each command took.
+        self._slow_commands: dict[Path, dict[str, float]] = {}
 
     def directory(self, context: ShellContext) -> Path:
-        """Return where the session's next command runs."""
+        """Return the directory of the session's next command."""
+        # A command may have removed its directory.
         state = self._states.get(context.session)
         return state.directory if state is not None and os.access(state.directory, os.X_OK) else context.directory
 
-    def list_changed_variables(self, context: ShellContext, *, outside: bool) -> dict[str, str]:
-        """Return the variables that earlier commands of the session changed, as `changed_variables` does.
-
-        `outside`: as a command that does not run in a sandbox gets them.
-        """
+    def list_changed_variables(self, context: ShellContext, *, is_unsandboxed: bool) -> dict[str, str]:
+        """Return the variables that earlier commands changed ("": unset), or only those outside of the sandbox."""
         state = self._states.get(context.session, ShellState(context.directory))
-        variables = state.unsandboxed_variables if outside else state.variables
+        variables = state.unsandboxed_variables if is_unsandboxed else state.variables
         changed = find_changed_variables(variables, drop_bash_variables(context.environment))
-        return {name: value for name, value in changed.items() if name not in self._own | context.given}
+        return {name: value for name, value in changed.items() if name not in self._sandbox_variables | context.given}
 
     def choose_timeout(self, context: ShellContext, command: str) -> float:
-        """Return the timeout in ms of a command that names none: longer for one that took long before."""
-        return 1000 * max(self._timeout, _SPARE * self._list_slow(context).get(_name_command(command), 0))
+        """Return the timeout in ms of a command that has none: longer for a command that took long before."""
+        return 1000 * max(
+            self._timeout, _TIMEOUT_FACTOR * self._read_slow_commands(context).get(_name_command(command), 0)
+        )
 
-    def _list_slow(self, context: ShellContext) -> dict[str, float]:
-        """Return how long slow commands of the project took, also in earlier processes."""
-        file = _slow_file(context)
-        if file not in self._slow:
-            self._slow[file] = {}
+    def _read_slow_commands(self, context: ShellContext) -> dict[str, float]:
+        """Return the seconds that slow commands of the project took, also in earlier processes."""
+        file = _get_slow_file(context)
+        if file not in self._slow_commands:
+            self._slow_commands[file] = {}
             with suppress(OSError, msgspec.MsgspecError):
-                self._slow[file] = msgspec.json.decode(read_start(file, _SLOW_FILE), type=dict[str, float])
-        return self._slow[file]
+                self._slow_commands[file] = msgspec.json.decode(
+                    read_start(file, _SLOW_FILE_BYTES), type=dict[str, float]
+                )
+        return self._slow_commands[file]
 
-    def _note_slow(self, context: ShellContext, command: str, seconds: float) -> None:
-        slow = self._list_slow(context)
+    def _record_slow_command(self, context: ShellContext, command: str, seconds: float) -> None:
+        slow = self._read_slow_commands(context)
         slow.pop(command, None)
         slow[command] = seconds
-        for name in [*slow][:-_MOST_SLOW]:
+        for name in [*slow][:-_MAX_SLOW_COMMANDS]:
             del slow[name]
         with suppress(OSError):
-            write_atomically(_slow_file(context), msgspec.json.encode(slow))
+            write_atomically(_get_slow_file(context), msgspec.json.encode(slow))
 
     def reset(self, session: str) -> None:
         """Reset the session's working directory and environment."""
@@ -165,10 +168,9 @@ class Shells:
     async def run(
         self, context: ShellContext, command: ShellCommand, on_output: Callable[[str], None]
     ) -> CommandResult:
-        """Run a command to its end or its timeout.
+        """Run a command to its end or its timeout. Raises OSError when the shell or the directory can't be used.
 
-        `on_output` is called with the latest output while it runs, throttled, and once more on cancellation.
-        Raises OSError when the shell or the directory can't be used; when cancelled, every process is ended first.
+        `on_output` is called with the latest output, throttled. When cancelled, it is called once more.
         """
         capture = OutputBuffer(context.scratch)
         try:
@@ -176,9 +178,9 @@ class Shells:
         except asyncio.CancelledError:
             on_output(capture.read_recent())
             raise
-        began = time.monotonic()
-        meter = _Meter(running.capture, on_output)
-        running.on_output = meter.touch
+        start_time = time.monotonic()
+        throttle = _OutputThrottle(running.capture, on_output)
+        running.on_output = throttle.notify
         code, strays, timed_out = None, 0, False
         try:
             async with asyncio.timeout(command.timeout):
@@ -191,10 +193,10 @@ class Shells:
             on_output(running.capture.read_recent())
             raise
         finally:
-            meter.close()
-        self._store_state(context, command, running.state())
-        if time.monotonic() - began > self._timeout / _SPARE:
-            self._note_slow(context, _name_command(command.text), time.monotonic() - began)
+            throttle.close()
+        self._store_state(context, command, running.find_state())
+        if time.monotonic() - start_time > self._timeout / _TIMEOUT_FACTOR:
+            self._record_slow_command(context, _name_command(command.text), time.monotonic() - start_time)
         output = running.capture.take()
         signal_name = _name_signal(code)
         return CommandResult(
@@ -207,15 +209,15 @@ class Shells:
             cut=output.is_cut,
             lines=running.capture.lines + (bool(output.printed) and not output.printed.endswith("\n")),
             path=output.path,
-            duration=time.monotonic() - began,
+            duration=time.monotonic() - start_time,
             notes=running.take_notes(output.text, None if timed_out else code),
             moved_files=running.take_moved_files(),
-            warnings=running.warnings(),
+            warnings=running.take_warnings(),
         )
 
     async def start(self, context: ShellContext, command: ShellCommand) -> Job:
         """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
-        if self.jobs.running() >= SHELL_JOBS.value:
+        if self.jobs.count_running() >= SHELL_JOBS.value:
             raise ValueError(
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
@@ -224,11 +226,11 @@ class Shells:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a job runs in the background."""
-        return bool(self.jobs.running())
+        """Whether a job runs in the background."""
+        return bool(self.jobs.count_running())
 
     async def close(self) -> None:
-        """End every job and whatever else any command left behind."""
+        """End every job and all other processes of commands."""
         await self.jobs.close()
         await self.sandboxes.close()
         await self.launcher.close()
@@ -241,11 +243,11 @@ class Shells:
         protect_own_memory(context.environment)
         shell = find_shell(context.environment)
         variables = drop_bash_variables(context.environment)
-        is_apart = command.policy is None or command.has_grants
-        state = ShellState(directory, state.unsandboxed_variables if is_apart else state.variables)
+        is_privileged = command.policy is None or command.has_grants
+        state = ShellState(directory, state.unsandboxed_variables if is_privileged else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
-            await running.start(self.launcher, shell, state, variables, self._own | context.given)
+            await running.start(self.launcher, shell, state, variables, self._sandbox_variables | context.given)
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             path = context.scratch.with_name("set-aside")
@@ -256,11 +258,11 @@ class Shells:
             running = RunningCommand(command.text, capture, protected)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
-            self._own |= {name for name in names if environment.get(name) != variables.get(name)}
-            began = ShellState(directory, environment)
+            self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
+            start_state = ShellState(directory, environment)
             since = self.sandboxes.read_file_time(sandbox)
-            running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, began, since)
-            await running.start(sandbox.starter, shell, state, environment, self._own | context.given)
+            running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, start_state, since)
+            await running.start(sandbox.starter, shell, state, environment, self._sandbox_variables | context.given)
             return running
 
     def _find_refusals(
@@ -268,14 +270,14 @@ class Shells:
         context: ShellContext,
         sandbox: Sandbox,
         command: str,
-        began: ShellState,
+        start_state: ShellState,
         since: int,
         output: str,
         code: int | None,
     ) -> list[str]:
-        """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy.
+        """Return a note for each refusal of the sandbox, found in the output, the private home and the proxy.
 
-        `began`: where the command started and with which variables; `since`: when, as a file time in ns.
+        `start_state`: the directory and variables at the command's start; `since`: its time, as a file time in ns.
         """
         proxy, connections = self.sandboxes.find_proxy(sandbox), None
         if proxy is not None:
@@ -284,16 +286,17 @@ class Shells:
             seen[context.session] = proxy.refused_count
         home = Path(context.environment.get("HOME") or "/nonexistent")
         own = self.sandboxes.find_private_home(sandbox)
-        notes = find_refusals(output, code, sandbox.policy, began.directory, home, connections, command)
+        notes = find_refusals(output, code, sandbox.policy, start_state.directory, home, connections, command)
         notes += find_strayed_writes(own, since) if own else []
-        if connections == []:  # there is a proxy, and it refused nothing
-            notes += find_proxy_mention(output, code, began.variables or {})
+        # There is a proxy, and it refused nothing: the mention of its address must have another cause.
+        if connections == []:
+            notes += find_proxy_mention(output, code, start_state.variables or {})
         return notes
 
     def make_policy(
         self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NO_GRANTS
     ) -> SandboxPolicy:
-        """Return the sandbox policy of a work tree's commands. Looks at the disk."""
+        """Return the sandbox policy of a work tree's commands. Reads the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
         more = repositories.list_protected_paths() if repositories is not None else ()
         return self._find_policy_maker(policy_input, config).make_policy(grants, more)
@@ -305,10 +308,10 @@ class Shells:
             policy_maker = self._policy_makers[key] = PolicyMaker(policy_input, config)
         return policy_maker
 
-    async def survey(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
-        """Scan a work tree before a command, in a thread: for repositories, the first time also for secrets.
+    async def scan_work_tree(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
+        """Scan a work tree before a command, in a thread: for repositories, and the first time also for secrets.
 
-        Its policy_maker protect them from then on.
+        Policies that are made later protect them.
         """
         policy_maker = self._find_policy_maker(policy_input, config)
         if not policy_maker.is_prepared:
@@ -326,70 +329,72 @@ class Shells:
             await asyncio.to_thread(self._repositories[root].record_state)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
-        """Record which repositories exist before a command under a policy; None where they were not scanned."""
+        """Record the repositories before a command under a policy. Returns None if they were not scanned."""
         planted_repositories = self._repositories.get(policy.writable[0])
         if planted_repositories is not None and not planted_repositories.count_if_unchanged(1):
             await asyncio.to_thread(planted_repositories.begin_command)
         return planted_repositories
 
     def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
-        if shell_state is None or shell_state.variables is None or command.is_apart:
+        if shell_state is None or shell_state.variables is None or command.is_isolated:
             return
         before = self._states.get(context.session, ShellState(context.directory))
         directory = shell_state.directory if command.directory is None else self.directory(context)
-        inside, outside = shell_state.variables, before.unsandboxed_variables
+        sandboxed_variables, unsandboxed_variables = shell_state.variables, before.unsandboxed_variables
         if command.policy is None or command.has_grants:
-            began = drop_bash_variables(context.environment)
-            inside = apply_changes(before.variables or began, outside or began, shell_state.variables)
+            initial = drop_bash_variables(context.environment)
+            sandboxed_variables = apply_changes(
+                before.variables or initial, unsandboxed_variables or initial, shell_state.variables
+            )
         if command.policy is None:
-            outside = shell_state.variables
-        self._states[context.session] = ShellState(directory, inside, outside)
+            unsandboxed_variables = shell_state.variables
+        self._states[context.session] = ShellState(directory, sandboxed_variables, unsandboxed_variables)
 
 
-class _Meter:
-    """Calls `show` with the latest output soon after a change, throttled."""
+class _OutputThrottle:
+    """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
 
     def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
         self._capture = capture
         self._show = show
         self._timer: asyncio.TimerHandle | None = None
 
-    def touch(self) -> None:
-        """Note that there is more output."""
+    def notify(self) -> None:
+        """Report that there is more output."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._fire)
+            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._show_output)
 
     def close(self) -> None:
         """Stop showing."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _fire(self) -> None:
+    def _show_output(self) -> None:
         self._timer = None
         self._show(self._capture.read_recent())
 
 
 def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the shell's path and its options: bash, whatever shell the user prefers, since lines are read as bash's.
+    """Return the path and options of bash; without bash, those of sh. Raises FileNotFoundError.
 
-    Only where there is no bash, sh, about whose lines nothing is certain.
+    The user's preferred shell is not used: the permission gate parses lines as bash does.
     """
-    bash = next((path for path in _SYSTEM if os.access(path, os.X_OK)), None)
+    bash = next((path for path in _BASH_PATHS if os.access(path, os.X_OK)), None)
     if bash := bash or find_program("bash", environment.get("PATH")):
-        return (bash, *_PLAIN)
+        return (bash, *_BASH_OPTIONS)
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
 
 
-def _slow_file(context: ShellContext) -> Path:
-    """Return where the times of a project's slow commands are kept: commands in the sandbox can't write there."""
+def _get_slow_file(context: ShellContext) -> Path:
+    """Return the file with the times of a project's slow commands. Sandboxed commands can't write there."""
     return context.scratch.with_name(f"{context.scratch.name}.slow.json")
 
 
 def _name_command(command: str) -> str:
-    """Return a command without what its output is piped to, such as `| tail`."""
-    return command.partition(" | ")[0].strip()[:_NAME]
+    """Return a command without the rest of its pipeline, such as `| tail`."""
+    return command.partition(" | ")[0].strip()[:_NAME_CHARS]
 
 
 def _name_signal(code: int | None) -> str | None:

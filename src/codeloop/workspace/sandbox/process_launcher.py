@@ -1,8 +1,4 @@
-"""The client of the launcher (`launcher/main.py`): starts programs through it, waits for them and ends them.
-
-Commands, servers and terminals are all started here: by `ProcessLauncher` on the machine, by the `ProcessStarter` of
-a sandbox inside it.
-"""
+"""The client of the launcher (`launcher/main.py`): starts programs through it, waits for them and ends them."""
 
 import asyncio
 import errno
@@ -32,8 +28,8 @@ _LAUNCHER_PROGRAM = (
     "{function}(int(sys.argv[2]), sys.argv[3])"
 )
 _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
+# It marks a command's processes where the system has no subreaper (macOS).
 MARK_VARIABLE = "CODELOOP_CHILD"
-"""The variable that marks a command's processes where the system has no subreaper."""
 # The most that is kept of an incomplete answer: it comes from a sandbox, so it must not grow for ever.
 _ANSWER_BYTES = 256
 # The time between two rounds of killing: processes may fork meanwhile.
@@ -44,28 +40,24 @@ T = TypeVar("T")
 
 
 def protect_own_memory(environment: Mapping[str, str]) -> None:
-    """Make this process's memory unreadable, if a program is started without some of our variables.
-
-    Those hold keys, and a program of the same user could read them in /proc.
-    """
+    """Make this process's memory unreadable if a program is started without some of our variables."""
+    # These hold keys, and a program of the same user could read them in /proc.
     if os.environ.keys() - environment.keys():
         make_undumpable()
 
 
 class Launch(Struct, frozen=True):
-    """A program to start. `arguments`: its absolute path, then its arguments.
-
-    `descriptors`: number in the program -> our descriptor. Without one for 0, the program's stdin is empty.
-    """
+    """A program to start. `arguments`: its absolute path, then its arguments."""
 
     arguments: Sequence[str]
     directory: Path
     environment: Mapping[str, str]
+    # Number in the program -> our descriptor. Without one for 0, its stdin is empty.
     descriptors: Mapping[int, int]
 
 
 class LaunchedProcess:
-    """A program that the launcher has started, with all its processes. `exited`: its code (negative: the signal).
+    """A started program with all its processes. `exited`: its code (negative: the signal).
 
     `exceeded`: the bound for which it was ended, in words. `kill_all`: kills it if its supervisor does not answer.
     """
@@ -95,10 +87,8 @@ class LaunchedProcess:
             raise OSError(failed, os.strerror(failed), faulty_path)
 
     async def end(self, grace_seconds: float = SHELL_TERM_TIME.seconds, *, interrupt_seconds: float = 0) -> int:
-        """End all its processes: INT, after `interrupt_seconds` TERM, after `grace_seconds` more KILL.
-
-        INT is skipped if its time is 0. Returns the number of processes.
-        """
+        """Send INT, after `interrupt_seconds` TERM, after `grace_seconds` KILL. Returns the number of processes."""
+        # INT is skipped if its time is 0.
         # An error means that it has ended, and then the reader gets its exit code.
         with suppress(OSError):
             self._channel.send(f"end {grace_seconds * 1000:.0f} {interrupt_seconds * 1000:.0f}\n".encode())
@@ -170,10 +160,7 @@ def _resolve_future(future: "asyncio.Future[T]", value: T) -> None:
 
 
 class ProcessStarter:
-    """Starts programs in one place: on the machine, or in a sandbox.
-
-    `mark`: the prefix of the programs' values of MARK_VARIABLE; `control`: the socket to the launcher's process there.
-    """
+    """Starts programs on the machine or in one sandbox. `mark`: the prefix of their values of MARK_VARIABLE."""
 
     def __init__(self, mark: str, control: socket.socket | None = None) -> None:
         self.mark = mark
@@ -199,7 +186,12 @@ class ProcessStarter:
     @property
     def is_lost(self) -> bool:
         """Whether the launcher's process has ended, for example because it was killed when memory was short."""
-        return self._control is None or _is_hung_up(self._control)
+        if self._control is None:
+            return True
+        events = select.poll()
+        # The mask 0 reports only that the other end is closed.
+        events.register(self._control, 0)
+        return bool(events.poll(0))
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program in a new session. Raises OSError when it, or the launcher, can't be started."""
@@ -225,10 +217,7 @@ class ProcessStarter:
         return process
 
     async def open_listener(self, port: int) -> socket.socket:
-        """Open a socket that listens on 127.0.0.1 of the network that programs here have. `port` 0: any.
-
-        Raises OSError.
-        """
+        """Open a socket that listens on 127.0.0.1 of the network of programs here. `port` 0: any. Raises OSError."""
         channel = await self._send_request(b"l", (str(port),))
         with channel:
             await _wait_readable(channel)
@@ -258,10 +247,7 @@ class ProcessStarter:
     async def make_wrapped_sandbox(
         self, wrap: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]
     ) -> "ProcessStarter":
-        """Have another program make a sandbox. Returns its starter. Raises OSError as `make_sandbox` does.
-
-        `wrap`: returns that program's command for the command to run in the sandbox.
-        """
+        """Have another program make a sandbox, by the command that `wrap` returns for ours. Else as `make_sandbox`."""
         ours, theirs = socket.socketpair()
         channel, program_end = socket.socketpair()
         with ExitStack() as on_failure, channel:
@@ -322,10 +308,7 @@ class ProcessStarter:
 
 
 class ProcessLauncher(ProcessStarter):
-    """Starts programs on the machine through the launcher, a small process that ends them if this one dies.
-
-    The launcher is started at first use, and again if it was killed.
-    """
+    """Starts programs on the machine through the launcher, a small process that ends them if this one dies."""
 
     def __init__(self) -> None:
         super().__init__(os.urandom(8).hex())
@@ -428,11 +411,3 @@ async def _wait_readable(channel: socket.socket) -> None:
             await ready
     finally:
         loop.remove_reader(channel)
-
-
-def _is_hung_up(control: socket.socket) -> bool:
-    """Return whether the other end of a socket is closed."""
-    # The mask 0 reports only that.
-    events = select.poll()
-    events.register(control, 0)
-    return bool(events.poll(0))

@@ -218,7 +218,7 @@ class Sandboxes:
 
     async def make_environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a session's command in a sandbox. Raises OSError as `open_listener`."""
-        variables = self.make_program_environment(sandbox, environment)
+        variables = self.make_offline_environment(sandbox, environment)
         if sandbox.backend == "landlock":
             # It has no network of its own in which the proxy could listen.
             return variables
@@ -226,7 +226,7 @@ class Sandboxes:
         variables |= {} if proxy is None else await proxy.make_environment(session)
         return variables | (make_git_settings(_NO_UPKEEP_SETTINGS, variables) if sandbox.policy.foreign else {})
 
-    def make_program_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
+    def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a program in a sandbox, without variables for a proxy."""
         variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:

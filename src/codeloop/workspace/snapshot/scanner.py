@@ -24,7 +24,7 @@ from codeloop.workspace.git.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache, join
-from codeloop.workspace.watch.inotify import Watch
+from codeloop.workspace.watch.inotify import InotifyWatch
 
 # A file changed this short ago may change again and keep its times: twice the coarsest tick of a kernel's clock.
 _YOUNG_NS = 20_000_000
@@ -93,7 +93,7 @@ class Scanner:
         self.skipped: dict[str, dict[str, str]] = {}
         # Blobs of the repository that a scan found replaced -> their size on the disk.
         self.replaced: dict[str, int] = {}
-        self.watch: Watch | None = None
+        self.watch: InotifyWatch | None = None
         self._unwatchable = False
         self._repositories = NestedRepositories(self._root, options.excludes, with_index=table is None)
 
@@ -108,8 +108,8 @@ class Scanner:
             if self.watch is not None and self.has_scanned and not include_ignored
             else None
         )
-        if changed_folders is None or "" in changed_folders or (self.watch is not None and self.watch.broken):
-            if self.watch is not None and self.watch.broken:
+        if changed_folders is None or "" in changed_folders or (self.watch is not None and self.watch.is_broken):
+            if self.watch is not None and self.watch.is_broken:
                 self.close()
             scan_pass.waiting.append("")
             changed_folders = None
@@ -169,7 +169,7 @@ class Scanner:
     def _begin_watch(self) -> None:
         """Watch all known folders. The caller then scans all of them, as they may have changed meanwhile."""
         try:
-            self.watch = Watch()
+            self.watch = InotifyWatch()
             for path in self.table.folders:
                 self.watch.add(path, self._full_path(path))
         except OSError:

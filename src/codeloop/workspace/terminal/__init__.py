@@ -1,1 +1,1 @@
-"""Pseudo-terminals."""
+"""Terminals for clients: programs on pseudo-terminals, and their output."""

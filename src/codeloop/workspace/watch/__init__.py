@@ -1,1 +1,1 @@
-"""Watching a work tree for changed files while a client follows."""
+"""Watching folders for changes: inotify itself, and the changed files of a work tree for clients."""

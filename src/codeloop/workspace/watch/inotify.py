@@ -1,4 +1,7 @@
-"""Watches folders by Linux's inotify, called through ctypes: which folders changed, and which names in them."""
+"""Watches folders by Linux's inotify, called through ctypes. docs/decisions/0010 says why no package is used.
+
+`tree_watch.py` reports changed files by it; snapshots and the search for repositories find changed folders by it.
+"""
 
 import os
 import select
@@ -16,8 +19,8 @@ _IN_ONLYDIR, _IN_DONT_FOLLOW = 0x01000000, 0x02000000
 _IN_NONBLOCK, _IN_CLOEXEC = 0o4000, 0o2000000
 _EVENT = Struct("iIII")
 """`struct inotify_event` without its name: watch descriptor, mask, cookie, length of the name."""
-
-COMPLETED_CHANGES = (
+# The mask for completed changes: neither each write, nor attributes.
+COMPLETED_CHANGES_MASK = (
     _IN_CLOSE_WRITE
     | _IN_MOVED_FROM
     | _IN_MOVED_TO
@@ -28,18 +31,17 @@ COMPLETED_CHANGES = (
     | _IN_ONLYDIR
     | _IN_DONT_FOLLOW
 )
-"""The mask for completed changes: not each write, nor attributes."""
-_ALL_CHANGES = COMPLETED_CHANGES | _IN_MODIFY | _IN_ATTRIB
-FOLDER = 0x40000000
-"""The bit `IN_ISDIR`: the event is about a subfolder."""
+_ALL_CHANGES_MASK = COMPLETED_CHANGES_MASK | _IN_MODIFY | _IN_ATTRIB
+# IN_ISDIR: the event is about a subfolder.
+FOLDER_BIT = 0x40000000
 _READ_BYTES = 256 * 1024
 
 
-class Watch:
-    """Watches folders by inotify. `broken`: events may have been lost, so that all folders must be scanned again."""
+class InotifyWatch:
+    """Watches folders by inotify. `is_broken`: events may have been lost, so that all folders must be scanned again."""
 
-    def __init__(self, mask: int = _ALL_CHANGES) -> None:
-        """Raise OSError where inotify is not available or its limit is reached."""
+    def __init__(self, mask: int = _ALL_CHANGES_MASK) -> None:
+        """`mask`: the kinds of events. Raises OSError where inotify is not available, or its limit is reached."""
         if sys.platform != "linux":
             raise OSError("inotify exists on Linux only")
         from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
@@ -57,18 +59,18 @@ class Watch:
         """By watch descriptor."""
         self._descriptors: dict[str, int] = {}
         """The watch descriptor of each folder."""
-        self.broken = False
+        self.is_broken = False
         self._mask = mask
 
     def fileno(self) -> int:
-        """Return inotify's file descriptor, which is readable when events are waiting."""
+        """Return the file descriptor, which is readable when events are waiting."""
         return self._fd
 
     def add(self, folder: str, path: str) -> None:
-        """Watch one folder, and report it as `folder`; `path`: where it is on the disk.
+        """Watch one folder, and report it as `folder`. `path`: its path on the disk.
 
-        A path that can't be watched because of what it is (missing, unreadable, no folder) is ignored: a scan finds
-        that as well. Raises OSError when there are too many watches.
+        A path that is missing, unreadable, or no folder is ignored, because a scan finds that as well. Raises OSError
+        when there are too many watches.
         """
         descriptor: int = self._add_watch(self._fd, os.fsencode(path), self._mask)
         if descriptor < 0:
@@ -99,10 +101,10 @@ class Watch:
 
     def take_changed_folders(self) -> set[str]:
         """Return the folders with events since the last call."""
-        return {folder for folder, _, _ in self.events()}
+        return {folder for folder, _, _ in self.read_events()}
 
-    def events(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the events since the last call: the folder, the kernel's bits, the name in it ("": itself)."""
+    def read_events(self) -> Iterator[tuple[str, int, str]]:
+        """Yield the events since the last call: the folder, the kernel's bits, and the name in it ("": itself)."""
         while True:
             try:
                 data = os.read(self._fd, _READ_BYTES)
@@ -113,9 +115,10 @@ class Watch:
                 descriptor, mask, _, length = _EVENT.unpack_from(data, offset)
                 name = data[offset + _EVENT.size : offset + _EVENT.size + length].rstrip(b"\0")
                 offset += _EVENT.size + length
-                # A moved folder takes the watches below it along, and they would be reported under their old names.
+                # After an overflow of the queue events are missing. A moved folder takes the watches below it along,
+                # and they would be reported under their old names.
                 if mask & (_IN_Q_OVERFLOW | _IN_MOVE_SELF):
-                    self.broken = True
+                    self.is_broken = True
                 folder = self._folders.get(descriptor)
                 if folder is None:
                     continue

@@ -1,8 +1,8 @@
-"""Watches a project's files while a client follows its events."""
+"""Publishes the changed files of a project while a client follows its events, and reports changes of the branch."""
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -11,40 +11,43 @@ from codeloop.kit.git import find_git_folder
 from codeloop.schema.bounds.language_tools import WATCH_POLL, WATCH_POLLED_FILES
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
-from codeloop.workspace.watch.tree_watch import FileEvent, RootGone, TreeWatch
+from codeloop.workspace.watch.tree_watch import RootFolderMissing, TreeWatch, WatchedFileChange
 from codeloop.workspace.workspace import Workspace
 
-_TOO_MANY = (
+_TOO_MANY_FOLDERS_TEXT = (
     "{root} has more folders than can be watched here, so only its branch and the files that were read are looked at. "
     "On Linux, a larger fs.inotify.max_user_watches (sysctl) helps, and so do patterns in `watcher.ignore`."
 )
-_NOT_HERE = "Files can't be watched on this system, so only the branch and the files that were read are looked at."
+_NO_WATCHING_TEXT = (
+    "Files can't be watched on this system, so only the branch and the files that were read are looked at."
+)
 
 
 class ProjectWatch:
-    """Reports changed files of a project to its followers while it is switched on.
+    """Publishes changed files of a project while it is switched on.
 
-    `ignored`: further ignore patterns. `look_at_branch` is called when the branch may have changed.
+    `ignored`: further ignore patterns. `publish` is called with each event, `report_branch_change` when the branch may
+    have changed.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         ignored: Sequence[str],
-        tell: Callable[[LiveEvent], None],
-        look_at_branch: Callable[[], None],
+        publish: Callable[[LiveEvent], None],
+        report_branch_change: Callable[[], None],
     ) -> None:
         self._workspace = workspace
         self._patterns = ignored
-        self._tell = tell
-        self._look_at_branch = look_at_branch
+        self._publish = publish
+        self._report_branch_change = report_branch_change
         self._root = Path(os.path.realpath(workspace.root))
         self._task: asyncio.Task[None] | None = None
-        self._has_told = False
+        self._has_warned = False
 
     @property
     def is_busy(self) -> bool:
-        """Return False: watching keeps no project open."""
+        """Always False: watching keeps no project open."""
         return False
 
     def switch(self, *, on: bool) -> None:
@@ -66,10 +69,11 @@ class ProjectWatch:
         while True:
             try:
                 await self._watch_by_events()
-            except RootGone:
+            except RootFolderMissing:
+                # A work tree may be removed and made again.
                 await asyncio.sleep(WATCH_POLL.seconds)
             except OSError as error:
-                self._tell_once(error)
+                self._warn_once(error)
                 await self._poll()
 
     async def _watch_by_events(self) -> None:
@@ -78,48 +82,53 @@ class ProjectWatch:
         tree = TreeWatch(self._root, git, ignored)
         try:
             await tree.scan()
-            self._look_at_branch()
+            self._report_branch_change()
             while True:
-                self._tell_all(await tree.wait_for_changes(), git)
+                self._publish_all(await tree.wait_for_changes(), git)
         finally:
             tree.close()
 
     async def _poll(self) -> None:
-        """Poll the branch and the files that any session has read."""
-        stamps: dict[Path, tuple[int, int] | None] = {}
+        """Poll the branch, and the files that any session has read, where folders can't be watched."""
+        earlier_stamps: dict[Path, tuple[int, int] | None] = {}
         while True:
-            now = await asyncio.to_thread(lambda: dict(_read_states(self._workspace.read_log.list_files())))
-            self._tell_all([event for path, state in now.items() if (event := _make_event(path, stamps, state))], None)
-            stamps = now
-            self._look_at_branch()
+            files = self._workspace.read_log.list_files()
+            stamps = await asyncio.to_thread(_read_file_stamps, files)
+            changes = (_make_change(path, earlier_stamps, stamp) for path, stamp in stamps.items())
+            self._publish_all((change for change in changes if change is not None), None)
+            earlier_stamps = stamps
+            self._report_branch_change()
             await asyncio.sleep(WATCH_POLL.seconds)
 
-    def _tell_all(self, events: Iterable[FileEvent], git: Path | None) -> None:
-        for event in events:
-            if git is not None and event.path.parent == git:
-                self._look_at_branch()
+    def _publish_all(self, changes: Iterable[WatchedFileChange], git: Path | None) -> None:
+        for change in changes:
+            if git is not None and change.path.parent == git:
+                self._report_branch_change()
             else:
-                self._tell(FileWatched(properties=WatchedFile(file=str(event.path), event=event.what)))
+                self._publish(FileWatched(properties=WatchedFile(file=str(change.path), event=change.kind)))
 
-    def _tell_once(self, error: OSError) -> None:
-        if not self._has_told:
-            self._has_told = True
-            text = _TOO_MANY.format(root=self._root) if error.errno else _NOT_HERE
-            self._tell(ToastShown(properties=Toast(message=text, variant="warning")))
+    def _warn_once(self, error: OSError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            text = _TOO_MANY_FOLDERS_TEXT.format(root=self._root) if error.errno else _NO_WATCHING_TEXT
+            self._publish(ToastShown(properties=Toast(message=text, variant="warning")))
 
 
-def _read_states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | None]]:
+def _read_file_stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
+    """Return the modification time and size of at most WATCH_POLLED_FILES files; None for a missing one."""
+    stamps: dict[Path, tuple[int, int] | None] = {}
     for path in islice(paths, WATCH_POLLED_FILES.value):
-        state = None
+        stamps[path] = None
         with suppress(OSError):
             status = path.stat()
-            state = (status.st_mtime_ns, status.st_size)
-        yield path, state
+            stamps[path] = (status.st_mtime_ns, status.st_size)
+    return stamps
 
 
-def _make_event(
-    path: Path, stamps: dict[Path, tuple[int, int] | None], state: tuple[int, int] | None
-) -> FileEvent | None:
-    if path not in stamps or stamps[path] == state:
+def _make_change(
+    path: Path, earlier_stamps: dict[Path, tuple[int, int] | None], stamp: tuple[int, int] | None
+) -> WatchedFileChange | None:
+    """Return the change of a file since it had its earlier stamp; None if there is none, or it is new in the list."""
+    if path not in earlier_stamps or earlier_stamps[path] == stamp:
         return None
-    return FileEvent(path, "unlink" if state is None else "change" if stamps[path] else "add")
+    return WatchedFileChange(path, "unlink" if stamp is None else "change" if earlier_stamps[path] else "add")

@@ -1,4 +1,7 @@
-"""Watches the files of a work tree, folder by folder: added, changed and removed ones."""
+"""Watches the files of a work tree by inotify, and returns added, changed and removed ones.
+
+`project_watch.py` publishes them. inotify watches single folders, so each folder of the tree is watched by itself.
+"""
 
 import asyncio
 import os
@@ -11,29 +14,31 @@ from msgspec import Struct
 
 from codeloop.schema.bounds.language_tools import WATCH_BURST, WATCH_FOLDERS, WATCH_THROTTLE
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
-from codeloop.workspace.watch.inotify import COMPLETED_CHANGES, FOLDER, Watch
+from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, FOLDER_BIT, InotifyWatch
 
-_SLICE = 0.004  # seconds of looking through folders at once
-_REST_FACTOR = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while
-_GIT = "\0git"
-"""The key of the repository's folder, which is not part of the tree."""
+# Folders are scanned for so long at once,
+_SLICE_SECONDS = 0.004
+# and then nothing is done for so many times as long: a large tree takes a part of one processor for a while.
+_REST_FACTOR = 5
+# The key of the repository's folder, which is not part of the tree. No file name contains a NUL.
+_GIT_KEY = "\0git"
 
 
-class FileEvent(Struct, frozen=True):
-    """What happened to a file."""
+class WatchedFileChange(Struct, frozen=True):
+    """A change of a file."""
 
     path: Path
-    what: Literal["add", "change", "unlink"]
+    kind: Literal["add", "change", "unlink"]
 
 
-class RootGone(OSError):
+class RootFolderMissing(OSError):
     """The watched folder no longer exists."""
 
 
 class TreeWatch:
     """Watches the files of a work tree that are not ignored. Call `scan` first, then `wait_for_changes` repeatedly.
 
-    Only the names in each folder are kept, in one string. `git`: the repository's folder, whose `HEAD` is watched too.
+    `git`: the repository's folder, whose `HEAD` is watched, too.
     """
 
     def __init__(self, root: Path, git: Path | None, ignored: IgnoredFiles) -> None:
@@ -41,33 +46,34 @@ class TreeWatch:
         self._root = root
         self._git = git
         self._ignored = ignored
-        self._watch = Watch(COMPLETED_CHANGES)
+        self._watch = InotifyWatch(COMPLETED_CHANGES_MASK)
+        # Folder -> the names of its files in one string, each between two NULs, which takes less memory than a set.
         self._names: dict[str, bytes] = {}
 
     async def scan(self) -> None:
-        """Watch all folders, some of them at once. Raises RootGone, or OSError when there are too many."""
+        """Watch all folders, some at a time. Raises RootFolderMissing, or OSError when there are too many."""
         self._check_root()
         if self._git is not None:
-            self._watch.add(_GIT, str(self._git))
-        await self._enter([""])
+            self._watch.add(_GIT_KEY, str(self._git))
+        await self._watch_below([""])
 
-    async def wait_for_changes(self) -> list[FileEvent]:
-        """Wait until files have changed; return them, each once. Raises RootGone, or OSError as `scan`."""
+    async def wait_for_changes(self) -> list[WatchedFileChange]:
+        """Wait until files have changed; return them, each once. Raises RootFolderMissing, or OSError as `scan`."""
         while True:
-            await self._wait_readable()
+            await self._wait_for_events()
             await asyncio.sleep(WATCH_THROTTLE.seconds)
-            changes, folders, folders_removed = self._drain()
+            changes, folders, folders_removed = self._drain_events()
             self._check_root()
-            if self._watch.broken:
-                return await self._rewatch()
+            if self._watch.is_broken:
+                return await self._watch_again()
             events = await self._list_events(list(changes))
             for path in folders_removed:
                 self._names.pop(path, None)
-                self._ignored.forget(path)
+                self._ignored.forget_folder(path)
             new = (
-                FileEvent(self._path(folder, name), "add")
-                for folder in await self._enter(await self._find_unignored(list(folders)))
-                for name in _split(self._names[folder])
+                WatchedFileChange(self._make_path(folder, name), "add")
+                for folder in await self._watch_below(await self._find_unignored(list(folders)))
+                for name in _split_names(self._names[folder])
             )
             events += islice(new, WATCH_BURST.value)
             if events:
@@ -82,10 +88,10 @@ class TreeWatch:
         if not self._root.is_dir():
             raise self._make_root_gone()
 
-    def _make_root_gone(self) -> RootGone:
-        return RootGone(2, "the folder is gone", str(self._root))
+    def _make_root_gone(self) -> RootFolderMissing:
+        return RootFolderMissing(2, "the folder is gone", str(self._root))
 
-    async def _wait_readable(self) -> None:
+    async def _wait_for_events(self) -> None:
         loop = asyncio.get_running_loop()
         ready = loop.create_future()
         loop.add_reader(self._watch, ready.set_result, None)
@@ -94,9 +100,9 @@ class TreeWatch:
         finally:
             loop.remove_reader(self._watch)
 
-    async def _list_events(self, changes: list[tuple[str, str]]) -> list[FileEvent]:
-        """Return the changes of files. Ignore files may make it slow, so it works in pieces, in a thread."""
-        events: list[FileEvent] = []
+    async def _list_events(self, changes: list[tuple[str, str]]) -> list[WatchedFileChange]:
+        """Return the changes of files. Ignore patterns may make it slow, so it works in slices, in a thread."""
+        events: list[WatchedFileChange] = []
         waiting = changes[::-1]
 
         def handle_some(until: float) -> None:
@@ -106,7 +112,7 @@ class TreeWatch:
 
         while waiting:
             began = time.monotonic()
-            await asyncio.to_thread(handle_some, began + _SLICE)
+            await asyncio.to_thread(handle_some, began + _SLICE_SECONDS)
             if waiting:
                 await asyncio.sleep(time.monotonic() - began)
         return events
@@ -116,21 +122,22 @@ class TreeWatch:
 
         def is_watched(path: str) -> bool:
             folder, _, name = path.rpartition("/")
-            return not self._ignored.has(folder, name, is_folder=True)
+            return not self._ignored.is_ignored_entry(folder, name, is_folder=True)
 
         return [path for path in folders if await asyncio.to_thread(is_watched, path)]
 
-    def _drain(self) -> tuple[dict[tuple[str, str], None], dict[str, None], list[str]]:
-        """Return the files that something happened to, the folders that are new, and those that are gone."""
+    def _drain_events(self) -> tuple[dict[tuple[str, str], None], dict[str, None], list[str]]:
+        """Return the files with events, the new folders, and the removed folders, without repetitions."""
         changes: dict[tuple[str, str], None] = {}
         folders: dict[str, None] = {}
         folders_removed: list[str] = []
-        for folder, mask, name in self._watch.events():
-            if not name and not folder:  # it was deleted or moved; there may be another one by now
+        for folder, mask, name in self._watch.read_events():
+            # The root was deleted or moved. There may be another one by now.
+            if not name and not folder:
                 raise self._make_root_gone()
-            if not name or (folder == _GIT and name != "HEAD"):
+            if not name or (folder == _GIT_KEY and name != "HEAD"):
                 continue
-            if not mask & FOLDER:
+            if not mask & FOLDER_BIT:
                 changes[folder, name] = None
                 continue
             path = f"{folder}/{name}" if folder else name
@@ -141,53 +148,53 @@ class TreeWatch:
                 folders_removed.append(path)
         return changes, folders, folders_removed
 
-    def _make_event(self, folder: str, name: str) -> FileEvent | None:
-        path = self._path(folder, name)
-        if folder == _GIT:
-            return FileEvent(path, "change")
-        was, is_there = self._has(folder, name), os.path.lexists(path)
-        if not was and (not is_there or self._ignored.has(folder, name, is_folder=False)):
+    def _make_event(self, folder: str, name: str) -> WatchedFileChange | None:
+        path = self._make_path(folder, name)
+        if folder == _GIT_KEY:
+            return WatchedFileChange(path, "change")
+        was, is_there = self._is_known(folder, name), os.path.lexists(path)
+        if not was and (not is_there or self._ignored.is_ignored_entry(folder, name, is_folder=False)):
             return None
         mark = b"\0" + os.fsencode(name) + b"\0"
         if is_there and not was:
             self._names[folder] = self._names.get(folder, b"\0") + mark[1:]
         elif was and not is_there and folder in self._names:
             self._names[folder] = self._names[folder].replace(mark, b"\0")
-        return FileEvent(path, "change" if was and is_there else "add" if is_there else "unlink")
+        return WatchedFileChange(path, "change" if was and is_there else "add" if is_there else "unlink")
 
-    def _has(self, folder: str, name: str) -> bool:
+    def _is_known(self, folder: str, name: str) -> bool:
         return b"\0" + os.fsencode(name) + b"\0" in self._names.get(folder, b"")
 
-    def _path(self, folder: str, name: str) -> Path:
-        return self._git / name if folder == _GIT and self._git is not None else self._root / folder / name
+    def _make_path(self, folder: str, name: str) -> Path:
+        return self._git / name if folder == _GIT_KEY and self._git is not None else self._root / folder / name
 
-    async def _rewatch(self) -> list[FileEvent]:
-        """Watch everything anew after lost events or a moved folder; return what differs."""
+    async def _watch_again(self) -> list[WatchedFileChange]:
+        """Watch everything anew after lost events or a moved folder. Returns the differences."""
         before, self._names = self._names, {}
         self._watch.close()
-        self._watch = Watch(COMPLETED_CHANGES)
+        self._watch = InotifyWatch(COMPLETED_CHANGES_MASK)
         await self.scan()
-        events: list[FileEvent] = []
+        events: list[WatchedFileChange] = []
         for folder in before.keys() | self._names.keys():
             old, new = before.get(folder, b""), self._names.get(folder, b"")
             if old != new:
-                was, now = set(_split(old)), set(_split(new))
-                events += [FileEvent(self._path(folder, name), "unlink") for name in was - now]
-                events += [FileEvent(self._path(folder, name), "add") for name in now - was]
+                was, now = set(_split_names(old)), set(_split_names(new))
+                events += [WatchedFileChange(self._make_path(folder, name), "unlink") for name in was - now]
+                events += [WatchedFileChange(self._make_path(folder, name), "add") for name in now - was]
         return events[: WATCH_BURST.value]
 
-    async def _enter(self, folders: list[str]) -> list[str]:
-        """Watch folders and all below them; return those that are watched now."""
+    async def _watch_below(self, folders: list[str]) -> list[str]:
+        """Watch folders and all folders below them, some at a time. Returns the watched folders."""
         folders_entered: list[str] = []
         while folders:
             began = time.monotonic()
-            await asyncio.to_thread(self._watch_some, folders, folders_entered, began + _SLICE)
+            await asyncio.to_thread(self._watch_some, folders, folders_entered, began + _SLICE_SECONDS)
             if folders:
                 await asyncio.sleep((time.monotonic() - began) * _REST_FACTOR)
         return folders_entered
 
     def _watch_some(self, folders: list[str], folders_entered: list[str], until: float) -> None:
-        """Watch some of the folders; add those in them, and to `folders_entered` those that are done. Blocks."""
+        """Watch some of the folders, and move them to `folders_entered`; add their subfolders to `folders`. Blocks."""
         while folders and time.monotonic() < until:
             if len(self._names) >= WATCH_FOLDERS.value:
                 raise OSError(28, "there are too many folders")
@@ -200,14 +207,16 @@ class TreeWatch:
             except OSError:
                 continue
             files = [name for name, is_folder in entries if not is_folder]
-            self._ignored.enter(folder, files)
-            files_watched = [name for name in files if not self._ignored.has(folder, name, is_folder=False)]
+            self._ignored.read_folder(folder, files)
+            files_watched = [
+                name for name in files if not self._ignored.is_ignored_entry(folder, name, is_folder=False)
+            ]
             self._names[folder] = os.fsencode("\0".join(("", *files_watched, "")) if files_watched else "\0")
             folders_entered.append(folder)
             for name, is_folder in entries:
-                if is_folder and not self._ignored.has(folder, name, is_folder=True):
+                if is_folder and not self._ignored.is_ignored_entry(folder, name, is_folder=True):
                     folders.append(f"{folder}/{name}" if folder else name)
 
 
-def _split(names: bytes) -> list[str]:
+def _split_names(names: bytes) -> list[str]:
     return [os.fsdecode(name) for name in names.split(b"\0") if name]

@@ -97,7 +97,7 @@ async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: 
         terminal = project.workspace.terminals.get(made.id)
         assert terminal
         watcher = terminal.watch()
-        await terminal.type(b"env > found; exit\n")
+        await terminal.send_input(b"env > found; exit\n")
         while await within(watcher.wait_for_output()):
             pass
         found = (tmp_path / "found").read_text()

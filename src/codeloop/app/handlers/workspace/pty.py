@@ -31,7 +31,7 @@ async def list_installed_shells(project: Project, _args: NoArguments) -> list[Pt
 @handles(operation.PTY_LIST)
 async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
-    return [terminal.info for terminal in project.workspace.terminals.all()]
+    return [terminal.info for terminal in project.workspace.terminals.list_terminals()]
 
 
 @handles(operation.PTY_CREATE)
@@ -95,7 +95,7 @@ async def make_ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """
     terminal = find_terminal(project, args.pty_id)
     return PtyTicketConnectToken(
-        ticket=project.workspace.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
+        ticket=project.workspace.terminals.tickets.issue(terminal.id), expires_in=int(PTY_TICKET.seconds)
     )
 
 

@@ -18,7 +18,7 @@ from codeloop.net.http1 import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
 from codeloop.schema.config import CommandHookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.program_environment import tool_environment
+from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.sandboxed_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
@@ -142,7 +142,7 @@ def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed:
         return {**make_safe_environment(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
-    return tool_environment(variables, {**named_variables, **project_variables}, kept_from)
+    return make_tool_environment(variables, {**named_variables, **project_variables}, kept_from)
 
 
 def _make_profile(

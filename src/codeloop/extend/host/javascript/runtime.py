@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codeloop.kit.processes import find_program, make_safe_environment
 from codeloop.schema.errors import CodeloopError
-from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_environment import make_program_environment
 
 HOST_FILE = Path(__file__).with_name("host.mjs")
 MIN_NODE_VERSION = 22
@@ -46,7 +46,7 @@ def check_runtime(search_path: str | None) -> tuple[str, ...]:
 
 def _read_version(node: str, search_path: str | None) -> str | None:
     """Ask for its version outside any project, whose files might select another through a version manager."""
-    environment = make_safe_environment(program_environment(os.environ, {"PATH": search_path or os.defpath}))
+    environment = make_safe_environment(make_program_environment(os.environ, {"PATH": search_path or os.defpath}))
     try:
         completed = subprocess.run(
             [node, "--version"],

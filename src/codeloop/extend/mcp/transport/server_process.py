@@ -15,7 +15,7 @@ from codeloop.kit.small_files import expand_user_path, make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
@@ -69,7 +69,7 @@ def make_user_spec(
     words = config.command
     if project.is_trusted:
         words = [_resolve_word(word, project.directory) for word in words]
-    variables = program_environment(environment, config.environment, project_folders)
+    variables = make_program_environment(environment, config.environment, project_folders)
     return _make_spec((_find_program(words[0], folder, variables), *words[1:]), folder, variables, config, project, own)
 
 
@@ -78,7 +78,7 @@ def make_project_spec(
 ) -> LaunchSpec:
     """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
     folder = _find_folder(config, project.directory) or project.directory
-    variables = program_environment(environment, config.environment)
+    variables = make_program_environment(environment, config.environment)
     return _make_spec(
         (_find_program(config.command[0], folder, variables), *config.command[1:]),
         folder,

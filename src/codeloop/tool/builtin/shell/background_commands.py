@@ -10,7 +10,7 @@ from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.bash import append_notes, strip_advice
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.process.background import Job, JobOutput
+from codeloop.workspace.process.background_jobs import Job, JobOutput
 
 
 class BashOutputParams(Wire):
@@ -70,7 +70,7 @@ def _find_job(name: str, ctx: ToolContext) -> Job:
 
     Raises ToolFailure with the known ids; another session's command counts as unknown.
     """
-    jobs = {job.id: job for job in ctx.workspace.shells.jobs.all() if ctx.session.includes_session(job.session)}
+    jobs = {job.id: job for job in ctx.workspace.shells.jobs.list_jobs() if ctx.session.includes_session(job.session)}
     # Models sometimes give the number of a command alone.
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
@@ -83,7 +83,7 @@ def _find_job(name: str, ctx: ToolContext) -> Job:
 def _describe_status(job: Job, result: JobOutput) -> str:
     match result.status:
         case "running":
-            return f"{job.id} has been running for {time.monotonic() - job.began:.0f} s."
+            return f"{job.id} has been running for {time.monotonic() - job.start_time:.0f} s."
         case "exited":
             return f"{job.id} has exited with code {result.code}."
         case "killed":

@@ -159,7 +159,7 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
     if config.mode == "off":
         return None
     shells = workspace.shells
-    await shells.survey(make_policy_input(workspace), workspace.sandbox)
+    await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
     try:
         policy = make_policy(workspace, limits)
         # A sandbox that is found may be older than the project's files: the start of the command compares them.

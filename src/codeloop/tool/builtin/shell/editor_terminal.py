@@ -25,7 +25,7 @@ async def run_in_editor(
     if run is None:
         return None
     shells = ctx.workspace.shells
-    variables = shells.list_changed_variables(context, outside=True)
+    variables = shells.list_changed_variables(context, is_unsandboxed=True)
     variables |= {name: context.environment[name] for name in context.given}
 
     def show(terminal_id: str, output: str) -> None:

@@ -82,7 +82,7 @@ async def run_unchanged(
                 _link_shared_paths(root, copy, ignored_paths)
             inside = root if is_mounted else copy
             directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
-            command_on_copy = replace(command, policy=copy_policy, directory=directory, is_apart=True)
+            command_on_copy = replace(command, policy=copy_policy, directory=directory, is_isolated=True)
             outcome = await shells.run(context, command_on_copy, show)
         finally:
             # Also if the call is cancelled, or the copy would stay.

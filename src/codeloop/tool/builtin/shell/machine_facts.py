@@ -10,7 +10,7 @@ from pathlib import Path
 from codeloop.permission.shell.grammar import is_harmless_assignment
 from codeloop.permission.shell.proof import GitFacts, MachineFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
-from codeloop.workspace.process.search_path import SearchPath, loads_from_project
+from codeloop.workspace.process.search_path import SearchPath, find_loading_variable
 from codeloop.workspace.process.shells import ShellContext, find_shell
 from codeloop.workspace.workspace import Workspace
 
@@ -37,7 +37,9 @@ def gather_facts(
     return MachineFacts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
-        doubt=_find_doubt(line, context, workspace.shells.list_changed_variables(context, outside=outside), roots),
+        doubt=_find_doubt(
+            line, context, workspace.shells.list_changed_variables(context, is_unsandboxed=outside), roots
+        ),
         program=look_up_program,
         repository=look_up_repository,
     )
@@ -54,7 +56,7 @@ def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], ro
             return f"{what} was changed by an earlier command (reset: true forgets it)"
     if not environment.get("HOME", "").startswith("/"):
         return "HOME is not set to a folder"
-    if name := loads_from_project(environment, roots):
+    if name := find_loading_variable(environment, roots):
         return f"{name} has programs load code from the project"
     if not line.isascii() and not _is_utf8(environment):
         return "it has characters outside of ASCII, and the locale is not UTF-8"

@@ -44,7 +44,7 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
     config, shells = workspace.sandbox, workspace.shells
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
-    await shells.survey(make_policy_input(workspace), workspace.sandbox)
+    await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
     policy = make_policy(workspace)
     try:
         sandbox = await shells.sandboxes.enter(policy)

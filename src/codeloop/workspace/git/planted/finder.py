@@ -10,7 +10,7 @@ from pathlib import Path
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.schema.bounds.sandbox import GIT_SEARCH_FOLDERS, GIT_SEARCH_NEW_FOLDERS, GIT_SEARCH_TIME
 from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED
-from codeloop.workspace.watch.inotify import Watch
+from codeloop.workspace.watch.inotify import InotifyWatch
 
 _GIT_NAME = ".git"
 _WATCH_LIMIT_FILE = Path("/proc/sys/fs/inotify/max_user_watches")
@@ -34,7 +34,7 @@ class RepositoryFinder:
         self._waiting: deque[str] = deque()
         # Folders that are not watched.
         self._states: dict[str, tuple[int, int]] = {}
-        self._watch: Watch | None = None
+        self._watch: InotifyWatch | None = None
         self._has_started = False
         self._remaining = 0
         # A folder that was not searched, because there were too many; "" when all were.
@@ -47,7 +47,7 @@ class RepositoryFinder:
         nearest to its top first. After a loss of events, which may concern any folder, all is searched again.
         """
         self.unsearched_folder = ""
-        if not self._has_started or (self._watch is not None and self._watch.broken):
+        if not self._has_started or (self._watch is not None and self._watch.is_broken):
             self._start_over()
             changed = deque[str]()
         else:
@@ -65,7 +65,7 @@ class RepositoryFinder:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing has happened in the watched folders since the last `find` began."""
-        return self._watch is not None and not self._watch.broken and not self._watch.has_events
+        return self._watch is not None and not self._watch.is_broken and not self._watch.has_events
 
     @property
     def is_complete(self) -> bool:
@@ -87,7 +87,7 @@ class RepositoryFinder:
         self._waiting = deque(self._roots)
         self._spare_watches = count_available_watches()
         try:
-            self._watch = Watch()
+            self._watch = InotifyWatch()
         except OSError:
             self._watch = None  # then the change times are compared
 

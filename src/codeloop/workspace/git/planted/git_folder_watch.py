@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.watch.inotify import Watch
+from codeloop.workspace.watch.inotify import InotifyWatch
 
 
 class GitFolderWatch:
     """Watches folders that are read: call `begin_reading` before they are read and `finish_reading` after that."""
 
     def __init__(self) -> None:
-        self._watch: Watch | None = None
+        self._watch: InotifyWatch | None = None
         self._states: PathStates | None = None
 
     @property
@@ -24,10 +24,10 @@ class GitFolderWatch:
         self._states = None
         if self._watch is not None:
             self._watch.take_changed_folders()
-        if self._watch is None or self._watch.broken:
+        if self._watch is None or self._watch.is_broken:
             self.close()
             try:
-                self._watch = Watch()
+                self._watch = InotifyWatch()
             except OSError:
                 self._watch = None  # then each reading counts for itself
 

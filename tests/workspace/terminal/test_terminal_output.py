@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from codeloop.workspace.terminal.viewers import Scrollback
+from codeloop.workspace.terminal.terminal_output import Scrollback
 
 
 def in_pieces(kept: Scrollback, position: int, most: int) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""A command running in a shell: its processes, its output and the state that its shell leaves."""
+"""One running shell command: its processes, its output, and the state of its shell at the end.
+
+`shells.py` makes one for each command of a session; `background_jobs.py` keeps those that run in the background.
+"""
 
 import asyncio
 import os
@@ -20,29 +23,33 @@ from codeloop.workspace.sandbox.process_launcher import (
 )
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 
-# `$1`: the command. On exit the shell writes its directory and its exports to a separate pipe. The programs that
-# it starts do not have that one, so none of them can write in the shell's name: it is closed while the command runs.
-# Bash keeps it under the first free number then, which programs do not inherit; an exit within a function finds it
-# there. On one line, so that the shell's own messages count the command's lines from one.
-_STATE, _STATE_COPY = 98, 10
-_ALIVE = 99
-"""The descriptor of a pipe that stays open while anything that the command started still runs."""
-_WRITE = """{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }}"""
-_BASH = (
+# How the scripts below work. `$1` is the command. On exit the shell writes its directory and its exports to a separate
+# pipe. It is closed while the command runs, so that no program can write there in the shell's name. Bash keeps it
+# under the first free number meanwhile, which programs do not inherit; an exit within a function finds it there.
+# All is on one line, so that the shell's own messages count the command's lines from one.
+_STATE_FD, _STATE_COPY_FD = 98, 10
+# The pipe at this descriptor stays open while anything that the command started still runs.
+_ALIVE_FD = 99
+_WRITE_STATE = """{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }}"""
+_BASH_SCRIPT = (
     """_codeloop=$1; set --; """
-    f"""trap 'for _codeloop in {_STATE} {_STATE_COPY}; do {_WRITE} >&$_codeloop && break; done 2>/dev/null' EXIT; """
-    f"""{{{{ eval "$_codeloop"; }}}} {_STATE}>&-"""
+    f"""trap 'for _codeloop in {_STATE_FD} {_STATE_COPY_FD}; do {_WRITE_STATE} >&$_codeloop && break; done """
+    """2>/dev/null' EXIT; """
+    f"""{{{{ eval "$_codeloop"; }}}} {_STATE_FD}>&-"""
 )
-_SH = f"""_codeloop=$1; set --; trap '{_WRITE} >/dev/fd/{_STATE} 2>/dev/null' EXIT; eval "$_codeloop\""""
-"""For shells without such descriptors: there any program can write the state."""
-_LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
+_SH_SCRIPT = (
+    f"""_codeloop=$1; set --; trap '{_WRITE_STATE} >/dev/fd/{_STATE_FD} 2>/dev/null' EXIT; eval "$_codeloop\""""
+)
+"""For shells that keep no such copy: there any program can write the state."""
+# Linux allows 128 KiB in one argument. A longer command is sourced from a file.
+_MAX_ARGUMENT_BYTES = 100_000
 
 
 class RunningCommand:
-    """One command. `start` it first; `finish` waits for its natural end, `stop` ends it.
+    """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
-    `protected`: files restored afterwards. `find_refusals` finds in output, with the exit code, what the
-    command was kept from.
+    `protected`: files that are restored afterwards. `find_refusals`: called with the output and the exit code, returns
+    notes about refusals of the sandbox.
     """
 
     def __init__(self, text: str, capture: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
@@ -54,8 +61,8 @@ class RunningCommand:
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
         self._text = text
-        self._unread = bytearray()
-        self._pipes = (Pipe(self._print), Pipe(self._keep), Pipe(lambda _chunk: None))
+        self._state_output = bytearray()
+        self._pipes = (Pipe(self._take_output), Pipe(self._take_state), Pipe(lambda _chunk: None))
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
 
@@ -65,32 +72,37 @@ class RunningCommand:
         shell: tuple[str, ...],
         state: ShellState,
         environment: Mapping[str, str],
-        own: Collection[str] = (),
+        local_variables: Collection[str] = (),
     ) -> None:
-        """Start it in the previous shell's directory, with what that had exported, or with `environment`.
+        """Start it with the directory and variables of `state`, or with `environment` if that has no variables.
 
-        `own`: the variables that depend on where a command runs, and so are never carried over. Raises OSError when
-        the shell can't be started.
+        `local_variables`: names of variables that depend on where a command runs: they come from `environment`, and are
+        never carried over. Raises OSError when the shell can't be started.
         """
         with ExitStack() as on_failure:
-            on_failure.callback(self._give_up)
+            on_failure.callback(self._clean_up_failed_start)
             variables = environment
             if state.variables is not None:
-                variables = {**state.variables, **{name: environment[name] for name in own if name in environment}}
+                variables = {
+                    **state.variables,
+                    **{name: environment[name] for name in local_variables if name in environment},
+                }
             name = Path(shell[0]).name
-            script = (_BASH if name == "bash" else _SH).format(own=" ".join((MARK_VARIABLE, *own)))
+            script = (_BASH_SCRIPT if name == "bash" else _SH_SCRIPT).format(
+                own=" ".join((MARK_VARIABLE, *local_variables))
+            )
             arguments = [*shell, "-c", script, name, self._make_argument()]
             output, state_pipe, alive = (pipe.writer for pipe in self._pipes)
-            descriptors = {1: output, 2: output, _STATE: state_pipe, _ALIVE: alive}
+            descriptors = {1: output, 2: output, _STATE_FD: state_pipe, _ALIVE_FD: alive}
             self._child = await starter.start(Launch(arguments, state.directory, variables, descriptors))
             on_failure.pop_all()
         for pipe in self._pipes:
             pipe.listen()
 
     async def finish(self) -> tuple[int, int]:
-        """Wait for the shell's exit. Returns its code (negative: the signal) and how many processes it left running.
+        """Wait for the shell's exit. Returns its code (negative: the signal) and the number of processes left running.
 
-        Those get a short grace period, then they are ended.
+        These get a short time to end by themselves, then they are ended.
         """
         child = self._running
         code = await asyncio.shield(child.exited)
@@ -100,7 +112,7 @@ class RunningCommand:
         return code, count
 
     async def stop(self, *, interrupt_seconds: float = 0) -> None:
-        """End every process of the command, TERM first, then KILL; finishes even when cancelled.
+        """End every process of the command by TERM, then KILL. Completes even when cancelled.
 
         `interrupt_seconds`: the time between an interrupt (INT) and TERM, in which it may end by itself.
         """
@@ -116,27 +128,32 @@ class RunningCommand:
             raise ValueError("the command was not started")
         return self._child
 
-    def state(self) -> ShellState | None:
-        """Return the state that the shell left; None when it was killed, or replaced itself, before writing it."""
-        if self._unread.count(b"\0") != 2 or not self._unread.endswith(b"\0") or len(self._unread) > SHELL_STATE.value:
+    def find_state(self) -> ShellState | None:
+        """Return the state of the shell at its end; None if it was killed, or replaced itself (`exec`), before that."""
+        # The script writes the directory, a NUL, the exports and another NUL. Anything else did not come from it.
+        if (
+            self._state_output.count(b"\0") != 2
+            or not self._state_output.endswith(b"\0")
+            or len(self._state_output) > SHELL_STATE.value
+        ):
             return None
-        directory, output, _ = bytes(self._unread).split(b"\0")
+        directory, output, _ = bytes(self._state_output).split(b"\0")
         return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(output)))
 
     def take_moved_files(self) -> tuple[MovedFile, ...]:
-        """Return the planted files that were moved away while it ran, each once."""
+        """Return the files that were moved away since the last call."""
         stashed, self._moved_files = self._moved_files, []
         return tuple(stashed)
 
-    def warnings(self) -> tuple[str, ...]:
-        """Return a warning for each planted file that was moved away, each once."""
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return the warnings about moved files since the last call."""
         texts, self._warnings = self._warnings, []
         return tuple(texts)
 
     def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
-        """Return the sandbox's refusals not yet reported: found in the output, and in the files that were put back.
+        """Return notes about refusals of the sandbox, and about files restored since the last call.
 
-        `code`: the exit code; None while it runs, and for one that was ended.
+        `code`: the exit code; None while it runs, and if it was ended.
         """
         notes, self._notes = self._notes, []
         if self._child is not None and (limit := self._child.exceeded):
@@ -145,7 +162,7 @@ class RunningCommand:
         return (*self.find_refusals(output, code), *notes)
 
     async def _wait_until_silent(self) -> bool:
-        """Return whether all pipes end within the grace: then no process that could write to them is left."""
+        """Wait a short time for the end of all pipes. Returns whether they ended: then no process of it is left."""
         open_ends = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
         if open_ends:
             await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)
@@ -153,19 +170,22 @@ class RunningCommand:
 
     def _make_argument(self) -> str:
         command = self._text
-        if len(command) < _LONGEST // 4 or len(command.encode("utf-8", "surrogateescape")) < _LONGEST:
+        if (
+            len(command) < _MAX_ARGUMENT_BYTES // 4
+            or len(command.encode("utf-8", "surrogateescape")) < _MAX_ARGUMENT_BYTES
+        ):
             return command
         self._file = save_output(self.capture.folder, command.encode("utf-8", "surrogateescape"))
         return f'. "{self._file}"'
 
-    def _print(self, chunk: bytes) -> None:
+    def _take_output(self, chunk: bytes) -> None:
         self.capture.feed(chunk)
         if self.on_output is not None:
             self.on_output()
 
-    def _keep(self, chunk: bytes) -> None:
-        if len(self._unread) <= SHELL_STATE.value:
-            self._unread += chunk
+    def _take_state(self, chunk: bytes) -> None:
+        if len(self._state_output) <= SHELL_STATE.value:
+            self._state_output += chunk
 
     def _close(self) -> None:
         for pipe in self._pipes:
@@ -175,14 +195,14 @@ class RunningCommand:
             self._file.unlink(missing_ok=True)
             self._file = None
 
-    def _give_up(self) -> None:
+    def _clean_up_failed_start(self) -> None:
         self._close()
         if self._protected is not None:
             self._protected.restore()
             self._protected = None
 
     async def _restore_files(self) -> None:
-        """Restore protected files and check what it made, in a thread where that may be a lot."""
+        """Restore protected files and check new ones. In a thread, unless it is quick."""
         protected, self._protected = self._protected, None
         if protected is not None:
             is_quick = protected.is_quick()

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.process.folder_writers import find_foreign_writer
-from codeloop.workspace.process.search_path import SearchPath
+from codeloop.workspace.process.search_path import SearchPath, find_foreign_writer
 
 OTHER = 54_321
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -1,4 +1,4 @@
-"""Background commands: started, watched and ended by id; none outlives its project."""
+"""Background commands of a project, by id. None outlives its project. `Shells` in `shells.py` starts them."""
 
 import asyncio
 import time
@@ -6,19 +6,20 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.workspace.process.command import RunningCommand
+from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.sandbox.protected_files import MovedFile
 
-_MOST_ENDED = 64
+# The model may still read the output of ended jobs; of more than this many the oldest are forgotten.
+_MAX_ENDED_JOBS = 64
 
 Status = Literal["running", "exited", "killed"]
 
 
 class JobOutput(Struct, frozen=True):
-    """What a job printed since the last read, for a model and for a screen, and its state.
+    """The output of a job since the last read, for a model (`output`) and for a screen (`printed`), and its state.
 
-    `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from; `moved_files`: what appeared
-    meanwhile and was moved away; `warnings`: what it made and was moved away, for the user, too.
+    `code`: the exit code, negative for a signal, None while it runs. `notes`: refusals of the sandbox; `moved_files`:
+    files that appeared meanwhile and were moved away; `warnings`: for the user and the model.
     """
 
     output: str
@@ -40,21 +41,21 @@ class Job:
         self.command = command
         self.status: Status = "running"
         self.code: int | None = None
-        self.began = time.monotonic()
+        self.start_time = time.monotonic()
         self.running = running
-        self._has_news = asyncio.Event()
-        running.on_output = self._has_news.set
+        self._has_output = asyncio.Event()
+        running.on_output = self._has_output.set
         self._task = asyncio.create_task(self._watch(), name=name)
 
     async def read(self, wait: float = 0) -> JobOutput:
-        """Return the new output; without any, wait for output or the end for at most `wait` seconds."""
-        if wait and self.status == "running" and not self._has_news.is_set():
+        """Return the new output. If there is none, wait at most `wait` seconds for output or the end."""
+        if wait and self.status == "running" and not self._has_output.is_set():
             try:
                 async with asyncio.timeout(wait):
-                    await self._has_news.wait()
+                    await self._has_output.wait()
             except TimeoutError:
                 pass
-        self._has_news.clear()
+        self._has_output.clear()
         output = self.running.capture.take()
         return JobOutput(
             output=output.text,
@@ -64,17 +65,18 @@ class Job:
             code=self.code,
             notes=self.running.take_notes(output.text, self.code),
             moved_files=self.running.take_moved_files(),
-            warnings=self.running.warnings(),
+            warnings=self.running.take_warnings(),
         )
 
     async def kill(self) -> bool:
-        """End it with everything it started. Returns False when it had already ended."""
+        """End it with all its processes. Returns False if it had already ended."""
         if self.status != "running":
             return False
         self.status = "killed"
         self._task.cancel()
         await asyncio.wait([self._task])
-        await self.running.stop()  # also when the task was cancelled before it had begun
+        # The task itself does not stop the command when it was cancelled before it had begun.
+        await self.running.stop()
         return True
 
     async def _watch(self) -> None:
@@ -84,7 +86,7 @@ class Job:
             await self.running.stop()
         else:
             self.status = "exited"
-        self._has_news.set()
+        self._has_output.set()
 
 
 class Jobs:
@@ -95,23 +97,23 @@ class Jobs:
         self._count = 0
 
     def add(self, session: str, command: str, running: RunningCommand) -> Job:
-        """Take over a started command. The oldest that have ended are forgotten."""
+        """Add a started command. The oldest ended jobs are forgotten."""
         self._count += 1
         job = Job(f"bash_{self._count}", session, command, running)
         self._jobs[job.id] = job
         ended_ids = [one.id for one in self._jobs.values() if one.status != "running"]
-        for name in ended_ids[:-_MOST_ENDED]:
+        for name in ended_ids[:-_MAX_ENDED_JOBS]:
             del self._jobs[name]
         return job
 
-    def all(self) -> tuple[Job, ...]:
+    def list_jobs(self) -> tuple[Job, ...]:
         """Return all jobs, the oldest first."""
         return tuple(self._jobs.values())
 
-    def running(self) -> int:
-        """Count those that still run."""
+    def count_running(self) -> int:
+        """Return the number of jobs that still run."""
         return sum(job.status == "running" for job in self._jobs.values())
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all jobs."""
         await asyncio.gather(*(job.kill() for job in self._jobs.values()))
