@@ -119,8 +119,8 @@ def test_a_request_on_a_pull_request_is_pushed_to_its_branch_or_beside_it_when_t
         with serving(answer) as model:
             comment = it.host.add_comment(number, "/codeloop\nAdd a file.")
             payload = it.host.event("issue_comment", "created", number, comment=comment)
-            beside = CiProject(tmp_path, it.host, model)
-            assert beside.handle("issue_comment", {**payload, "issue": it.host.issues[number]}).returncode == 0
+            other_job = CiProject(tmp_path, it.host, model)
+            assert other_job.handle("issue_comment", {**payload, "issue": it.host.issues[number]}).returncode == 0
         (text,) = it.host.own_comments(number)
         assert it.host.sha("feature") == moved[0]
         assert it.show(f"codeloop/feature-comment-{comment['id']}", "new.md") == "new"

@@ -13,7 +13,7 @@ from codeloop.automation.ci.event_runner import run_event
 from codeloop.automation.ci.hosts.github import GitHub
 from codeloop.automation.ci.job import JobSettings
 from codeloop.automation.ci.rest_api import HostProblem
-from codeloop.automation.ci.thread_comment import MARKER, ThreadRecord, read_record, render_comment
+from codeloop.automation.ci.thread_comment import COMMENT_MARKER, ThreadRecord, read_record, render_comment
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer
@@ -34,11 +34,11 @@ def client(host: GitHubServer, token: str = "") -> GitHub:
 async def test_all_pages_are_read_and_comments_of_others_are_never_ours(host: GitHubServer) -> None:
     number = host.add_issue("t", "b")
     for at in range(7):
-        host.add_comment(number, f"{MARKER} {at}", "eve")
-    own = host.add_comment(number, f"{MARKER} ours", BOT["login"])
+        host.add_comment(number, f"{COMMENT_MARKER} {at}", "eve")
+    own = host.add_comment(number, f"{COMMENT_MARKER} ours", BOT["login"])
     host.page_size = 3
     github = client(host)
-    found = await github.find_comment(number, is_pull=False, marker=MARKER)
+    found = await github.find_comment(number, is_pull=False, marker=COMMENT_MARKER)
     assert found is not None
     assert found.id == str(own["id"])
     assert len((await github.read_thread(number, is_pull=False)).texts) == 8
@@ -60,9 +60,9 @@ async def test_a_comment_is_there_once_whatever_happens_to_requests(host: GitHub
     number = host.add_issue("t", "b")
     host.faults = [replace_fault(fault) for fault in faults]
     github = client(host)
-    await github.write_comment(number, f"{MARKER} a", is_pull=False, marker=MARKER)
-    await github.write_comment(number, f"{MARKER} b", is_pull=False, marker=MARKER)
-    assert host.own_comments(number) == [f"{MARKER} b"]
+    await github.write_comment(number, f"{COMMENT_MARKER} a", is_pull=False, marker=COMMENT_MARKER)
+    await github.write_comment(number, f"{COMMENT_MARKER} b", is_pull=False, marker=COMMENT_MARKER)
+    assert host.own_comments(number) == [f"{COMMENT_MARKER} b"]
     assert host.violations == []
     await github.close()
 

@@ -37,11 +37,11 @@ def desk_at(folder: Path, host: HostServer) -> Generator[Desk]:
     helper = f"!f() {{ echo username={host.git_user}; echo password={host.token}; }}; f"
     (folder / ".gitconfig").write_text(f'[credential]\n\thelper = "{helper}"\n')
     with serving_host(host), serving(write_asked) as model:
-        places = {"GITHUB_SERVER_URL": host.url, "GITHUB_API_URL": host.url, "GITHUB_TOKEN": host.token}
-        places |= {"CI_SERVER_URL": "https://gitlab.example"}
+        variables = {"GITHUB_SERVER_URL": host.url, "GITHUB_API_URL": host.url, "GITHUB_TOKEN": host.token}
+        variables |= {"CI_SERVER_URL": "https://gitlab.example"}
         if isinstance(host, GitLabServer):
-            places = {"CI_SERVER_URL": host.url, "CODELOOP_GITLAB_TOKEN": host.token}
-        desk = Desk(folder, environment=places, limits={"automation.CI_RETRY": 5})
+            variables = {"CI_SERVER_URL": host.url, "CODELOOP_GITLAB_TOKEN": host.token}
+        desk = Desk(folder, environment=variables, limits={"automation.CI_RETRY": 5})
         desk.use(model, permission={"bash": "allow"})
         yield desk
         assert host.violations == []

@@ -45,8 +45,17 @@ class Host:
             "CODELOOP_DISABLE_MODELS_FETCH": "1",
         }
         command = shlex.join(["env", *(f"{name}={value}" for name, value in home.items()), *self.desk.command])
-        place = f"ssh:{getpass.getuser()}@127.0.0.1:{self.port}"
-        return ["--on", place, "--ssh", f"ssh -F {self.folder / 'config'}", "--codeloop", command, "--env", "FLEET_KEY"]
+        driver_address = f"ssh:{getpass.getuser()}@127.0.0.1:{self.port}"
+        return [
+            "--on",
+            driver_address,
+            "--ssh",
+            f"ssh -F {self.folder / 'config'}",
+            "--codeloop",
+            command,
+            "--env",
+            "FLEET_KEY",
+        ]
 
     def start(self) -> None:
         assert SSHD is not None
@@ -152,9 +161,9 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
         serving_git(source.parent) as address,
     ):
         host.desk.use(server, options={"apiKey": "{env:FLEET_KEY}"})
-        places = [str(source)] * 5 + [f"{address}/work"]
-        jobs = zip(ids, places, strict=True)
-        table = write_table(desk, [{"id": name, "repository": place, "prompt": "add"} for name, place in jobs])
+        repositories = [str(source)] * 5 + [f"{address}/work"]
+        jobs = zip(ids, repositories, strict=True)
+        table = write_table(desk, [{"id": name, "repository": address, "prompt": "add"} for name, address in jobs])
         for victim in ("worker", "coordinator", "connection"):
             coordinator = desk.start("fleet", "run", table, "--at-once", "2", *host.flags)
             time.sleep(draw.uniform(3, 6))
@@ -263,9 +272,9 @@ def test_a_host_that_is_gone_leaves_its_jobs_to_others_and_says_why(tmp_path: Pa
 
 def test_what_is_no_host_is_refused() -> None:
     settings = SshSettings("ssh", "codeloop", {})
-    for place in ("", "-oProxyCommand=x", "a b", "user@", "host:port", "a@-b"):
+    for driver_address in ("", "-oProxyCommand=x", "a b", "user@", "host:port", "a@-b"):
         with pytest.raises(UsageProblem, match="names no host"):
-            SshDriver(place, settings)
+            SshDriver(driver_address, settings)
     with pytest.raises(UsageProblem, match="was not found on the PATH"):
         SshDriver("host", SshSettings("no-such-program", "codeloop", {}))
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from codeloop.automation.benchmark.runner import BenchRun
 from codeloop.kit.terminal_text import escape_controls
 
-_STYLE = """
+_STYLESHEET = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e }
 @media (prefers-color-scheme: dark) { :root { --good: #3fb950; --bad: #f85149 } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
@@ -81,7 +81,7 @@ def render_page(title: str, runs: Sequence[BenchRun]) -> str:
     heads = "<th>agent</th><th>model</th><th>passed</th><th></th><th>cost</th><th>a run</th><th>tokens in, out</th>"
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style><h1>{_escape(title)}</h1>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLESHEET}</style><h1>{_escape(title)}</h1>'
         f"<table><tr>{heads}</tr>{''.join(map(_render_sum_row, sums))}</table>"
         f"<h2>Tasks</h2><table><tr><th></th>{head}</tr>{rows}</table><h2>Runs</h2>{details}</html>\n"
     )

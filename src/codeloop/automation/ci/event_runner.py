@@ -15,7 +15,7 @@ from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.review.review_runner import run_review
 from codeloop.automation.ci.task_runner import run_task
 from codeloop.automation.ci.thread_comment import (
-    MARKER,
+    COMMENT_MARKER,
     ThreadRecord,
     format_cost,
     mark_done,
@@ -92,7 +92,7 @@ async def _wait_for_thread(
     if not event.number:
         return ThreadRecord()
     while True:
-        comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
+        comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=COMMENT_MARKER)
         record = read_record(comment.text) if comment is not None else ThreadRecord()
         if event.key in record.done:
             write_log(f"Nothing to do: {event.key} was carried out before.")
@@ -115,7 +115,7 @@ async def _try_to_claim(job: CiJob, event: CiEvent, plan: Task | Review, record:
     own_comment = await _write_comment(job, event, render_comment(thread_record, title, "", ()))
     # Hosts have no compare-and-swap for comments. So write, wait for the other job to write too, and read who was last.
     await asyncio.sleep(CI_CLAIM_DELAY.seconds)
-    comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
+    comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=COMMENT_MARKER)
     # Two jobs saw no comment, and each made one: the first comment counts.
     if comment is not None and comment.id != own_comment.id:
         await job.host.delete_comment(event.number, own_comment, is_pull=event.is_pull)
@@ -141,13 +141,13 @@ async def _report_outcome(
 
 
 async def _write_comment(job: CiJob, event: CiEvent, text: str) -> Comment:
-    return await job.host.write_comment(event.number, text, is_pull=event.is_pull, marker=MARKER)
+    return await job.host.write_comment(event.number, text, is_pull=event.is_pull, marker=COMMENT_MARKER)
 
 
 async def _refuse_fork(host: Host, event: CiEvent) -> None:
     """Write a comment that says why nothing is done for a fork; the record in an existing comment is kept."""
-    comment = await host.find_comment(event.number, is_pull=True, marker=MARKER)
+    comment = await host.find_comment(event.number, is_pull=True, marker=COMMENT_MARKER)
     record = mark_done(read_record(comment.text) if comment is not None else ThreadRecord(), event.key, 0.0)
     await host.write_comment(
-        event.number, render_comment(record, "not run", _FORK_REFUSAL, ()), is_pull=True, marker=MARKER
+        event.number, render_comment(record, "not run", _FORK_REFUSAL, ()), is_pull=True, marker=COMMENT_MARKER
     )

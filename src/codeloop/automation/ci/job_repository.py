@@ -23,7 +23,7 @@ from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 # The trailer of a commit message with the key of the event that the commit is for.
-TRAILER = "Codeloop-Request"
+REQUEST_TRAILER = "Codeloop-Request"
 # The checkout may belong to another user than this process, as in a container. --literal-pathspecs: a file name may
 # contain `*`. quotePath and autocrlf: names and contents of files are taken byte for byte.
 _GIT_OPTIONS = (
@@ -34,8 +34,7 @@ _GIT_OPTIONS = (
 _PASSED_VARIABLES = re.compile(
     r"PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO", re.IGNORECASE
 )
-# Git has one exit code for all failures of a push, so they are told apart by its messages, of which LC_ALL=C sets the
-# language.
+# A rejected push is recognised by git's message, which is in English because of LC_ALL=C.
 _REJECTION_PATTERN = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
 
 
@@ -159,7 +158,7 @@ class JobRepository:
         log = await self._run_in_copy("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
         for entry in log.split("\x01"):
             sha, _, message = entry.strip().partition("\0")
-            if f"\n{TRAILER}: {key}" in f"{message}\n":
+            if f"\n{REQUEST_TRAILER}: {key}" in f"{message}\n":
                 return sha, message
         return None
 

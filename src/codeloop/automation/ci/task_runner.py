@@ -9,7 +9,7 @@ from codeloop.automation.ci.agent_program import AgentResult
 from codeloop.automation.ci.event import CiEvent, Task
 from codeloop.automation.ci.hosts.host import NO_THREAD, Thread
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
-from codeloop.automation.ci.job_repository import TRAILER, GitProblem, PushRejected
+from codeloop.automation.ci.job_repository import REQUEST_TRAILER, GitProblem, PushRejected
 from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.kit.terminal_text import one_line
@@ -71,7 +71,7 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         facts=(page, *describe_run(result)),
         is_done=result.exit_code in _FINAL_EXIT_CODES,
     )
-    message = f"{_make_title(event, task, thread)}\n\n{answer}\n\n{TRAILER}: {event.key}\n"
+    message = f"{_make_title(event, task, thread)}\n\n{answer}\n\n{REQUEST_TRAILER}: {event.key}\n"
     commit = await job.repository.commit(start.commit, before, after, message, job.host.author)
     if commit is None:
         return outcome
@@ -179,4 +179,4 @@ def _format_answer(result: AgentResult) -> str:
 
 def _extract_answer(message: str) -> str:
     """Return the agent's answer from a commit message, without title and trailer."""
-    return re.sub(rf"\n+{TRAILER}: .*\s*\Z", "", message.partition("\n\n")[2]).strip()
+    return re.sub(rf"\n+{REQUEST_TRAILER}: .*\s*\Z", "", message.partition("\n\n")[2]).strip()

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from codeloop.schema.bounds.automation import CI_COMMENT, CI_REQUESTS
 
-MARKER = "<!-- codeloop-thread "
-_RECORD = re.compile(re.escape(MARKER) + r"(\{.*?\}) -->")
+COMMENT_MARKER = "<!-- codeloop-thread "
+_RECORD_PATTERN = re.compile(re.escape(COMMENT_MARKER) + r"(\{.*?\}) -->")
 _TRUNCATION_NOTE = "\n\n... (the rest is in the session)"
 
 
@@ -29,7 +29,7 @@ class ThreadRecord(Struct, frozen=True, omit_defaults=True):
 def read_record(text: str) -> ThreadRecord:
     """Return the record in a comment of codeloop; an empty one if there is none or it can't be parsed."""
     # `match`, not `search`: a model could write a record further down in the text.
-    match = _RECORD.match(text)
+    match = _RECORD_PATTERN.match(text)
     try:
         return msgspec.json.decode(match[1], type=ThreadRecord) if match else ThreadRecord()
     except msgspec.DecodeError:
@@ -44,7 +44,7 @@ def mark_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
 
 def render_comment(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
     """Return a comment: the hidden record, a title, the text, and a line of facts."""
-    record_comment = f"{MARKER}{msgspec.json.encode(record).decode()} -->"
+    record_comment = f"{COMMENT_MARKER}{msgspec.json.encode(record).decode()} -->"
     line = " · ".join(fact for fact in facts if fact)
     body = f"\n{text.strip()}\n" if text.strip() else ""
     return f"{record_comment}\n**codeloop** · {title}\n{body}" + (f"\n---\n{line}\n" if line else "")

@@ -17,7 +17,7 @@ from codeloop.schema.wire import JSON
 JobState = Literal["waiting", "running", "done", "failed"]
 # `owner` is the coordinator that runs the job, `child` the process on its machine. Process ids are reused, so each has
 # the start time of its process next to it.
-_TABLES = (
+_TABLE_DEFINITIONS = (
     """CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL,
     owner INTEGER NOT NULL, owner_started TEXT NOT NULL, child INTEGER NOT NULL, child_started TEXT NOT NULL,
@@ -115,7 +115,7 @@ class Ledger:
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
         with database.open_transaction() as cursor:
-            for statement in _TABLES:
+            for statement in _TABLE_DEFINITIONS:
                 cursor.execute(statement)
 
     def add_jobs(self, jobs: Iterable[FleetJob]) -> None:

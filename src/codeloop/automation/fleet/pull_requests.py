@@ -29,7 +29,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
 # The trailer of a commit message that names the fleet and the job, by which later runs know their own commits.
-_TRAILER = "Codeloop-Job"
+_JOB_TRAILER = "Codeloop-Job"
 _MAX_TITLE_CHARACTERS = 70
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -170,7 +170,7 @@ class _Publication:
             for prefix in prefixes
             for key, value in (("NAME", author.name), ("EMAIL", author.email), ("DATE", date))
         }
-        message = f"{_make_title(change)}\n\n{_TRAILER}: {change.mark}"
+        message = f"{_make_title(change)}\n\n{_JOB_TRAILER}: {change.mark}"
         return self._git("commit-tree", tree, "-p", parent, "-m", message, variables=identity)
 
     def _push(self, commit: str) -> None:
@@ -207,7 +207,7 @@ class _Publication:
         """Return the marks of a branch's commits after the jobs' start commits; "" for commits without a mark."""
         starts = {f"^{change.start}" for change in self._changes}
         log = self._git("log", "--format=%B%x01", commit, *starts)
-        trailers = (re.search(rf"^{_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
+        trailers = (re.search(rf"^{_JOB_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
         return {match[1] if match else "" for match in trailers}
 
     def _git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:

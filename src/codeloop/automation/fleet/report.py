@@ -10,7 +10,7 @@ import msgspec
 from codeloop.automation.fleet.ledger import FleetPull, LedgerRow
 from codeloop.schema.wire import JSON
 
-_STYLE = """
+_STYLESHEET = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; }
@@ -60,7 +60,7 @@ def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Seque
     title = escape(f"Fleet {name}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><p>{escape(head)}</p>"
+        f"<title>{title}</title><style>{_STYLESHEET}</style><h1>{title}</h1><p>{escape(head)}</p>"
         f"<table><thead><tr><th>job</th><th>state</th><th>cost</th><th>what came of it</th></tr></thead>"
         f"<tbody>{body}</tbody></table></html>\n"
     )

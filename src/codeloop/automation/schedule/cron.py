@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.schema.errors import UsageProblem
 
 CRON_EXAMPLE = '"0 7 * * 1-5" is seven in the morning from Monday to Friday'
-ALIASES = {
+CRON_ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -104,9 +104,9 @@ def parse_cron(text: str) -> CronTime:
 
     Raises UsageProblem for an invalid expression, and for one that is never due.
     """
-    fields = ALIASES.get(text.strip().lower(), text).split()
+    fields = CRON_ALIASES.get(text.strip().lower(), text).split()
     if text.strip().startswith("@") and len(fields) == 1:
-        raise UsageProblem(f"{text.strip()} is none of {', '.join(ALIASES)}.")
+        raise UsageProblem(f"{text.strip()} is none of {', '.join(CRON_ALIASES)}.")
     if len(fields) != len(_FIELD_RANGES):
         count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
         raise UsageProblem(f"{text!r} has {count}, not minute, hour, day, month and weekday: {CRON_EXAMPLE}.")

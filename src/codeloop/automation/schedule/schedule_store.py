@@ -15,7 +15,7 @@ from codeloop.schema.bounds.automation import SCHEDULE_RESULTS, SCHEDULE_WAIT
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 
-RUNNING = "running"
+RUNNING_STATE = "running"
 
 
 class ScheduledRun(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class ScheduledRun(Struct, frozen=True, kw_only=True):
 
     due: int
     started: int
-    state: str = RUNNING
+    state: str = RUNNING_STATE
     session_id: str = ""
     text: str = ""
     cost: float = 0.0

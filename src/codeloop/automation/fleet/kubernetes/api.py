@@ -29,7 +29,7 @@ _MAX_PARALLEL_REQUESTS = 32
 _LOG_TAIL_LINES = 50
 # With these, a pod keeps waiting until the deadline of its Job.
 _START_FAILURE_REASONS = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
-_ADVICE = {
+_ADVICE_BY_STATUS = {
     401: "The cluster does not know the token or certificate: renew it in the kubeconfig.",
     403: "The account needs the verbs get, list, watch, create and delete on jobs, list on pods, get on pods/log.",
 }
@@ -230,4 +230,4 @@ async def _read_body(response: HttpResponse) -> bytes:
 
 def _to_problem(status: int, answer: JSON) -> ApiProblem:
     words = f"The Kubernetes API answered {status}: {answer.get('message') or 'no reason given'}"
-    return ApiProblem(f"{words}. {_ADVICE[status]}" if status in _ADVICE else words, status)
+    return ApiProblem(f"{words}. {_ADVICE_BY_STATUS[status]}" if status in _ADVICE_BY_STATUS else words, status)

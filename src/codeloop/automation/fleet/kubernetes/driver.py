@@ -44,11 +44,11 @@ class KubernetesDriver:
         manifest = make_manifest(self._fleet, order, self._settings, self._seconds)
         name = make_job_name(self._fleet, task.job.id)
         try:
-            result = self._follow(name, manifest, is_stopping)
+            result = self._follow_job(name, manifest, is_stopping)
         except FleetStopped:
             deadline = time.monotonic() + FLEET_POD_STOP.seconds
             with suppress(ApiProblem, FleetStopped):
-                self._watcher.call(self._api.delete_job(name), lambda: time.monotonic() > deadline)
+                self._watcher.run_request(self._api.delete_job(name), lambda: time.monotonic() > deadline)
             raise
         except ApiProblem as problem:
             raise _to_failure(problem) from None
@@ -64,7 +64,7 @@ class KubernetesDriver:
         """See Driver."""
         # A Job that stays would be followed, and its old result taken, when the job is to be done again.
         try:
-            self._watcher.call(self._api.delete_job(make_job_name(self._fleet, job_id)), lambda: False)
+            self._watcher.run_request(self._api.delete_job(make_job_name(self._fleet, job_id)), lambda: False)
         except ApiProblem as problem:
             raise DriverLost(str(problem)) from None
 
@@ -75,31 +75,31 @@ class KubernetesDriver:
         """End the watch and drop the connections; the Jobs stay as they are."""
         self._watcher.close()
 
-    def _follow(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
+    def _follow_job(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
         """Create the Job, wait for its end, and return the result from its pod's log."""
-        uid = self._create(name, manifest, is_stopping)
+        uid = self._create_job(name, manifest, is_stopping)
         # The watch may miss a change, and does not tell why a pod does not start: that is asked from time to time.
         next_check = time.monotonic() + FLEET_POD_CHECK.seconds
         while not is_stopping():
             job, is_deleted = self._watcher.find_job(uid), self._watcher.is_deleted(uid)
             if time.monotonic() > next_check:
                 next_check = time.monotonic() + FLEET_POD_CHECK.seconds
-                job = self._watcher.call(self._api.read_job(name), is_stopping)
+                job = self._watcher.run_request(self._api.read_job(name), is_stopping)
                 is_deleted = job is None or job["metadata"]["uid"] != uid
-                if problem := self._watcher.call(self._api.find_start_problem(name), is_stopping):
+                if problem := self._watcher.run_request(self._api.find_start_problem(name), is_stopping):
                     return _make_error(f"The pod can't start ({problem}).")
             if is_deleted:
                 return _make_error("Somebody deleted the job in the cluster.")
             if job is not None and (end := _find_end(job)) is not None:
-                return _read_result(self._watcher.call(self._api.read_log(name), is_stopping), end)
+                return _read_result(self._watcher.run_request(self._api.read_log(name), is_stopping), end)
             time.sleep(FLEET_POLL.seconds)
         raise FleetStopped("The fleet was stopped.")
 
-    def _create(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> str:
+    def _create_job(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> str:
         """Create the Job unless it exists, and return its uid."""
         while not is_stopping():
-            job = self._watcher.call(self._api.create_job(manifest), is_stopping)
-            job = job or self._watcher.call(self._api.read_job(name), is_stopping)
+            job = self._watcher.run_request(self._api.create_job(manifest), is_stopping)
+            job = job or self._watcher.run_request(self._api.read_job(name), is_stopping)
             if job is not None and not job["metadata"].get("deletionTimestamp"):
                 return job["metadata"]["uid"]
             # The existing Job is being deleted, which takes until its pod has ended.

@@ -31,7 +31,7 @@ class JobWatcher:
         self._jobs: dict[str, JSON] = {}
         self._deleted_uids: set[str] = set()
         self._problem: ApiProblem | None = None
-        self._task = self._loop.create_task(self._follow())
+        self._task = self._loop.create_task(self._follow_jobs())
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -50,7 +50,7 @@ class JobWatcher:
         """Return whether a Job was deleted."""
         return uid in self._deleted_uids
 
-    def call(self, request: Coroutine[Any, Any, Response], is_stopping: Callable[[], bool]) -> Response:
+    def run_request(self, request: Coroutine[Any, Any, Response], is_stopping: Callable[[], bool]) -> Response:
         """Make a request on the event loop, and wait for its answer. Raises ApiProblem and FleetStopped."""
         future = asyncio.run_coroutine_threadsafe(request, self._loop)
         deadline = float("inf")
@@ -76,7 +76,7 @@ class JobWatcher:
             self._loop.run_until_complete(self._api.aclose())
             self._loop.close()
 
-    async def _follow(self) -> None:
+    async def _follow_jobs(self) -> None:
         """Keep the states up to date: list all Jobs, then watch changes, and list again when changes were missed."""
         version, wait = "", FLEET_POLL.seconds
         while True:

@@ -85,7 +85,7 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
         )
     labels = {"app.kubernetes.io/managed-by": "codeloop", FLEET_LABEL: fleet}
     amounts = {name: amount for name, amount in (("cpu", settings.cpu), ("memory", settings.memory)) if amount}
-    # A CPU limit would only slow the pod down; without a memory limit it could make the node run out of memory.
+    # A CPU limit would only slow the pod down; without a memory limit it could use up the memory of its node.
     limits = {name: amount for name, amount in amounts.items() if name == "memory"}
     container: JSON = {
         "name": "codeloop",

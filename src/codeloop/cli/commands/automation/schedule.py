@@ -11,7 +11,7 @@ import click
 
 from codeloop.automation.schedule.cron import get_local_time, parse_cron, to_local_time
 from codeloop.automation.schedule.runner import run_due_schedules, run_schedule
-from codeloop.automation.schedule.schedule_store import RUNNING, Schedule, ScheduledRun, ScheduleStore
+from codeloop.automation.schedule.schedule_store import RUNNING_STATE, Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import choose_timers, make_timers, select_timer_environment
 from codeloop.cli.options import (
     AGENT_OPTION,
@@ -225,7 +225,7 @@ def _format_timestamp(ms: int) -> str:
 
 
 def _describe_state(run: ScheduledRun, *, is_running: bool) -> str:
-    return "interrupted" if run.state == RUNNING and not is_running else run.state
+    return "interrupted" if run.state == RUNNING_STATE and not is_running else run.state
 
 
 def _format_run(run: ScheduledRun, *, is_running: bool) -> list[str]:
