@@ -1,1 +1,1 @@
-"""`codeloop bench`: several agents and models do the same tasks of the user, and the results are compared."""
+"""`codeloop bench`: runs the tasks of a user with several agents and models, and compares the results."""

@@ -30,6 +30,8 @@ _HIDDEN_VARIABLES = frozenset(
         "CI_REPOSITORY_URL",
     )
 )
+# ACTIONS_: tokens for GitHub's caches and artifacts. INPUT_: inputs of an action, such as tokens. CI_: passwords of
+# GitLab.
 _HIDDEN_PREFIXES = (
     "ACTIONS_",
     "INPUT_",

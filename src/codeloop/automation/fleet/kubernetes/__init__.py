@@ -1,1 +1,1 @@
-"""The driver that does the jobs of a fleet as Jobs of a Kubernetes cluster."""
+"""Fleet jobs in a Kubernetes cluster: the driver, which creates a Job for each of them, and the worker in its pod."""
